@@ -161,7 +161,7 @@ func New(jobs []Job, o Options) (*Result, error) {
 	if err := r.predict(given); err != nil {
 		return nil, err
 	}
-	r.Advice = r.advice()
+	r.Advice = r.advice(given, o)
 	return r, nil
 }
 

@@ -232,3 +232,25 @@ func TestPresetsThatAreKnownFit(t *testing.T) {
 		}
 	}
 }
+
+// ResNet50 beside two jobs of nearly twice its period, as in group 5 of table 1 of HotNets
+// 2022: it has to wait a little in every iteration.
+func TestAWiderToleranceIsProposed(t *testing.T) {
+	args := []string{"vgg19=326.5ms:50ms", "vgg16=326.5ms:50ms", "resnet=159ms:21ms"}
+	r := answer(t, Options{}, args...)
+	if want := "With --tolerance 0.03 they fit, and all are faster than with fair sharing. Then an iteration takes: resnet 163.3ms in place of 159ms (+2.67 %)."; r.Compatible || !strings.Contains(r.Text(), want) {
+		t.Errorf("compatible %v, no %q in\n%s", r.Compatible, want, r.Text())
+	}
+	if r = answer(t, Options{Grid: circle.GridOptions{Tolerance: 0.03}}, args...); !r.Compatible {
+		t.Errorf("not compatible with the tolerance:\n%s", r.Text())
+	}
+	for i, j := range r.Jobs {
+		if j.With != j.Grid || !(j.With < j.Fair) {
+			t.Errorf("job %d: %v with the starts, want its period on the grid, %v, and less than %v", i, j.With, j.Grid, j.Fair)
+		}
+	}
+	// A tolerance does not help two jobs with one period.
+	if r = answer(t, Options{}, "a=100ms:60ms", "b=100ms:60ms"); strings.Contains(r.Text(), "--tolerance") {
+		t.Errorf("%s", r.Text())
+	}
+}

@@ -164,7 +164,7 @@ func and(words []string) string {
 }
 
 // advice says in words what to do.
-func (r *Result) advice() (all []string) {
+func (r *Result) advice(given []circle.Profile, o Options) (all []string) {
 	for _, l := range r.plan.Loops {
 		jobs, links := r.names(l.Jobs), make([]string, len(l.Links))
 		for i, k := range l.Links {
@@ -186,6 +186,9 @@ func (r *Result) advice() (all []string) {
 		}
 		broken = true
 		all = append(all, r.misfits(c)...)
+		if more := r.wider(c, given, o); more != "" {
+			all = append(all, more)
+		}
 	}
 	if compatible && !broken {
 		all = append(all, "Flow scheduling keeps them there: give each job the schedule of --json (jobs[].schedule: {period, offset}). Unfairness finds such offsets by itself: adaptive R_AI, MLTCP, unequal timers or priorities.")
