@@ -42,6 +42,7 @@ var golden = map[string]map[string]string{
 	"pipeline":         {"alone": "07aea5a35b436ac6", "neighbour": "a4e9b328138fef18", "csig": "0d47e7bea07f79ab"},
 	"moe":              {"even": "27044aa39e09381d", "skewed": "b2e83ec8b89a66c7", "csig": "baeaa7200c3ff5e8"},
 	"table-1":          {"fair": "9a30c1c69bb94277", "unfair": "6a8db46d3d9dc313"},
+	"adaptive":         {"fair": "bde4ed7628f379f8", "adaptive": "4dd2e6d8ac3783c1", "mltcp": "71bfdfdd10bb27cb", "csig": "59e51e2aec87a0d8", "unfit-fair": "32b404f58401ba21", "unfit-adaptive": "744b3cb0a688e4f1", "unfit-csig": "568524043228d65f"},
 	"unfair-pair":      {"fair": "e50cba3471fc81ee", "unfair": "1691a5ec8a0011b1"},
 	"priorities":       {"fair": "1f4738908e2331db", "strict": "b4bf04dae1587457", "unfit-fair": "3e279ea386eaa129", "unfit-strict": "79cf6967ab26aecd"},
 	"flow-scheduling":  {"together": "0ddda394a8d3c5c3", "offset": "d6732b81676ebad2", "scheduled": "490859463fa129a9", "unfit": "82b2eb6f55f44b72", "turns": "eba1a60ca285e087"},
@@ -52,7 +53,7 @@ var golden = map[string]map[string]string{
 // goldenEnd cuts off the runs of experiments that take long.
 var goldenEnd = map[string]string{
 	"priorities": "400ms", "flow-scheduling": "560ms", "cluster-rotation": "450ms",
-	"table-1": "330ms", "unfair-pair": "150ms", "training-step": "500us", "moe": "2ms", "pipeline": "3ms", "collective": "500us", "all-reduce": "100us", "swift-fru": "3ms"}
+	"adaptive": "150ms", "table-1": "330ms", "unfair-pair": "150ms", "training-step": "500us", "moe": "2ms", "pipeline": "3ms", "collective": "500us", "all-reduce": "100us", "swift-fru": "3ms"}
 
 // noHash lists the embedded experiments without a trace hash: they run unmodified
 // programs under clock wall, and no two runs have the same events.

@@ -102,6 +102,8 @@ var autoCases = map[string]autoCase{
 	"hosts.cc.delay_p":      {twoRates + transfer + "csig: {format: wide}\nhosts: {cc: poseidon}\n", "    delay_p: auto # 34.1136us"},  // three of them
 	// A tenth of 5 % of the BDP: 177.7 B.
 	"hosts.cc.window_ai": {twoRates + transfer + "csig: {format: wide}\nhosts: {cc: csig-hpcc}\n", "    window_ai: auto # 177B"},
+	"hosts.cc.hold":      {twoRates + transfer + "csig: {format: wide, interval: 30us}\nhosts: {cc: csig-share}\n", "    hold: auto # 300us"},
+	"hosts.cc.reference": {twoRates + transfer + "csig: {format: wide}\nhosts: {cc: {name: csig-share, weight: remaining}}\n", "    reference: auto # "},
 	"hosts.cc.rate":      {twoRates + transfer + "hosts: {cc: constant}\n", "    rate: auto # 25Gbps"},
 	"hosts.lb.freeze":    {twoRates + transfer + "hosts: {lb: reps}\n", "    freeze: auto # 10ms"},
 	"hosts.lb.gap":       {twoRates + transfer + "hosts: {lb: flowlet}\n", "    gap: auto # 11.3712us"},

@@ -29,7 +29,9 @@ type law struct {
 type jobLaw struct {
 	sharing fluid.Sharing
 	weight  float64
+	by      string // what weight is, if jobs may differ in it
 	words   string
+	lacks   string // why the sharing is not known; "" if it is
 	// own are the parameters in which jobs may differ: weight has them.
 	own []string
 }
@@ -44,9 +46,27 @@ var laws = map[string]func(v algorithm.Values) jobLaw{
 			words: fmt.Sprintf("MLTCP: weights %s + %s sent/total", v["intercept"], v["slope"]),
 		}
 	},
+	"csig-share": func(v algorithm.Values) jobLaw {
+		low, high := number(v["low"]), number(v["high"])
+		switch {
+		case v["weight"] == "abw":
+			return jobLaw{sharing: fluid.Incumbent(low / high), weight: 1, words: fmt.Sprintf("first come: weights %s, and down to %s on a busy link", v["high"], v["low"])}
+		case v["reference"] != algorithm.Auto:
+			return jobLaw{lacks: "how flows of csig-share with a reference share a link is not modelled"}
+		}
+		return jobLaw{
+			sharing: fluid.Sharing{Intercept: low, Slope: high - low}, weight: 1,
+			words: fmt.Sprintf("fewest bytes left first: weights %s to %s", v["low"], v["high"]),
+		}
+	},
+	// A rate grows by R_AI each T. By the rules of connectx a smaller T also fits one increase
+	// more between two cuts, and 1/T² is nearer to what packets show (docs/jobs.md).
 	"dcqcn": func(v algorithm.Values) jobLaw {
 		timer, _ := units.ParseDuration(v["timer"])
-		l := jobLaw{sharing: fluid.Weighted, weight: 1 / timer.Microseconds(), words: "fair", own: []string{"timer"}}
+		l := jobLaw{sharing: fluid.Weighted, weight: 1 / timer.Microseconds(), by: "1/T", words: "fair", own: []string{"timer"}}
+		if v["rules"] == "connectx" {
+			l.weight, l.by = l.weight*l.weight, "1/T²"
+		}
 		if v["adaptive"] == "true" {
 			l.sharing, l.words = fluid.Adaptive, "adaptive: weights 1 + sent/total"
 		}
@@ -92,7 +112,7 @@ func lawOf(p *plan.Plan) (law, string) {
 			l.weights[i] /= least
 			shares = append(shares, fmt.Sprintf("%.3g", l.weights[i]))
 		}
-		text := "weights " + strings.Join(shares, " : ") + " by 1/T, an approximation"
+		text := "weights " + strings.Join(shares, " : ") + " by " + first.by + ", an approximation"
 		if l.sharing.Slope > 0 {
 			text = l.words + ", times " + text
 		}
@@ -136,6 +156,9 @@ func jobLawOf(p *plan.Plan, job int) (own jobLaw, values algorithm.Values, name,
 				return own, nil, "", "its connections differ in congestion control"
 			}
 			own, values, name = known(all), all, choice.Name
+			if own.lacks != "" {
+				return own, nil, "", own.lacks
+			}
 		}
 	}
 	if name == "" {

@@ -55,6 +55,7 @@ func TestPredictionsByLaw(t *testing.T) {
 	}{
 		{"equal timers", pairOfJobs + vgg16(bytes, "", ""), "fair", 369, 369, 369},
 		{"timers", strings.Replace(pairOfJobs, "125us}", "125us}, policies: [{match: {jobs: [0]}, cc: {timer: 100us}}]", 1) + vgg16(bytes, "", ""), "weights 1.25 : 1 by 1/T, an approximation", 255, 255, 369},
+		{"timers of connectx", strings.Replace(pairOfJobs, "125us}", "125us, rules: connectx}, policies: [{match: {jobs: [0]}, cc: {timer: 100us}}]", 1) + vgg16(bytes, "", ""), "weights 1.56 : 1 by 1/T², an approximation", 255, 255, 369},
 		{"adaptive", strings.Replace(pairOfJobs, "125us", "125us, adaptive: true", 1) + vgg16(bytes, "", ""), "adaptive: weights 1 + sent/total", 255, 255, 369},
 		{"MLTCP", strings.Replace(pairOfJobs, "{name: dcqcn, timer: 125us}", "{name: mltcp}", 1) + vgg16(bytes, "", ""), "MLTCP: weights 0.25 + 1.75 sent/total", 255, 255, 369},
 		{"strict", pairOfJobs + vgg16(bytes, "", "") + "classes: [{name: high, dscp: 20, strict: true, match: {jobs: [0]}}, {name: low, dscp: 26, strict: true, match: {jobs: [1]}}]\n", "strict priorities", 255, 255, 369},

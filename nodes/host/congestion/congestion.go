@@ -301,4 +301,5 @@ var Table = algorithm.Table[Algorithm]{
 	poseidon,
 	csigHPCC,
 	mltcp,
+	csigShare,
 }

@@ -26,8 +26,9 @@ var limits = map[string]congestiontest.Limit{
 	"poseidon":  func(p congestion.Path) units.Size { return 2 * p.LinkRate.Volume(p.NetworkRTT) },
 	"csig-hpcc": func(p congestion.Path) units.Size { return p.LinkRate.Volume(p.NetworkRTT) },
 	// The largest of what it wraps.
-	"mltcp": func(p congestion.Path) units.Size { return 3 * p.LinkRate.Volume(p.NetworkRTT) },
-	"swift": func(p congestion.Path) units.Size { return 2 * p.LinkRate.Volume(p.NetworkRTT) },
+	"mltcp":      func(p congestion.Path) units.Size { return 100 * p.LinkRate.Volume(p.NetworkRTT) },
+	"csig-share": func(p congestion.Path) units.Size { return 100 * p.LinkRate.Volume(p.NetworkRTT) },
+	"swift":      func(p congestion.Path) units.Size { return 2 * p.LinkRate.Volume(p.NetworkRTT) },
 }
 
 func TestSuite(t *testing.T) {
