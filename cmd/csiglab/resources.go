@@ -18,7 +18,7 @@ import (
 // the process with exit code 2, in which it is too late for words.
 const (
 	leastDescriptors = 24    // a run folder has 12 files open, and one more for each run
-	leastThreads     = 8     // and one for each processor
+	leastThreads     = 16    // and one for each processor
 	leastMemory      = 128e6 // bytes, above what has been taken so far
 )
 
