@@ -11,7 +11,7 @@ package circle
 
 import (
 	"fmt"
-	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/csiglab/csiglab/units"
@@ -99,19 +99,36 @@ func (p *Profile) Communicate() (sum units.Duration) {
 func (p *Profile) Compute() units.Duration { return p.Period - p.Communicate() }
 
 // Through returns the profile of a job whose way has a rate: bursts that are faster take
-// longer, and the period with them. Rate 0 of a burst stays. rate must be positive.
-func (p *Profile) Through(rate units.Rate) Profile {
+// longer, and the period with them. Rate 0 of a burst stays. rate must be positive. The error
+// says that a period would be longer than MaxPeriod.
+func (p *Profile) Through(rate units.Rate) (Profile, error) {
 	slower := Profile{Name: p.Name, Period: p.Period, Bursts: slices.Clone(p.Bursts)}
 	late := units.Duration(0)
 	for i := range slower.Bursts {
 		b := &slower.Bursts[i]
 		b.At += late
 		if b.Rate > rate {
-			length := units.Duration(math.Ceil(float64(b.Length) * (float64(b.Rate) / float64(rate))))
-			late += length - b.Length
+			length, ok := stretched(b.Length, b.Rate, rate)
+			if late += length - b.Length; !ok || late > MaxPeriod-p.Period {
+				return Profile{}, fmt.Errorf("circle: job %q: bursts of %v on a link of %v make the period of %v longer than %v", p.Name, b.Rate, rate, p.Period, MaxPeriod)
+			}
 			b.Length, b.Rate = length, rate
 		}
 	}
 	slower.Period += late
-	return slower
+	return slower, nil
+}
+
+// stretched returns how long a burst takes at another rate, rounded up. It reports false if
+// that is longer than MaxPeriod.
+func stretched(length units.Duration, rate, through units.Rate) (units.Duration, bool) {
+	high, low := bits.Mul64(uint64(length), uint64(rate))
+	if high >= uint64(through) {
+		return 0, false
+	}
+	q, rest := bits.Div64(high, low, uint64(through))
+	if q >= uint64(MaxPeriod) {
+		return 0, false
+	}
+	return units.Duration(q + min(rest, 1)), true
 }

@@ -58,8 +58,8 @@ func (c Change) Share() float64 { return float64(c.After-c.Before) / float64(c.B
 // it cannot be faster than it is with the network for itself; and bursts that fit when they
 // are longer fit as they are. The time that a period gains is computing, or waiting.
 //
-// The profiles must be valid. The error wraps ErrNoGrid if the periods have no common grid
-// within the tolerance, and says what would do.
+// The error is that of Profile.Validate for a wrong profile. It wraps ErrNoGrid if the periods
+// have no common grid within the tolerance, and says what would do.
 func Align(profiles []Profile, o GridOptions) ([]Profile, *Grid, error) {
 	if o.Tolerance == 0 {
 		o.Tolerance = DefaultTolerance
@@ -74,6 +74,9 @@ func Align(profiles []Profile, o GridOptions) ([]Profile, *Grid, error) {
 	}
 	periods := make([]units.Duration, len(profiles))
 	for i := range profiles {
+		if err := profiles[i].Validate(); err != nil {
+			return nil, nil, fmt.Errorf("circle: job %q: %w", profiles[i].Name, err)
+		}
 		periods[i] = profiles[i].Period
 	}
 	g := &Grid{}
@@ -168,21 +171,33 @@ func (g *Grid) divide(l float64, periods []units.Duration, tolerance float64) bo
 // onto sets the grid with the step of the options.
 func (g *Grid) onto(profiles []Profile, o GridOptions) error {
 	*g = Grid{Step: o.Step, Changes: make([]Change, len(profiles))}
-	perimeter, longest := int64(1), units.Duration(0)
+	counts, common := make([]int64, len(profiles)), int64(0) // steps of the periods
 	for i := range profiles {
 		p := &profiles[i]
-		n := (int64(p.Period) + int64(o.Step) - 1) / int64(o.Step)
-		c := Change{Before: p.Period, After: units.Duration(n) * o.Step}
+		counts[i] = (int64(p.Period) + int64(o.Step) - 1) / int64(o.Step)
+		common = gcd(counts[i], common)
+		c := Change{Before: p.Period, After: units.Duration(counts[i]) * o.Step}
 		if c.Share() > o.Tolerance {
-			return fmt.Errorf("%w: the step %v makes a period of %v %.3g %% longer, more than %.3g %%; take a step of at most %v, or a tolerance of %.3g",
-				ErrNoGrid, o.Step, p.Period, 100*c.Share(), 100*o.Tolerance, rounded(units.Duration(float64(p.Period)*o.Tolerance), 3), ceil(c.Share()))
+			advice := fmt.Sprintf("take a step of at most %v", rounded(units.Duration(float64(p.Period)*o.Tolerance), 3))
+			if enough := ceil(c.Share()); enough <= MaxTolerance {
+				advice += fmt.Sprintf(", or a tolerance of %.3g", enough)
+			}
+			return fmt.Errorf("%w: the step %v makes a period of %v %.3g %% longer, more than %.3g %%; %s",
+				ErrNoGrid, o.Step, p.Period, 100*c.Share(), 100*o.Tolerance, advice)
 		}
-		g.Changes[i], longest = c, max(longest, c.After)
-		if perimeter = perimeter / gcd(perimeter, n) * n; perimeter > MaxSteps || float64(perimeter)*float64(o.Step) > maxPerimeter {
+		g.Changes[i] = c
+	}
+	// The unified circle has few parts if the periods have a longer step in common.
+	longer, parts := o.Step*units.Duration(common), int64(1)
+	for _, n := range counts {
+		if n /= common; n <= MaxSteps {
+			parts = parts / gcd(parts, n) * n
+		}
+		if n > MaxSteps || parts > MaxSteps || float64(parts)*float64(longer) > maxPerimeter {
 			return fmt.Errorf("%w: on steps of %v the unified circle has more than %d steps; take a longer step, or none, so that one is chosen", ErrNoGrid, o.Step, MaxSteps)
 		}
 	}
-	g.Perimeter = units.Duration(perimeter) * o.Step
+	g.Perimeter = units.Duration(parts) * longer
 	return nil
 }
 

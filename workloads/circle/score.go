@@ -28,7 +28,7 @@ const (
 // sectors returns into how many equal sectors a unified circle is cut: so many that each is
 // at most the angle wide, in degrees, and that each period has a whole number of them. With
 // angle 0, DefaultAngle, and finer if the shortest period would have fewer than
-// leastSectors.
+// leastSectors, as far as maxSectors allow.
 func sectors(profiles []Profile, perimeter units.Duration, angle float64) (int, error) {
 	if !(angle >= 0 && angle <= 360) {
 		return 0, fmt.Errorf("circle: angle %v degrees, want more than 0 and at most 360", angle)
@@ -48,8 +48,11 @@ func sectors(profiles []Profile, perimeter units.Duration, angle float64) (int, 
 		least = max(least, leastSectors*float64(most))
 	}
 	n := math.Ceil(least/float64(steps)) * float64(steps)
-	if n > maxSectors {
+	switch {
+	case n > maxSectors && angle > 0:
 		return 0, fmt.Errorf("circle: %.0f sectors, want at most %d; take a larger angle or a coarser grid", n, maxSectors)
+	case n > maxSectors:
+		return int(maxSectors / steps * steps), nil
 	}
 	return int(n), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -204,10 +205,58 @@ func TestBurstsRoundOutwards(t *testing.T) {
 	}
 }
 
+// The advice to take a tolerance names none that is refused.
+func TestAlignAdvisesWhatIsAllowed(t *testing.T) {
+	_, _, err := Align([]Profile{one(1, 0.1, 0), one(1, 0.1, 0)}, GridOptions{Step: 10 * ms})
+	if err == nil || !strings.Contains(err.Error(), "take a step of at most 10us") || strings.Contains(err.Error(), "tolerance") {
+		t.Errorf("error %v, want one that advises a step and no tolerance", err)
+	}
+}
+
+func TestAlignOnASmallStep(t *testing.T) {
+	_, grid, err := Align([]Profile{one(255, 114, 0), one(510, 114, 0)}, GridOptions{Step: units.Microsecond})
+	if err != nil || grid.Perimeter != 510*ms || grid.Step != units.Microsecond {
+		t.Errorf("grid %+v, error %v, want a circle of 510 ms on steps of 1 us", grid, err)
+	}
+	// On 1 ps these periods have a circle of 9.2e18 ps.
+	tiny, long := Profile{Period: 100_001, Bursts: []Burst{{Length: 1}}}, Profile{Period: 92_233_720_368_549, Bursts: []Burst{{Length: 1}}}
+	if _, grid, err := Align([]Profile{tiny, long}, GridOptions{Step: 1}); !errors.Is(err, ErrNoGrid) {
+		t.Errorf("grid %+v, error %v, want ErrNoGrid", grid, err)
+	}
+	if _, _, err := Align([]Profile{{Name: "a"}}, GridOptions{}); err == nil || !strings.Contains(err.Error(), `job "a": period: 0s`) {
+		t.Errorf("error %v, want one of the period of a", err)
+	}
+}
+
+// Without an angle there are no more sectors than allowed: 24 for each 20 us would be
+// 1,200,000.
+func TestSectorsAreCapped(t *testing.T) {
+	jobs := []Profile{one(1000, 1, 0), one(0.02, 0.001, 0)}
+	if n, err := sectors(jobs, units.Second, 0); err != nil || n != 1_000_000 {
+		t.Errorf("%d sectors, error %v, want 1,000,000", n, err)
+	}
+	if _, err := sectors(jobs, units.Second, 0.0001); err == nil || !strings.Contains(err.Error(), "take a larger angle") {
+		t.Errorf("error %v, want advice to take a larger angle", err)
+	}
+}
+
 func TestThroughASlowerLink(t *testing.T) {
 	job := Profile{Period: 100 * ms, Bursts: []Burst{{20 * ms, 10 * ms, 50}, {40 * ms, 10 * ms, 20}, {60 * ms, 10 * ms, 0}}}
 	want := Profile{Period: 110 * ms, Bursts: []Burst{{20 * ms, 20 * ms, 25}, {50 * ms, 10 * ms, 20}, {70 * ms, 10 * ms, 0}}}
-	if diff := cmp.Diff(want, job.Through(25)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	got, err := job.Through(25)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestThroughAMuchSlowerLink(t *testing.T) {
+	for _, c := range []struct {
+		length units.Duration
+		rate   units.Rate
+	}{{50 * ms, 1}, {units.Second, 3}, {units.Second, 2 * units.Gbps}} {
+		job := Profile{Name: "a", Period: MaxPeriod - 2*units.Second, Bursts: []Burst{{0, c.length, 10 * units.Tbps}, {units.Minute, c.length, 10 * units.Tbps}}}
+		if _, err := job.Through(c.rate); err == nil || !strings.Contains(err.Error(), `job "a": bursts of 10Tbps on a link of `+c.rate.String()) {
+			t.Errorf("bursts of %v through %v: error %v, want one that names the job and the rate", c.length, c.rate, err)
+		}
 	}
 }

@@ -144,7 +144,9 @@ func New(jobs []Job, o Options) (*Result, error) {
 	for i := range jobs {
 		given[i] = jobs[i].Profile
 		if c := capacities[i]; c > 0 {
-			given[i] = jobs[i].Through(c)
+			if given[i], err = jobs[i].Through(c); err != nil {
+				return nil, err
+			}
 		}
 		r.Jobs = append(r.Jobs, JobResult{
 			Name: jobs[i].Name, Source: jobs[i].Source, Period: Microseconds(given[i].Period), Compute: Microseconds(given[i].Compute()),
