@@ -30,6 +30,7 @@ type jobTraffic struct {
 	records int64           // metrics.Operations of a step, without spans
 	compute units.Duration  // of a step, of the rank that computes longest
 	load    JobLoad
+	alone   units.Duration // an iteration at the NIC's rate without congestion, without schedule, about: at least
 }
 
 // JobLoad is what playing a job takes, for predictions.

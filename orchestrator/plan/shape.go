@@ -33,6 +33,7 @@ type Shape struct {
 	workload     *workloads.Workload // with the connections of jobs behind its own transfers
 	own          int                 // transfers of the workload itself
 	traffic      []jobTraffic        // by job, under the first seed
+	shares       [][]metrics.Share   // of links, by job, under the first seed; nil: there are no two jobs
 	notes        []string
 	controlDelay units.Duration
 	captured     []capture.Port
@@ -95,7 +96,11 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, failure.At("jobs", err)
 	}
-	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes, stuck, keepSlots(load, s.traffic))
+	for i := range s.traffic {
+		s.traffic[i].alone = s.traffic[i].load.Length / units.Duration(load.Jobs[i].Source.Steps())
+	}
+	keepSlots(load, s.traffic)
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes, stuck)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
@@ -142,6 +147,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	s.paths = newPaths(s)
+	s.shares = s.newShares()
 	return s, nil
 }
 
@@ -199,7 +205,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		StartUnit: s.workload.StartUnit,
 		Traced:    newTraced(e.Trace),
 	}
-	s.shareLinks(p.Jobs, p.Flows)
+	for i, shares := range s.shares {
+		p.Jobs[i].Shares = shares
+	}
 	if s.tags != nil {
 		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
 		p.Format.TPIDCompact, p.Format.TPIDWide = s.tags.domain.TPIDCompact, s.tags.domain.TPIDWide
@@ -258,7 +266,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if p.Groups, err = s.groups(p); err != nil {
 		return nil, err
 	}
-	p.Notes = slices.Concat(s.notes, newSignalling(s, p).notes(), s.recoveryNotes(p), s.traceNotes(p), serverNotes(p))
+	p.Notes = slices.Concat(s.notes, s.slotNotes(p), newSignalling(s, p).notes(), s.recoveryNotes(p), s.traceNotes(p), serverNotes(p))
 	if s.data.lossless() {
 		p.Notes = append(p.Notes, flowControlNote(p))
 	}
@@ -348,7 +356,10 @@ func (s *Shape) withSeed(seed uint64) (*Shape, error) {
 		return nil, failure.At("jobs", err)
 	}
 	for i := range loads {
-		with.traffic[i].load = loads[i] // about the same as under the first seed
+		with.traffic[i].load, with.traffic[i].alone = loads[i], s.traffic[i].alone // about the same as under the first seed
+	}
+	if !sameStreams(s.traffic, with.traffic) {
+		with.shares = with.newShares()
 	}
 	return &with, nil
 }

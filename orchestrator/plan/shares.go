@@ -1,90 +1,106 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/topologies"
 )
 
-// shareLinks says of each job which other jobs it shares links with: jobs that may send
-// through one port, by the shortest paths without faults, among which ECMP chooses.
-func (s *Shape) shareLinks(jobs []metrics.JobInfo, flows []metrics.FlowInfo) {
-	if len(jobs) < 2 {
-		return
+// newShares returns of each job which other jobs it shares links with: jobs that may send
+// through one port, by the shortest paths without faults, among which ECMP chooses. Only
+// jobs that meet at a port are compared. nil: there are no two jobs.
+func (s *Shape) newShares() [][]metrics.Share {
+	if len(s.traffic) < 2 {
+		return nil
 	}
-	adjacency := s.graph.Adjacency()
-	routed := make([]routedPorts, len(jobs))
-	for i := range flows {
-		if f := &flows[i]; f.Messages > 0 && int(f.Job) < len(jobs) {
-			routed[f.Job].add(s, adjacency, int(f.Src), int(f.Dst))
+	at := s.jobsAtPorts()
+	own := make([][]int, len(s.traffic)) // ports of each job that it does not have for itself, ascending
+	for port, jobs := range at {
+		if len(jobs) > 1 {
+			for _, job := range jobs {
+				own[job] = append(own[job], port)
+			}
 		}
 	}
-	for i := range jobs {
-		for k := range jobs {
-			if i == k {
+	all := make([][]metrics.Share, len(s.traffic))
+	with := make([]metrics.Share, len(s.traffic)) // of one job, by the other one
+	for i, ports := range own {
+		var others []int32
+		for _, port := range ports {
+			l := &s.graph.Links[port/2]
+			for _, k := range at[port] {
+				if int(k) == i {
+					continue
+				}
+				share := &with[k]
+				if share.Ports++; share.Ports == 1 {
+					others = append(others, k)
+				} else if l.Rate >= share.Rate {
+					continue
+				}
+				from := l.A
+				if port%2 == 1 {
+					from = l.B
+				}
+				share.Job, share.Rate, share.Node, share.Port = k, l.Rate, int32(from.Node), int32(from.Port)
+			}
+		}
+		slices.Sort(others)
+		for _, k := range others {
+			all[i] = append(all[i], with[k])
+			with[k] = metrics.Share{}
+		}
+	}
+	return all
+}
+
+// jobsAtPorts returns the jobs that may send through each port, ascending. The ports of a
+// link are 2 link, that of its end A, and 2 link + 1.
+func (s *Shape) jobsAtPorts() [][]int32 {
+	adjacency := s.graph.Adjacency()
+	at := make([][]int32, 2*len(s.graph.Links))
+	type step struct{ node, to int }
+	seen := map[step]struct{}{} // switches that send to a host, for one job
+	var next []step
+	for job := range s.traffic {
+		clear(seen)
+		cross := func(node, port, to int) {
+			a := adjacency[node][port]
+			p := 2 * a.Link
+			if s.graph.Links[a.Link].A.Node != node {
+				p++
+			}
+			if n := len(at[p]); n == 0 || int(at[p][n-1]) != job {
+				at[p] = append(at[p], int32(job))
+			}
+			next = append(next, step{a.Peer.Node, to})
+		}
+		for i := range s.traffic[job].streams {
+			transfer := s.traffic[job].streams[i].transfer
+			if transfer == within {
 				continue
 			}
-			share := metrics.Share{Job: jobs[k].Job}
-			for link := range s.graph.Links {
-				for direction := range 2 {
-					if routed[i].has(link, direction) && routed[k].has(link, direction) {
-						share.Ports++
-						l := &s.graph.Links[link]
-						if share.Ports > 1 && l.Rate >= share.Rate {
-							continue
-						}
-						from := l.A
-						if direction == 1 {
-							from = l.B
-						}
-						share.Rate, share.Node, share.Port = l.Rate, int32(from.Node), int32(from.Port)
-					}
+			t := &s.workload.Transfers[transfer]
+			cross(t.Src, 0, t.Dst)
+			for len(next) > 0 {
+				here := next[len(next)-1]
+				next = next[:len(next)-1]
+				if _, ok := seen[here]; ok || here.node == t.Dst {
+					continue
+				}
+				seen[here] = struct{}{}
+				for _, port := range s.routes[here.node].To(t.Dst) {
+					cross(here.node, int(port), t.Dst)
 				}
 			}
-			if share.Ports > 0 {
-				jobs[i].Shares = append(jobs[i].Shares, share)
-			}
 		}
 	}
+	return at
 }
 
-// routedPorts is the ports that the connections of a job may send through.
-type routedPorts struct {
-	links [][2]bool               // by link and direction: from A, from B
-	seen  map[routedStep]struct{} // switches that send to a host
-}
-
-type routedStep struct{ node, to int }
-
-func (r *routedPorts) has(link, direction int) bool {
-	return link < len(r.links) && r.links[link][direction]
-}
-
-// add adds the paths from one host to another.
-func (r *routedPorts) add(s *Shape, adjacency [][]topologies.Adjacent, src, dst int) {
-	if r.links == nil {
-		r.links, r.seen = make([][2]bool, len(s.graph.Links)), map[routedStep]struct{}{}
-	}
-	next := []routedStep{{s.cross(r, adjacency, src, 0), dst}}
-	for len(next) > 0 {
-		at := next[len(next)-1]
-		next = next[:len(next)-1]
-		if _, ok := r.seen[at]; ok || at.node == dst {
-			continue
-		}
-		r.seen[at] = struct{}{}
-		for _, port := range s.routes[at.node].To(dst) {
-			next = append(next, routedStep{s.cross(r, adjacency, at.node, int(port)), dst})
-		}
-	}
-}
-
-// cross notes the port of a node and returns the node to which it leads.
-func (s *Shape) cross(r *routedPorts, adjacency [][]topologies.Adjacent, node, port int) int {
-	a := adjacency[node][port]
-	direction := 0
-	if s.graph.Links[a.Link].A.Node != node {
-		direction = 1
-	}
-	r.links[a.Link][direction] = true
-	return a.Peer.Node
+// sameStreams reports whether the jobs of two seeds send between the same ranks.
+func sameStreams(a, b []jobTraffic) bool {
+	return slices.EqualFunc(a, b, func(a, b jobTraffic) bool {
+		return slices.EqualFunc(a.streams, b.streams, func(a, b streamTraffic) bool { return a.Stream == b.Stream })
+	})
 }

@@ -1,10 +1,14 @@
 package plan_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -57,6 +61,44 @@ func TestShares(t *testing.T) {
 			if d := cmp.Diff(shares, c.want[i]); d != "" {
 				t.Errorf("%s: job %d (-got +want):\n%s", c.name, i, d)
 			}
+		}
+	}
+}
+
+// Many jobs cost what their meetings cost: of 1,024 jobs on 2,048 hosts, compared pair by
+// pair on each link, a plan would take more than the 5 s of a check. A further seed looks at
+// no path again.
+func TestSharesOfManyJobs(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	var jobs strings.Builder
+	for i := range 1024 {
+		fmt.Fprintf(&jobs, "  - {name: j%d, hosts: [%d, %d], steps: 2, profile: {compute: 1ms, bytes: 1MB}}\n", i, i, 1024+(i+512)%1024)
+	}
+	set := parse(t, "topology: {leaf_spine: {leaves: 64, spines: 32, hosts_per_leaf: 32, rate: 100Gbps, delay: 1us}}\njobs:\n"+jobs.String())
+	begin := time.Now()
+	s, err := plan.NewShape(set.Variants[0].Experiment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the plan took %v, want at most 5 s", took)
+	}
+	q, err := s.Plan(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Jobs {
+		// The 31 other jobs of both racks: up to 32 spines and down from them, both ways.
+		shares := p.Jobs[i].Shares
+		if len(shares) != 31 || shares[0].Ports != 128 {
+			t.Fatalf("job %d shares links with %d others: %+v", i, len(shares), shares)
+		}
+		if &q.Jobs[i].Shares[0] != &shares[0] {
+			t.Fatalf("job %d: the second seed computes its shares again", i)
 		}
 	}
 }
