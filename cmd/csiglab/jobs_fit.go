@@ -49,12 +49,16 @@ func (a *app) jobsFit() *cobra.Command {
 			r, err := interruptible(cmd.Context(), func() (*fit.Result, error) {
 				jobs, err := fit.Jobs(args)
 				if err != nil {
-					return nil, err
+					return nil, usage("%w", err)
 				}
-				return fit.New(jobs, o)
+				r, err := fit.New(jobs, o)
+				if err != nil {
+					return nil, usage("%w", err)
+				}
+				return r, nil
 			})
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return err
 			}
 			if f.picture != "" {
 				if err := a.drawFit(r, f.picture); err != nil {

@@ -1,62 +1,22 @@
 package fit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
-	"github.com/csiglab/csiglab/workloads/fluid"
-	"github.com/csiglab/csiglab/workloads/graph"
 )
-
-// Link is a link that some of the jobs share.
-type Link struct {
-	Name     string
-	Capacity units.Rate // 0: that of Options
-	Jobs     []string
-}
-
-// ParseLink reads a link in one word: NAME[@RATE]=JOB,JOB….
-func ParseLink(text string) (Link, error) {
-	const want = "want NAME[@RATE]=JOB,JOB…, such as up@50Gbps=a,b"
-	left, right, ok := strings.Cut(text, "=")
-	l := Link{}
-	name, rate, fast := strings.Cut(left, "@")
-	if l.Name = strings.TrimSpace(name); !ok || l.Name == "" {
-		return l, fmt.Errorf("%q: %s", text, want)
-	}
-	if fast {
-		var err error
-		if l.Capacity, err = units.ParseRate(rate); err != nil {
-			return l, fmt.Errorf("%q: %w", text, err)
-		}
-		if l.Capacity <= 0 || l.Capacity > circle.MaxRate {
-			return l, fmt.Errorf("%q: rate %v, want more than 0 and at most %v", text, l.Capacity, circle.MaxRate)
-		}
-	}
-	for _, job := range strings.Split(right, ",") {
-		job = strings.TrimSpace(job)
-		switch {
-		case job == "":
-			return l, fmt.Errorf("%q: a name of a job is empty; %s", text, want)
-		case slices.Contains(l.Jobs, job):
-			return l, fmt.Errorf("%q: the job %q is there twice", text, job)
-		}
-		l.Jobs = append(l.Jobs, job)
-	}
-	return l, nil
-}
 
 // Options of New.
 type Options struct {
-	Capacity units.Rate // of links without one; 0: the fastest burst of the link's jobs
-	Links    []Link     // none: one that all jobs share
-	Grid     circle.GridOptions
-	Angle    float64 // see circle.Score
+	Capacity units.Rate // of links without one, and of an experiment; 0: see Links
+	// Links without a rate have that of the fastest burst of their jobs. None: if the jobs are
+	// of one experiment, each of them once, the ports of its fabric; else one that all share.
+	Links []Link
+	Grid  circle.GridOptions
+	Angle float64 // see circle.Score
 }
 
 // Result is the answer. Times of JSON are in microseconds.
@@ -68,10 +28,15 @@ type Result struct {
 	Loops      []LoopResult  `json:"loops"`
 	Clusters   []ClusterView `json:"clusters"`
 	Advice     []string      `json:"advice"` // in words
+	// Rough: links in a loop carry different parts of what a job sends. Jobs count there for
+	// more than they send, so that jobs may fit that are said not to.
+	Rough bool `json:"rough,omitempty"`
 
-	profiles []circle.Profile // on the grid
+	shared   []shared         // as Links
+	fabric   bool             // shared is of an experiment
+	profiles []circle.Profile // on the grid, with rates as scale sets them
 	plan     *circle.Plan
-	links    []circle.Link
+	links    []circle.Link // likewise
 }
 
 // JobResult is what a job gets.
@@ -89,18 +54,15 @@ type JobResult struct {
 	Grown Microseconds `json:"gridBurstsUs"` // what it adds to the bursts
 
 	Start Microseconds `json:"startUs"` // offset of the begin of a period behind that of the cluster's first job
-	// Slot is the schedule of the job's first burst, for jobs[].schedule of an experiment.
+	// Slot is set if the jobs of the cluster fit.
 	Slot *Slot `json:"schedule,omitempty"`
+	// Begin is the start of the job with which its first burst begins in its slot: jobs[].start
+	// of an experiment.
+	Begin *Exact `json:"start,omitempty"`
 
-	Alone Microseconds `json:"aloneUs"` // predicted time of an iteration, by workloads/fluid
-	Fair  Microseconds `json:"fairUs"`  // likewise, with equal shares, when all start together
-	With  Microseconds `json:"withUs"`  // likewise, with the start offsets, kept by schedules if compatible
-}
-
-// Slot is a schedule: Offset + k*Period.
-type Slot struct {
-	Period Microseconds `json:"periodUs"`
-	Offset Microseconds `json:"offsetUs"`
+	Alone Microseconds `json:"aloneUs"`          // predicted time of an iteration, by workloads/fluid
+	Fair  Microseconds `json:"fairUs,omitempty"` // likewise, with equal shares, when all start together; absent: see ClusterView.NotPredicted
+	With  Microseconds `json:"withUs,omitempty"` // likewise, with the schedules if there are some, else with the start offsets alone
 }
 
 // LinkResult is what becomes of a link.
@@ -125,26 +87,34 @@ type LoopResult struct {
 	Links []string `json:"links"`
 }
 
-// ClusterView is jobs that hang together.
+// ClusterView is jobs that hang together by links.
 type ClusterView struct {
-	Jobs   []string     `json:"jobs"`
-	Method string       `json:"method"`
-	Step   Microseconds `json:"gridStepUs"`
-	Circle Microseconds `json:"circleUs"` // of all its jobs
+	Jobs       []string     `json:"jobs"`
+	Compatible bool         `json:"compatible"` // its links carry all that the jobs send, with the start offsets
+	Separate   string       `json:"separate"`   // whether its jobs can keep apart on all links at one time
+	Gap        Microseconds `json:"gapUs"`      // at least, between bursts, with the start offsets, if they keep apart
+	Method     string       `json:"method"`
+	Step       Microseconds `json:"gridStepUs"`
+	Circle     Microseconds `json:"circleUs"`        // of all its jobs
+	Slack      float64      `json:"slack,omitempty"` // by which share schedules are longer than periods on the grid
+	// NoSchedule and NotPredicted say why these are absent; "" if they are not.
+	NoSchedule   string `json:"noSchedule,omitempty"`
+	NotPredicted string `json:"notPredicted,omitempty"`
 }
 
 // New answers for jobs. An error is one of the input.
 func New(jobs []Job, o Options) (*Result, error) {
-	r := &Result{Loops: []LoopResult{}}
-	capacities, err := r.connect(jobs, &o)
-	if err != nil {
+	jobs = slices.Clone(jobs)
+	r := &Result{Links: []LinkResult{}, Loops: []LoopResult{}, Advice: []string{}}
+	if err := r.connect(jobs, &o); err != nil {
 		return nil, err
 	}
 	given := make([]circle.Profile, len(jobs)) // as their links carry them
 	for i := range jobs {
 		given[i] = jobs[i].Profile
-		if c := capacities[i]; c > 0 {
-			if given[i], err = jobs[i].Through(c); err != nil {
+		if rate, ok := r.narrowest(i); ok {
+			var err error
+			if given[i], err = jobs[i].Through(rate); err != nil {
 				return nil, err
 			}
 		}
@@ -156,59 +126,20 @@ func New(jobs []Job, o Options) (*Result, error) {
 	if err := r.align(given, o.Grid); err != nil {
 		return nil, err
 	}
+	r.scale()
+	var err error
 	if r.plan, err = circle.Solve(r.profiles, r.links, circle.PlanOptions{Angle: o.Angle}); err != nil {
 		return nil, err
 	}
 	r.fill()
-	if err := r.predict(given); err != nil {
-		return nil, err
+	for i := range r.plan.Clusters {
+		r.schedule(&r.plan.Clusters[i], &r.Clusters[i], given, o.Angle)
 	}
-	r.Advice = r.advice(given, o)
+	for i := range r.plan.Clusters {
+		r.predict(&r.plan.Clusters[i], &r.Clusters[i], jobs, given)
+	}
+	r.advise(given, o)
 	return r, nil
-}
-
-// connect sets the links, and returns the capacity of each job's narrowest link, 0 for a job
-// without.
-func (r *Result) connect(jobs []Job, o *Options) ([]units.Rate, error) {
-	names := make([]string, len(jobs))
-	for i := range jobs {
-		names[i] = jobs[i].Name
-	}
-	links := o.Links
-	if len(links) == 0 {
-		links = []Link{{Name: "link", Jobs: names}}
-	}
-	narrowest := make([]units.Rate, len(jobs))
-	for i, l := range links {
-		if slices.ContainsFunc(links[:i], func(other Link) bool { return other.Name == l.Name }) {
-			return nil, fmt.Errorf("--link: %q is there twice", l.Name)
-		}
-		of := circle.Link{Name: l.Name, Capacity: cmp.Or(l.Capacity, o.Capacity)}
-		fastest := units.Rate(0)
-		for _, name := range l.Jobs {
-			at := slices.Index(names, name)
-			if at < 0 {
-				return nil, fmt.Errorf("--link %s: no job %q%s; the jobs are %s", l.Name, name, spelling.Hint(spelling.Nearest(name, names)), strings.Join(names, ", "))
-			}
-			of.Jobs = append(of.Jobs, at)
-			for _, b := range jobs[at].Bursts {
-				fastest = max(fastest, b.Rate)
-			}
-		}
-		result := LinkResult{Name: l.Name, Jobs: l.Jobs}
-		if of.Capacity = cmp.Or(of.Capacity, fastest); of.Capacity > 0 {
-			result.Gbps = float64(of.Capacity) / float64(units.Gbps)
-		} else {
-			of.Capacity = units.Gbps // any: each burst takes what the link has
-		}
-		for _, at := range of.Jobs {
-			if narrowest[at] == 0 || of.Capacity < narrowest[at] {
-				narrowest[at] = of.Capacity
-			}
-		}
-		r.links, r.Links = append(r.links, of), append(r.Links, result)
-	}
-	return narrowest, nil
 }
 
 // align rounds the profiles of each cluster to a common grid.
@@ -247,10 +178,6 @@ func (r *Result) fill() {
 	r.Compatible, r.Separate = p.Compatible(), p.Separate().String()
 	for i := range r.Jobs {
 		r.Jobs[i].Start = Microseconds(p.Starts[i])
-		if p.Compatible() {
-			period := r.profiles[i].Period
-			r.Jobs[i].Slot = &Slot{Microseconds(period), Microseconds((p.Starts[i] + r.profiles[i].Bursts[0].At) % period)}
-		}
 	}
 	for i := range r.Links {
 		l, f := &r.Links[i], &p.Links[i]
@@ -268,63 +195,18 @@ func (r *Result) fill() {
 		r.Loops = append(r.Loops, loop)
 	}
 	for i := range r.Clusters {
-		r.Clusters[i].Method = p.Clusters[i].Method.String()
+		c, v := &p.Clusters[i], &r.Clusters[i]
+		v.Compatible, v.Separate, v.Method, v.Gap = r.carries(c), c.Separate.String(), c.Method.String(), Microseconds(c.Gap)
+		if c.Method == circle.Traversal && c.Separate == circle.Yes {
+			v.Gap = Microseconds(p.Links[c.Links[0]].Gap)
+			for _, k := range c.Links {
+				v.Gap = min(v.Gap, Microseconds(p.Links[k].Gap))
+			}
+		}
 	}
 }
 
-// iterations are how many of each job are predicted; the latter half of them counts.
-const iterations = 120
-
-// predict sets the times of iterations.
-func (r *Result) predict(given []circle.Profile) error {
-	capacities := make([]float64, len(r.links))
-	for i, l := range r.links {
-		capacities[i] = float64(l.Capacity)
-	}
-	for _, c := range r.plan.Clusters {
-		fair := make([]fluid.Job, len(c.Jobs))
-		for i, j := range c.Jobs {
-			narrowest := units.Rate(circle.MaxRate)
-			for k, l := range r.links {
-				if slices.Contains(l.Jobs, j) {
-					narrowest = min(narrowest, l.Capacity)
-					fair[i].Links = append(fair[i].Links, k)
-				}
-			}
-			links := fair[i].Links
-			fair[i] = fluid.NewJob(&given[j], narrowest)
-			fair[i].Links = links
-			r.Jobs[j].Alone = Microseconds(fair[i].Alone())
-		}
-		if len(c.Links) == 0 {
-			for _, j := range c.Jobs {
-				r.Jobs[j].Fair, r.Jobs[j].With = r.Jobs[j].Alone, r.Jobs[j].Alone
-			}
-			continue
-		}
-		with := slices.Clone(fair)
-		for i, j := range c.Jobs {
-			with[i].Offset = r.plan.Starts[j]
-			if s := r.Jobs[j].Slot; s != nil {
-				period := units.Duration(s.Period)
-				with[i].Schedule = graph.Schedule{Period: period, Offset: units.Duration(s.Offset), Correction: period / 2}
-			}
-		}
-		for k, jobs := range [][]fluid.Job{fair, with} {
-			n := fluid.Network{Links: capacities, Jobs: jobs, Sharing: fluid.Weighted}
-			result, err := n.Solve(iterations)
-			if err != nil {
-				return err
-			}
-			for i, j := range c.Jobs {
-				mean := Microseconds(result.Mean(i, len(result[i])/2))
-				if k == 0 {
-					r.Jobs[j].Fair = mean
-				} else {
-					r.Jobs[j].With = mean
-				}
-			}
-		}
-	}
-	return nil
+// carries reports whether the links of a cluster carry all that its jobs send.
+func (r *Result) carries(c *circle.Cluster) bool {
+	return !slices.ContainsFunc(c.Links, func(k int) bool { return !r.plan.Links[k].Carries })
 }

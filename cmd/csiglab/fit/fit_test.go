@@ -13,7 +13,10 @@ import (
 	"github.com/csiglab/csiglab/workloads/circle"
 )
 
-const ms = units.Millisecond
+const (
+	ms = units.Millisecond
+	us = units.Microsecond
+)
 
 func TestInlineProfiles(t *testing.T) {
 	for text, want := range map[string]circle.Profile{
@@ -47,6 +50,8 @@ func TestWrongInlineProfiles(t *testing.T) {
 		"a=10ms:-1ms+1ms":      "computing of burst 1",
 		"a=10ms:1ms@0Gbps":     "rate of burst 1",
 		"a=10ms:1ms@fast":      "rate of burst 1",
+		"a,b=10ms:1ms":         "the name has a comma",
+		"a\x1b[31m=10ms:1ms":   "cannot be printed",
 	} {
 		if _, err := parseInline(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
@@ -59,7 +64,7 @@ func TestParseLink(t *testing.T) {
 	if diff := cmp.Diff(Link{"up", 25 * units.Gbps, []string{"a", "b"}}, got); err != nil || diff != "" {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
-	for _, text := range []string{"up", "=a,b", "up@=a,b", "up@0Gbps=a", "up=a,", "up=a,a"} {
+	for _, text := range []string{"up", "=a,b", "up@=a,b", "up@0Gbps=a", "up=a,", "up=a,a", "u\x07=a,b"} {
 		if l, err := ParseLink(text); err == nil {
 			t.Errorf("%s is %+v, want an error", text, l)
 		}
@@ -92,15 +97,16 @@ func TestTwoVGG16Fit(t *testing.T) {
 		t.Fatalf("compatible %v, separate %s, names %s and %s", r.Compatible, r.Separate, r.Jobs[0].Name, r.Jobs[1].Name)
 	}
 	for i, j := range r.Jobs {
-		want := [][3]units.Duration{{0, 255 * ms, 141 * ms}, {127*ms + ms/2, 255 * ms, 13*ms + ms/2}}[i]
-		if got := [3]units.Duration{units.Duration(j.Start), units.Duration(j.Slot.Period), units.Duration(j.Slot.Offset)}; got != want {
-			t.Errorf("%s: start, period and slot %v, want %v", j.Name, got, want)
+		// The schedule has 1 % of slack, rounded up to four digits; slots are half of it apart.
+		want := [][4]units.Duration{{0, 257600 * us, 0, 141 * ms}, {127500 * us, 257600 * us, 128800 * us, 12200 * us}}[i]
+		if got := [4]units.Duration{units.Duration(j.Start), units.Duration(j.Slot.Period), units.Duration(*j.Begin), units.Duration(j.Slot.Offset)}; got != want {
+			t.Errorf("%s: start, period, start with the schedule and slot %v, want %v", j.Name, got, want)
 		}
 		for _, c := range []struct {
 			name string
 			got  Microseconds
 			want units.Duration
-		}{{"alone", j.Alone, 255 * ms}, {"fair", j.Fair, 369 * ms}, {"with these starts", j.With, 255 * ms}} {
+		}{{"alone", j.Alone, 255 * ms}, {"fair", j.Fair, 369 * ms}, {"with the schedule", j.With, 257600 * us}} {
 			if math.Abs(float64(c.got)/float64(c.want)-1) > 0.001 {
 				t.Errorf("%s, %s: %v, want %v", j.Name, c.name, c.got, c.want)
 			}
@@ -220,15 +226,24 @@ func TestSectorsAreClosed(t *testing.T) {
 	}
 }
 
-func TestPresetsThatAreKnownFit(t *testing.T) {
-	names := presets()
-	if len(names) < 2 {
-		t.Fatalf("presets %v", names)
+// HotNets 2022, table 1: groups 2 and 4 are compatible, 1 and 3 are not.
+func TestPublishedGroupsOfPresets(t *testing.T) {
+	for _, c := range []struct {
+		jobs []string
+		fit  bool
+	}{
+		{[]string{"bert-8", "vgg19-1200"}, false},
+		{[]string{"dlrm", "dlrm"}, true},
+		{[]string{"bert-8-g3", "vgg19-1400-g3", "wideresnet-800-g3"}, false},
+		{[]string{"wideresnet-800", "vgg16-1400"}, true},
+	} {
+		if r := answer(t, Options{}, c.jobs...); r.Compatible != c.fit {
+			t.Errorf("%v: compatible %v, want %v", c.jobs, r.Compatible, c.fit)
+		}
 	}
-	for _, name := range names {
-		r := answer(t, Options{}, name)
-		if r.Jobs[0].Period == 0 || r.Jobs[0].Alone != r.Jobs[0].Period {
-			t.Errorf("%s: %+v", name, r.Jobs[0])
+	for _, name := range presets() {
+		if j := answer(t, Options{}, name).Jobs[0]; j.Period == 0 || j.Alone != j.Period {
+			t.Errorf("%s: %+v", name, j)
 		}
 	}
 }
@@ -245,8 +260,8 @@ func TestAWiderToleranceIsProposed(t *testing.T) {
 		t.Errorf("not compatible with the tolerance:\n%s", r.Text())
 	}
 	for i, j := range r.Jobs {
-		if j.With != j.Grid || !(j.With < j.Fair) {
-			t.Errorf("job %d: %v with the starts, want its period on the grid, %v, and less than %v", i, j.With, j.Grid, j.Fair)
+		if j.With != Microseconds(j.Slot.Period) || j.With < j.Grid+j.Grid/100 || !(j.With < j.Fair) {
+			t.Errorf("job %d: %v with the schedule, want its period, 1 %% more than %v, and less than %v", i, j.With, j.Grid, j.Fair)
 		}
 	}
 	// A tolerance does not help two jobs with one period.

@@ -3,6 +3,8 @@ package fit
 import (
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
@@ -11,6 +13,11 @@ import (
 // Inline says how a profile is written in one word.
 const Inline = "NAME=PERIOD:[COMPUTE+]BURST[@RATE][,COMPUTE+BURST[@RATE]…]"
 
+// printable reports whether a terminal shows a name as it is, without obeying it.
+func printable(name string) bool {
+	return !strings.ContainsFunc(name, func(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) })
+}
+
 // parseInline reads a profile in one word, such as a=255ms:114ms@25Gbps. Without a time of
 // computing, the only burst is at the end of the period; else each burst follows its time of
 // computing, and what is left of the period is computing. Its error names the part.
@@ -18,6 +25,12 @@ func parseInline(text string) (p circle.Profile, err error) {
 	name, rest, _ := strings.Cut(text, "=")
 	if p.Name = strings.TrimSpace(name); p.Name == "" {
 		return p, fmt.Errorf("%q: the name is empty; want %s", text, Inline)
+	}
+	switch {
+	case !printable(p.Name):
+		return p, fmt.Errorf("%q: the name has characters that cannot be printed", text)
+	case strings.Contains(p.Name, ","):
+		return p, fmt.Errorf("%q: the name has a comma, which parts the jobs of --link", text)
 	}
 	period, bursts, ok := strings.Cut(rest, ":")
 	if !ok {

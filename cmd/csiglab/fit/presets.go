@@ -36,16 +36,6 @@ func Presets() []Preset {
 	return all
 }
 
-// find returns the preset of a name, or nil.
-func find(name string) *Preset {
-	for _, p := range Presets() {
-		if p.Name == name {
-			return &p
-		}
-	}
-	return nil
-}
-
 // presets returns the names of the presets with a profile.
 func presets() (names []string) {
 	for _, p := range Presets() {
@@ -56,10 +46,10 @@ func presets() (names []string) {
 	return names
 }
 
-func (p *Preset) job() (Job, error) {
-	if p.Period == 0 {
+func presetJob(p *training.ProfilePreset) (Job, error) {
+	if p.Compute == 0 {
 		return Job{}, fmt.Errorf("preset %s: its compute time is not known; see csiglab jobs list", p.Name)
 	}
-	burst := circle.Burst{At: units.Duration(p.Compute), Length: units.Duration(p.Communicate), Rate: training.TestbedRate}
-	return Job{circle.Profile{Name: p.Name, Period: units.Duration(p.Period), Bursts: []circle.Burst{burst}}, "preset"}, nil
+	burst := circle.Burst{At: p.Compute, Length: p.Communicate(), Rate: training.TestbedRate}
+	return Job{Profile: circle.Profile{Name: p.Name, Period: p.Compute + burst.Length, Bursts: []circle.Burst{burst}}, Source: "preset"}, nil
 }

@@ -14,18 +14,18 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
-
 	"github.com/csiglab/csiglab/workloads/profilefile"
+	"github.com/csiglab/csiglab/workloads/training"
 )
 
 // Job is a job with where its profile comes from.
 type Job struct {
 	circle.Profile
 	Source string // in words
+
+	fabric *fabric // of the experiment that the job is of; nil: none
+	at     int     // its position there
 }
 
 // Jobs returns the jobs that arguments name: presets, profiles in one word (see Inline),
@@ -34,8 +34,9 @@ type Job struct {
 // file.
 func Jobs(args []string) ([]Job, error) {
 	var all []Job
+	fabrics := map[string]*fabric{} // by experiment, each planned once
 	for i, arg := range args {
-		jobs, err := named(arg)
+		jobs, err := named(arg, fabrics)
 		if err != nil {
 			return nil, fmt.Errorf("job %d: %w", i+1, err)
 		}
@@ -51,16 +52,16 @@ func Jobs(args []string) ([]Job, error) {
 }
 
 // named returns the jobs that an argument names.
-func named(arg string) ([]Job, error) {
+func named(arg string, fabrics map[string]*fabric) ([]Job, error) {
 	if name, _, ok := strings.Cut(arg, "="); ok && !strings.Contains(name, "/") {
 		p, err := parseInline(arg)
 		if err != nil {
 			return nil, err
 		}
-		return []Job{{p, "given"}}, nil
+		return []Job{{Profile: p, Source: "given"}}, nil
 	}
-	if p := find(arg); p != nil {
-		j, err := p.job()
+	if p, ok := training.FindProfile(arg); ok {
+		j, err := presetJob(&p)
 		return []Job{j}, err
 	}
 	file, job, _ := strings.Cut(arg, "#")
@@ -68,7 +69,7 @@ func named(arg string) ([]Job, error) {
 	case ext == ".json":
 		return ofFile(file, job)
 	case ext == ".yaml" || ext == ".yml" || slices.Contains(experiment.Names(), file):
-		return ofExperiment(file, job)
+		return ofExperiment(file, job, fabrics)
 	}
 	if _, err := os.Stat(file); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: want a profile file, whose name ends in .json, or an experiment, in .yaml", file)
@@ -93,7 +94,7 @@ func ofFile(file, job string) ([]Job, error) {
 			if source == "" {
 				source = file
 			}
-			jobs = append(jobs, Job{read[i].Profile, source})
+			jobs = append(jobs, Job{Profile: read[i].Profile, Source: source})
 		}
 	}
 	if len(jobs) == 0 {
@@ -106,44 +107,28 @@ func unknownJob(file, job string, names []string) error {
 	return fmt.Errorf("%s: no job %q%s; it has %s", file, job, spelling.Hint(spelling.Nearest(job, names)), strings.Join(names, ", "))
 }
 
-// ofExperiment returns the jobs of kind profile of an experiment, or one of them, as its plan
-// predicts them on a network of their own (see measure.Predict).
-func ofExperiment(file, job string) ([]Job, error) {
-	set, err := experiment.Load(file, experiment.Options{})
-	if err != nil {
-		return nil, err
+// ofExperiment returns the jobs of kind profile of an experiment, or one of them.
+func ofExperiment(file, job string, fabrics map[string]*fabric) ([]Job, error) {
+	f := fabrics[file]
+	if f == nil {
+		var err error
+		if f, err = newFabric(file); err != nil {
+			return nil, err
+		}
+		fabrics[file] = f
 	}
-	e := set.Variants[0].Experiment
-	p, err := plan.Compile(e, e.Seeds[0])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if len(p.Jobs) == 0 {
-		return nil, fmt.Errorf("%s: the experiment has no jobs", file)
-	}
-	demands, predicted := p.Demands(), measure.Predict(p)
 	var jobs []Job
 	var names []string
-	for i := range p.Jobs {
-		name, one := p.Jobs[i].Name, &predicted[i]
+	for i := range f.jobs {
+		name := f.jobs[i].Name
 		names = append(names, name)
 		if job != "" && name != job {
 			continue
 		}
-		if one.NoAlone != "" {
-			return nil, fmt.Errorf("%s: job %s: no profile: %s", file, name, one.NoAlone)
+		if lacks := f.predicted[i].NoAlone; lacks != "" {
+			return nil, fmt.Errorf("%s: job %s: no profile: %s", file, name, lacks)
 		}
-		rate := units.Rate(0)
-		for _, port := range demands[i].Ports {
-			if rate == 0 || port.Rate < rate {
-				rate = port.Rate
-			}
-		}
-		source := file
-		if len(set.Variants) > 1 {
-			source += ", variant " + set.Variants[0].Name
-		}
-		jobs = append(jobs, Job{circle.Profile{Name: name, Period: one.Alone, Bursts: []circle.Burst{{At: one.Compute, Length: one.Communication, Rate: rate}}}, source})
+		jobs = append(jobs, f.job(i))
 	}
 	if len(jobs) == 0 {
 		return nil, unknownJob(file, job, names)

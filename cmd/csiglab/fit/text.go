@@ -26,24 +26,21 @@ func (m Microseconds) MarshalJSON() ([]byte, error) {
 // String returns the time with four digits.
 func (m Microseconds) String() string { return digits(units.Duration(m), 0) }
 
-// digits returns a time with four digits, rounded down with a direction of -1, up with 1,
-// and to the nearest with 0, or if the difference is less than a hundred thousandth.
-func digits(d units.Duration, direction int) string {
+// digits returns a time as text with four digits; see fourDigits.
+func digits(d units.Duration, direction int) string { return fourDigits(d, direction).String() }
+
+// fourDigits returns a time with four digits, rounded down with a direction of -1, up with 1,
+// and to the nearest with 0.
+func fourDigits(d units.Duration, direction int) units.Duration {
 	unit := units.Duration(1)
 	for d/unit >= 10000 || -d/unit >= 10000 {
 		unit *= 10
 	}
 	rest := d % unit
-	if min(rest, unit-rest) < d/100_000 {
-		direction = 0
+	if direction > 0 && rest > 0 || direction == 0 && rest >= unit-rest && rest > 0 {
+		return d + unit - rest
 	}
-	switch {
-	case direction > 0 && rest > 0 || direction == 0 && rest >= unit-rest && rest > 0:
-		d += unit - rest
-	default:
-		d -= rest
-	}
-	return d.String()
+	return d - rest
 }
 
 // Text returns the answer in words.
@@ -55,60 +52,150 @@ func (r *Result) Text() string {
 			shared++
 		}
 	}
-	verdict := "compatible"
-	switch {
-	case shared == 0:
-		verdict = "no link is shared"
-	case r.Compatible && r.Separate != circle.Yes.String():
-		verdict = "compatible, with bursts that the link carries at one time"
-	case !r.Compatible && r.Separate == circle.NotKnown.String():
-		verdict = "not known: the search gave up before it had looked at all start offsets"
-	case !r.Compatible:
-		verdict = "not compatible"
-	}
-	fmt.Fprintf(&text, "%s on %s: %s\n\n", count(len(r.Jobs), "job"), count(len(r.Links), "link"), verdict)
+	fmt.Fprintf(&text, "%s on %s: %s\n\n", count(len(r.Jobs), "job"), count(len(r.Links), "link"), r.longVerdict(shared))
+	starts := r.starts()
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "job\tperiod\tcomputes\tcommunicates\ton the grid\tstart\tprofile")
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%s\t%v\t%s\n", j.Name, j.Period, j.Compute, j.Communicate, j.rounding(), j.Start, j.source())
+		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%s\t%s\t%s\n", j.Name, j.Period, j.Compute, j.Communicate, j.rounding(), starts[i], j.source())
 	}
 	t.Flush()
-	fmt.Fprintln(t, "\nlink\tjobs\tcapacity\tcircle\tscore at zero\tat best\twith these starts\tkeep apart")
+	if len(r.Links) > 0 {
+		fmt.Fprintln(t, "\nlink\tjobs\tcapacity\tcircle\tscore at zero\tat best\twith these starts\tkeep apart")
+	}
 	for i := range r.Links {
 		l := &r.Links[i]
 		capacity := "any"
-		if l.Gbps > 0 {
-			capacity = r.links[i].Capacity.String()
+		if r.shared[i].capacity > 0 {
+			capacity = r.shared[i].capacity.String()
 		}
 		if len(l.Jobs) < 2 {
 			fmt.Fprintf(t, "%s\t%s\t%s\t\t\t\t\tnot shared\n", l.Name, strings.Join(l.Jobs, ", "), capacity)
 			continue
 		}
-		apart := l.Separate
-		if l.Gap > 0 {
-			apart = fmt.Sprintf("%s, by %v", apart, l.Gap)
-		}
 		best := fmt.Sprintf("%.4f", l.Best)
 		if !l.Proven {
 			best = "at least " + best
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%.4f\t%s\t%.4f\t%s\n", l.Name, strings.Join(l.Jobs, ", "), capacity, l.Circle, l.Zero, best, l.With, apart)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%v\t%.4f\t%s\t%.4f\t%s\n", l.Name, strings.Join(l.Jobs, ", "), capacity, l.Circle, l.Zero, best, l.With, r.apart(i))
 	}
 	t.Flush()
-	with := "with these starts"
-	if r.Compatible {
-		with = "with these starts, kept"
+	if len(r.Links) > 0 {
+		kept, free := false, false
+		for i := range r.Jobs {
+			kept, free = kept || r.Jobs[i].Slot != nil, free || r.Jobs[i].Slot == nil
+		}
+		with := "with these starts"
+		switch {
+		case kept && free:
+			with = "with these starts, or the schedule"
+		case kept:
+			with = "with the schedule"
+		}
+		fmt.Fprintf(t, "\niteration\talone\tfair sharing\t%s\n", with)
+		for i := range r.Jobs {
+			if j := &r.Jobs[i]; j.Fair > 0 {
+				fmt.Fprintf(t, "%s\t%v\t%v%s\t%v%s\n", j.Name, j.Alone, j.Fair, times(j.Alone, j.Fair), j.With, times(j.Alone, j.With))
+			} else {
+				fmt.Fprintf(t, "%s\t%v\tnot predicted\t\n", j.Name, j.Alone)
+			}
+		}
+		t.Flush()
 	}
-	fmt.Fprintf(t, "\niteration\talone\tfair sharing\t%s\n", with)
-	for i := range r.Jobs {
-		j := &r.Jobs[i]
-		fmt.Fprintf(t, "%s\t%v\t%v%s\t%v%s\n", j.Name, j.Alone, j.Fair, times(j.Alone, j.Fair), j.With, times(j.Alone, j.With))
+	text.WriteString(r.slots())
+	if len(r.Advice) > 0 {
+		text.WriteByte('\n')
 	}
-	t.Flush()
-	text.WriteByte('\n')
 	for _, a := range r.Advice {
 		fmt.Fprintln(&text, a)
+	}
+	return text.String()
+}
+
+func (r *Result) longVerdict(shared int) string {
+	switch {
+	case shared == 0 && r.fabric:
+		return "no link of their fabric carries several jobs that could fill it"
+	case shared == 0:
+		return "no link is shared"
+	case r.Compatible && r.Separate != circle.Yes.String():
+		return "compatible, with bursts that the link carries at one time"
+	case r.Compatible:
+		return "compatible"
+	case r.Separate == circle.NotKnown.String():
+		return "not known: the search gave up before it had looked at all start offsets"
+	}
+	return "not compatible"
+}
+
+// starts returns the start offsets in words: with four digits where the links of a cluster
+// carry all with these too, else exactly.
+func (r *Result) starts() []string {
+	all := make([]string, len(r.Jobs))
+	for i := range r.plan.Clusters {
+		c := &r.plan.Clusters[i]
+		short := slices.Clone(r.plan.Starts)
+		for _, j := range c.Jobs {
+			short[j] = fourDigits(short[j], 0)
+		}
+		exact := false
+		if r.carries(c) {
+			for _, k := range c.Links {
+				exact = exact || len(circle.Overloads(r.profiles, &r.links[k], short, r.plan.Links[k].Perimeter)) > 0
+			}
+		}
+		for _, j := range c.Jobs {
+			if all[j] = short[j].String(); exact {
+				all[j] = r.plan.Starts[j].String()
+			}
+		}
+	}
+	return all
+}
+
+// apart says whether the jobs of a link keep apart: of links in a loop, together with the
+// others.
+func (r *Result) apart(link int) string {
+	for i := range r.plan.Clusters {
+		c, l := &r.plan.Clusters[i], &r.Links[link]
+		switch {
+		case !slices.Contains(c.Links, link):
+		case c.Method != circle.Joint:
+			return by(l.Separate, l.Gap)
+		case c.Separate.String() == l.Separate:
+			return by(l.Separate, Microseconds(c.Gap))
+		default:
+			return fmt.Sprintf("%s; %s without the others", c.Separate, l.Separate)
+		}
+	}
+	return r.Links[link].Separate
+}
+
+func by(answer string, gap Microseconds) string {
+	if gap > 0 {
+		return fmt.Sprintf("%s, by %v", answer, gap)
+	}
+	return answer
+}
+
+// slots returns the schedules as text for the jobs of an experiment; "" if there are none.
+func (r *Result) slots() string {
+	var text strings.Builder
+	for i := range r.Clusters {
+		v := &r.Clusters[i]
+		first := true
+		for _, j := range r.plan.Clusters[i].Jobs {
+			job := &r.Jobs[j]
+			if job.Slot == nil {
+				continue
+			}
+			if first {
+				fmt.Fprintf(&text, "\nschedule of %s, with %s %% of slack, for the jobs of an experiment:\n", and(v.Jobs), percent(v.Slack))
+				first = false
+			}
+			fmt.Fprintf(&text, "  {name: %s, start: %v, schedule: {period: %v, offset: %v}}\n", job.Name, job.Begin, job.Slot.Period, job.Slot.Offset)
+		}
 	}
 	return text.String()
 }
@@ -132,7 +219,9 @@ func count(n int, what string) string {
 func (j *JobResult) rounding() string {
 	text := "as it is"
 	if j.Grid != j.Period {
-		text = fmt.Sprintf("%v (+%s %%)", j.Grid, percent(j.Cost))
+		if text = fmt.Sprintf("%v (+%s %%)", j.Grid, percent(j.Cost)); j.Cost < 0.0001 {
+			text = fmt.Sprintf("%v (+0 %%)", j.Grid)
+		}
 	}
 	if j.Grown > 0 {
 		text += fmt.Sprintf(", bursts +%v", j.Grown)
@@ -161,149 +250,4 @@ func and(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-// advice says in words what to do.
-func (r *Result) advice(given []circle.Profile, o Options) (all []string) {
-	for _, l := range r.plan.Loops {
-		jobs, links := r.names(l.Jobs), make([]string, len(l.Links))
-		for i, k := range l.Links {
-			links[i] = r.links[k].Name
-		}
-		all = append(all, fmt.Sprintf("Loop: %s on %s. Offsets that suit each link alone may contradict each other there, so these links have been solved together.", and(jobs), and(links)))
-	}
-	compatible, broken := false, false
-	for i := range r.plan.Clusters {
-		c := &r.plan.Clusters[i]
-		if len(c.Links) == 0 {
-			continue
-		}
-		carries := !slices.ContainsFunc(c.Links, func(k int) bool { return !r.plan.Links[k].Carries })
-		if carries {
-			compatible = true
-			all = append(all, r.fits(c))
-			continue
-		}
-		broken = true
-		all = append(all, r.misfits(c)...)
-		if more := r.wider(c, given, o); more != "" {
-			all = append(all, more)
-		}
-	}
-	if compatible && !broken {
-		all = append(all, "Flow scheduling keeps them there: give each job the schedule of --json (jobs[].schedule: {period, offset}). Unfairness finds such offsets by itself: adaptive R_AI, MLTCP, unequal timers or priorities.")
-	}
-	if broken {
-		all = append(all, "Where jobs do not fit, static unfairness and priorities help one at the cost of another. Adaptive R_AI and MLTCP end fair. Another placement, with pairs that fit, helps all.")
-	}
-	return all
-}
-
-// fits says how the jobs of a cluster have to start.
-func (r *Result) fits(c *circle.Cluster) string {
-	names := r.names(c.Jobs)
-	if len(c.Jobs) == 2 && c.Separate == circle.Yes {
-		a, b := &r.profiles[c.Jobs[0]], &r.profiles[c.Jobs[1]]
-		if p, err := circle.Pair(a, b); err == nil && p.Compatible() {
-			return fmt.Sprintf("%s fit: start %s %s after %s%s.", and(names), names[1], spans(p.Offsets), names[0], modulo(&p, b))
-		}
-	}
-	starts := make([]string, 0, len(names))
-	for i, j := range c.Jobs[1:] {
-		starts = append(starts, fmt.Sprintf("%s %v", names[i+1], r.Jobs[j].Start))
-	}
-	text := fmt.Sprintf("%s fit: start %s after %s", and(names), and(starts), names[0])
-	if c.Separate != circle.Yes {
-		return text + ". Some of their bursts are at one time then, and the links carry them."
-	}
-	return text + "."
-}
-
-// spans returns valid offsets in words, rounded inwards.
-func spans(all []circle.Range) string {
-	const most = 3
-	var words []string
-	for i, s := range all {
-		if i == most {
-			words = append(words, fmt.Sprintf("%d more ranges", len(all)-most))
-			break
-		}
-		from, to := digits(s.From, 1), digits(s.To, -1)
-		if s.Length() < s.To/1000 {
-			words = append(words, digits(s.From+s.Length()/2, 0))
-			continue
-		}
-		words = append(words, from+" to "+to)
-	}
-	return strings.Join(words, ", or ")
-}
-
-// modulo says which other offsets are valid.
-func modulo(p *circle.Pairing, second *circle.Profile) string {
-	if p.Modulus == second.Period {
-		return ""
-	}
-	return fmt.Sprintf(", or any multiple of %s later", digits(p.Modulus, 0))
-}
-
-// misfits says why the jobs of a cluster do not fit, and what is best.
-func (r *Result) misfits(c *circle.Cluster) (all []string) {
-	for _, k := range c.Links {
-		f, jobs := &r.plan.Links[k], r.links[k].Jobs
-		if f.Carries {
-			continue
-		}
-		on := ""
-		if len(r.links) > 1 {
-			on = " on " + r.links[k].Name
-		}
-		names := and(r.names(jobs))
-		busy := 0.0
-		for _, j := range jobs {
-			busy += float64(r.profiles[j].Communicate()) / float64(r.profiles[j].Period)
-		}
-		a, b := &r.profiles[jobs[0]], &r.profiles[jobs[1]]
-		p, err := circle.Pair(a, b)
-		switch {
-		case f.Separate == circle.Yes:
-			all = append(all, fmt.Sprintf("%s would fit%s, but not with the offsets that the other links want.", names, on))
-		case f.Separate == circle.NotKnown:
-			all = append(all, fmt.Sprintf("Whether %s fit%s is not known: the search gave up.", names, on))
-		case len(jobs) == 2 && err == nil && len(a.Bursts) == 1 && len(b.Bursts) == 1:
-			all = append(all, fmt.Sprintf("%s do not fit%s: bursts of %s and %s are longer together than the %s that their periods have in common.",
-				names, on, digits(a.Communicate(), 0), digits(b.Communicate(), 0), digits(p.Modulus, 0)))
-		case busy > 1:
-			all = append(all, fmt.Sprintf("%s do not fit%s: they communicate %.2f of the time, all together.", names, on, busy))
-		default:
-			all = append(all, fmt.Sprintf("%s do not fit%s: no start offsets keep all of their bursts apart.", names, on))
-		}
-		all = append(all, fmt.Sprintf("With the starts above they want %s %% more than the link has, over the time; all together at 0 they want %s %%.", percent(1-f.With), percent(1-f.Zero)))
-		if pairs := r.pairs(jobs); pairs != "" {
-			all = append(all, pairs)
-		}
-	}
-	return all
-}
-
-// pairs says which two of more jobs fit.
-func (r *Result) pairs(jobs []int) string {
-	const most = 8
-	if len(jobs) < 3 {
-		return ""
-	}
-	var good []string
-	for x, i := range jobs {
-		for _, j := range jobs[x+1:] {
-			if p, err := circle.Pair(&r.profiles[i], &r.profiles[j]); err == nil && p.Compatible() {
-				good = append(good, r.Jobs[i].Name+" with "+r.Jobs[j].Name)
-			}
-		}
-	}
-	switch {
-	case len(good) == 0:
-		return "No two of them fit."
-	case len(good) > most:
-		good = append(good[:most], fmt.Sprintf("%d more", len(good)-most))
-	}
-	return "Pairs that fit: " + strings.Join(good, "; ") + "."
 }

@@ -18,21 +18,18 @@ const mostTried = 8
 // them wait a little in every iteration then. It returns "" if there is none with which each
 // is faster than with fair sharing.
 func (r *Result) wider(c *circle.Cluster, given []circle.Profile, o Options) string {
-	if o.Grid.Step > 0 || len(c.Jobs) > mostTried {
+	if o.Grid.Step > 0 || len(c.Jobs) > mostTried || r.Jobs[c.Jobs[0]].Fair == 0 {
 		return ""
 	}
 	some := make([]circle.Profile, len(c.Jobs))
 	for i, j := range c.Jobs {
 		some[i] = given[j]
-	}
-	var links []circle.Link
-	for _, k := range c.Links {
-		l := circle.Link{Name: r.links[k].Name, Capacity: r.links[k].Capacity}
-		for _, j := range r.links[k].Jobs {
-			l.Jobs = append(l.Jobs, slices.Index(c.Jobs, j))
+		some[i].Bursts = slices.Clone(given[j].Bursts)
+		for k := range some[i].Bursts {
+			some[i].Bursts[k].Rate = r.profiles[j].Bursts[k].Rate // as r.links are scaled
 		}
-		links = append(links, l)
 	}
+	links := r.linksOf(c)
 	for _, tolerance := range tolerances {
 		if tolerance <= o.Grid.Tolerance {
 			continue
@@ -47,7 +44,7 @@ func (r *Result) wider(c *circle.Cluster, given []circle.Profile, o Options) str
 		var costs []string
 		for i, j := range c.Jobs {
 			change := grid.Changes[i]
-			if Microseconds(change.After) >= r.Jobs[j].Fair {
+			if Microseconds(change.After+change.After/slack) >= r.Jobs[j].Fair { // a schedule has slack
 				return ""
 			}
 			if change.After > change.Before {
