@@ -40,8 +40,8 @@ func TestOneShiftForEachJobOfALoopFreeGraph(t *testing.T) {
 		t.Errorf("loops %v, compatible %v, separate %v, starts %v; want none, true, yes, and starts that hold", plan.Loops, plan.Compatible(), plan.Separate(), plan.Starts)
 	}
 	want := []Cluster{
-		{Jobs: []int{0, 1, 2, 3}, Links: []int{0, 1, 2}, Method: Traversal, Separate: Yes},
-		{Jobs: []int{4}, Method: Alone, Separate: Yes},
+		{Jobs: []int{0, 1, 2, 3}, Links: []int{0, 1, 2}, Method: Traversal, Separate: Yes, Fits: Yes},
+		{Jobs: []int{4}, Method: Alone, Separate: Yes, Fits: Yes},
 	}
 	if diff := cmp.Diff(want, plan.Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
@@ -101,6 +101,26 @@ func TestJobsMayMeetWhereTheLinkCarriesThem(t *testing.T) {
 	}
 	if plan.Separate() != No || !plan.Compatible() || plan.Links[0].Best != 1 || plan.Links[0].With != 1 {
 		t.Errorf("separate %v, compatible %v, %+v; want no, true and scores of 1", plan.Separate(), plan.Compatible(), plan.Links[0])
+	}
+}
+
+// a and b may send at one time, c with neither: c at 40 ms behind them is the only place.
+func TestPartRatesAreSearchedExactly(t *testing.T) {
+	jobs := []Profile{one(100, 60, 20*gig), one(100, 60, 20*gig), one(100, 40, 50*gig)}
+	for _, c := range []struct {
+		more units.Duration // of the burst of c
+		fits Answer
+	}{{0, Yes}, {1, No}} {
+		jobs[2].Bursts[0].At -= c.more
+		jobs[2].Bursts[0].Length += c.more
+		plan, err := Solve(jobs, []Link{{"a", 50 * gig, []int{0, 1, 2}}}, PlanOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		yes := c.fits == Yes
+		if l := plan.Links[0]; plan.Separate() != No || plan.Fits() != c.fits || plan.Compatible() != yes || l.Fits != c.fits || l.Proven != yes || l.With > l.Best || l.Zero > l.Best {
+			t.Errorf("%v more: separate %v, fits %v, compatible %v, %+v; want no and %v", c.more, plan.Separate(), plan.Fits(), plan.Compatible(), l, c.fits)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package circle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -37,8 +38,8 @@ func Pair(first, second *Profile) (Pairing, error) {
 			return Pairing{}, fmt.Errorf("circle: job %q: %w", p.Name, err)
 		}
 	}
-	g := gcd(first.Period, second.Period)
-	return Pairing{Modulus: g, Offsets: around(allowed(first, second, 0, nil), g)}, nil
+	r := relate(first, second)
+	return Pairing{Modulus: r.g, Offsets: around(r.free(0), r.g)}, nil
 }
 
 // around joins a range that ends before the modulus with one that begins at 0.
@@ -53,45 +54,98 @@ func around(rs ranges, modulus units.Duration) []Range {
 // ranges are ascending and apart. They hold whole picoseconds.
 type ranges []Range
 
-// allowed returns the differences of start, second minus first modulo the greatest common
-// divisor of their periods, with which the bursts of two jobs keep apart, and each ends at
-// least margin before the other begins. meet reports whether two bursts may be at one time;
-// nil: none may.
-func allowed(first, second *Profile, margin units.Duration, meet func(a, b *Burst) bool) ranges {
-	g := gcd(first.Period, second.Period)
-	free := ranges{{0, g - 1}}
+// relation is how two jobs of a link constrain each other.
+type relation struct {
+	g units.Duration // the greatest common divisor of their periods
+	// busy are the differences of start, second minus first modulo g, with which a burst of
+	// one meets a burst of the other.
+	busy ranges
+}
+
+// relate takes n log n for n pairs of bursts.
+func relate(first, second *Profile) *relation {
+	r := &relation{g: gcd(first.Period, second.Period)}
+	all := make(ranges, 0, len(first.Bursts)*len(second.Bursts))
 	for i := range first.Bursts {
 		for j := range second.Bursts {
 			a, b := &first.Bursts[i], &second.Bursts[j]
-			if meet != nil && meet(a, b) {
-				continue
-			}
-			before, behind := a.Length+margin, b.Length+margin
-			if before > g-behind {
-				return nil
-			}
-			shift := modulo(a.At-b.At, g)
-			free = intersect(free, turned(Range{before, g - behind}, shift, g))
-			if len(free) == 0 {
-				return nil
-			}
+			all = append(all, Range{a.At - b.End() + 1, a.End() - b.At - 1})
 		}
 	}
-	return free
+	r.busy = turned(all, r.g)
+	return r
 }
 
-// turned returns a range plus a shift, modulo a modulus. The range is in [0, modulus], where
-// modulus itself is the same as 0, and not longer than it.
-func turned(r Range, shift, modulus units.Duration) ranges {
-	from, length := modulo(r.From+shift, modulus), r.Length()
-	switch end := from + length; {
-	case length >= modulus-1:
-		return ranges{{0, modulus - 1}}
-	case end >= modulus:
-		return ranges{{0, end - modulus}, {from, modulus - 1}}
-	default:
-		return ranges{{from, end}}
+// free returns the differences with which the bursts of the two jobs keep apart, and each
+// ends at least margin before the other begins.
+func (r *relation) free(margin units.Duration) ranges {
+	busy := r.busy
+	if margin > 0 {
+		busy = make(ranges, len(r.busy))
+		for i, b := range r.busy {
+			busy[i] = Range{b.From - margin, b.To + margin}
+		}
+		busy = turned(busy, r.g)
 	}
+	return busy.rest(r.g)
+}
+
+// room returns the greatest margin for which free has a value. It is negative if there is
+// none.
+func (r *relation) room() units.Duration {
+	most := units.Duration(-1)
+	for _, f := range around(r.free(0), r.g) {
+		most = max(most, f.Length()/2)
+	}
+	return most
+}
+
+// turned returns the values of ranges modulo a modulus. The ranges may be in any order, and
+// have common values.
+func turned(all ranges, modulus units.Duration) ranges {
+	turn := make(ranges, 0, len(all)+1)
+	for _, r := range all {
+		if r.Length() >= modulus-1 {
+			return ranges{{0, modulus - 1}}
+		}
+		from := modulo(r.From, modulus)
+		if end := from + r.Length(); end >= modulus {
+			turn = append(turn, Range{from, modulus - 1}, Range{0, end - modulus})
+		} else {
+			turn = append(turn, Range{from, end})
+		}
+	}
+	slices.SortFunc(turn, func(a, b Range) int { return cmp.Compare(a.From, b.From) })
+	merged := turn[:0]
+	for _, r := range turn {
+		if n := len(merged); n > 0 && r.From <= merged[n-1].To+1 {
+			merged[n-1].To = max(merged[n-1].To, r.To)
+			continue
+		}
+		merged = append(merged, r)
+	}
+	return merged
+}
+
+// rest returns the values below a modulus that are not in ranges.
+func (rs ranges) rest(modulus units.Duration) (others ranges) {
+	next := units.Duration(0)
+	for _, r := range rs {
+		if r.From > next {
+			others = append(others, Range{next, r.From - 1})
+		}
+		next = r.To + 1
+	}
+	if next < modulus {
+		others = append(others, Range{next, modulus - 1})
+	}
+	return others
+}
+
+// holds reports whether a value is in ranges.
+func (rs ranges) holds(v units.Duration) bool {
+	i, found := slices.BinarySearchFunc(rs, v, func(r Range, v units.Duration) int { return cmp.Compare(r.From, v) })
+	return found || i > 0 && v <= rs[i-1].To
 }
 
 // modulo returns the value in [0, modulus) that is v modulo it.
@@ -129,11 +183,11 @@ func (rs ranges) count() (n units.Duration) {
 // lifted returns the values that are, minus a shift, in ranges of a modulus, up to a
 // period that is a multiple of it.
 func (rs ranges) lifted(shift, modulus, period units.Duration) ranges {
-	var turn ranges
-	for _, r := range rs {
-		turn = append(turn, turned(r, shift, modulus)...)
+	turn := make(ranges, len(rs))
+	for i, r := range rs {
+		turn[i] = Range{r.From + shift, r.To + shift}
 	}
-	slices.SortFunc(turn, func(a, b Range) int { return int(min(1, max(-1, a.From-b.From))) })
+	turn = turned(turn, modulus)
 	all := make(ranges, 0, len(turn)*int(period/modulus))
 	for base := units.Duration(0); base < period; base += modulus {
 		for _, r := range turn {

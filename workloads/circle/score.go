@@ -22,6 +22,8 @@ const (
 	// to better. The unit is a sector of a job on a link.
 	proofWork = 20_000_000
 	localWork = 20_000_000
+	// perSector is how many of them are worth one unit of the budget of Solve.
+	perSector = 4
 	restarts  = 24
 )
 
@@ -197,13 +199,15 @@ func (b *board) set(jobs, shift []int) {
 
 // optimise looks for the shifts of jobs with the best score, the first job's being 0, since
 // turning all alike changes nothing. It puts the jobs onto the board and reports whether no
-// better shifts exist. The seed of its random starts is fixed.
-func (b *board) optimise(jobs []int) (proven bool) {
+// better shifts exist. The seed of its random starts is fixed. It takes
+// at most what is left of the budget, half of it for the proof.
+func (b *board) optimise(jobs []int, left *int) (proven bool) {
 	best := make([]int, len(jobs))
 	b.set(jobs, best)
 	least := b.loss()
 	r := rand.New(rand.NewPCG(1, uint64(len(jobs))))
-	b.work = localWork
+	local := min(localWork, *left/2*perSector)
+	b.work = local
 	for try := 0; try < restarts && least > 0 && b.work > 0; try++ {
 		shift := make([]int, len(jobs))
 		for i, j := range jobs {
@@ -220,10 +224,13 @@ func (b *board) optimise(jobs []int) (proven bool) {
 			}
 		}
 	}
+	*left -= (local - max(0, b.work)) / perSector
 	if least > 0 {
 		b.set(jobs[:1], []int{0})
-		b.work = proofWork
+		proof := min(proofWork, *left*perSector)
+		b.work = proof
 		proven = b.prove(jobs, 1, b.loss(), &least, best)
+		*left -= (proof - max(0, b.work)) / perSector
 	} else {
 		proven = true
 	}
@@ -286,35 +293,30 @@ func (b *board) prove(jobs []int, from int, loss float64, least *float64, best [
 
 // Scored is how far jobs fit on a link at one time, in sectors of the unified circle
 // (CASSINI, NSDI 2024). A score is 1 if the link carries all that the jobs send, and less by
-// the share of its capacity that they want more; it can be negative.
+// the share of its capacity that they want more; it can be negative. Bursts take whole
+// sectors, so that these scores may differ from the exact ones.
 type Scored struct {
 	Zero, Best float64          // when all start together; with the best start offsets
 	Starts     []units.Duration // the best start offsets, in [0, period) of each job; the first's is 0
 	Proven     bool             // no start offsets in whole sectors are better
 	Sectors    int              // of the unified circle
-	Perimeter  units.Duration
+	// whole reports whether bursts begin and end with sectors. The score is exact then. It is
+	// piecewise linear in the start offsets, with bends where bursts meet, and so the best of
+	// whole sectors is the best of all.
+	whole bool
 }
 
-// Score returns the scores of jobs that share a link, whose periods are on a grid (see
+// score returns the scores of jobs that share a link, whose periods are on a grid (see
 // Align). angle is that of a sector, in degrees; 0: DefaultAngle, or less for periods that
 // are short. The same input gives the same result.
-func Score(profiles []Profile, capacity units.Rate, angle float64) (*Scored, error) {
-	if capacity <= 0 || capacity > MaxRate {
-		return nil, fmt.Errorf("circle: capacity %v, want more than 0 and at most %v", capacity, MaxRate)
-	}
-	link := Link{Capacity: capacity}
+func score(profiles []Profile, capacity units.Rate, angle float64, left *int) (*Scored, error) {
+	link := Link{Capacity: capacity, Jobs: make([]int, len(profiles))}
 	for i := range profiles {
-		if err := profiles[i].Validate(); err != nil {
-			return nil, fmt.Errorf("circle: job %q: %w", profiles[i].Name, err)
-		}
-		link.Jobs = append(link.Jobs, i)
+		link.Jobs[i] = i
 	}
-	if len(profiles) == 0 {
-		return nil, fmt.Errorf("circle: no profiles")
-	}
-	perimeter, ok := lcm(profiles)
-	if !ok {
-		return nil, fmt.Errorf("%w: the least common multiple of the periods is too long", ErrNoGrid)
+	perimeter, err := circleOf(profiles)
+	if err != nil {
+		return nil, err
 	}
 	n, err := sectors(profiles, perimeter, angle)
 	if err != nil {
@@ -322,10 +324,46 @@ func Score(profiles []Profile, capacity units.Rate, angle float64) (*Scored, err
 	}
 	b := newBoard(profiles, []Link{link}, n, perimeter)
 	b.set(link.Jobs, make([]int, len(profiles)))
-	s := &Scored{Zero: b.score(0), Sectors: n, Perimeter: perimeter}
-	s.Proven = b.optimise(link.Jobs)
+	s := &Scored{Zero: b.score(0), Sectors: n, whole: whole(profiles, n, perimeter)}
+	s.Proven = b.optimise(link.Jobs, left)
 	s.Best, s.Starts = b.score(0), b.starts(profiles)
 	return s, nil
+}
+
+// whole reports whether all bursts begin and end with sectors.
+func whole(profiles []Profile, sectors int, perimeter units.Duration) bool {
+	for i := range profiles {
+		of := uint64(sectors) / uint64(perimeter/profiles[i].Period)
+		for _, b := range profiles[i].Bursts {
+			for _, edge := range []units.Duration{b.At, b.Length} {
+				high, low := bits.Mul64(uint64(edge), of)
+				if _, rest := bits.Div64(high, low, uint64(profiles[i].Period)); rest > 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// shifts returns the start offsets of jobs with the best scores of links together, in
+// sectors.
+func shifts(profiles []Profile, links []Link, angle float64, left *int) ([]units.Duration, error) {
+	perimeter, err := circleOf(profiles)
+	if err != nil {
+		return nil, err
+	}
+	n, err := sectors(profiles, perimeter, angle)
+	if err != nil {
+		return nil, err
+	}
+	b := newBoard(profiles, links, n, perimeter)
+	all := make([]int, len(profiles))
+	for i := range all {
+		all[i] = i
+	}
+	b.optimise(all, left)
+	return b.starts(profiles), nil
 }
 
 // starts returns the start offsets of the shifts.

@@ -17,6 +17,12 @@ func from(period, burst, rate float64) Profile {
 	return Profile{Period: units.Duration(period * float64(ms)), Bursts: []Burst{{Length: units.Duration(burst * float64(ms)), Rate: units.Rate(rate) * units.Gbps}}}
 }
 
+// scored returns the scores on a link of 50 Gb/s.
+func scored(profiles []Profile, angle float64) (*Scored, error) {
+	left := DefaultBudget
+	return score(profiles, 50*units.Gbps, angle, &left)
+}
+
 // The vectors are those of docs/references.md#compatible-jobs.
 func TestScoreOfSectors(t *testing.T) {
 	const any = -9 // not in the vector
@@ -34,7 +40,7 @@ func TestScoreOfSectors(t *testing.T) {
 		{"three that never compute", []Profile{from(100, 100, 50), from(100, 100, 50), from(100, 100, 50)}, -1, -1},
 		{"120 (70) twice", []Profile{from(120, 70, 50), from(120, 70, 50)}, any, 0.8333},
 	} {
-		got, err := Score(c.jobs, 50*units.Gbps, 5)
+		got, err := scored(c.jobs, 5)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -45,7 +51,7 @@ func TestScoreOfSectors(t *testing.T) {
 			t.Errorf("%s: score %.4f at zero and %.4f at best, proven %v; want %.4f and %.4f", c.name, got.Zero, got.Best, got.Proven, c.zero, c.best)
 		}
 	}
-	got, _ := Score([]Profile{from(40, 10, 50), from(60, 10, 50)}, 50*units.Gbps, 5)
+	got, _ := scored([]Profile{from(40, 10, 50), from(60, 10, 50)}, 5)
 	if diff := cmp.Diff([]units.Duration{0, 10 * ms}, got.Starts); diff != "" {
 		t.Errorf("40 (10) and 60 (10), starts (-want +got):\n%s", diff)
 	}
@@ -60,7 +66,7 @@ func TestScoreIsBestOfAllShifts(t *testing.T) {
 			period := periods[r.IntN(len(periods))]
 			jobs = append(jobs, from(period, 1+math.Floor(r.Float64()*(period-1)), float64(10+10*r.IntN(5))))
 		}
-		got, err := Score(jobs, 50*units.Gbps, 15)
+		got, err := scored(jobs, 15)
 		if err != nil {
 			t.Fatal(err)
 		}

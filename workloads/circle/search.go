@@ -29,31 +29,39 @@ func (a Answer) String() string {
 	}
 }
 
-// DefaultBudget is how many ranges of start offsets a search looks at before it gives up:
-// some seconds.
-const DefaultBudget = 20_000_000
+// DefaultBudget bounds the work of Solve to some seconds. The unit is one range of start
+// offsets that is looked at, or as much.
+const DefaultBudget = 100_000_000
 
-// Separate looks for start offsets with which no two jobs that share a link communicate at
-// one time. share reports whether two jobs share a link; nil: all do. The search is
-// complete: it answers NotKnown only when it has used up its budget; 0: DefaultBudget. With
-// Yes come the offsets, each in [0, period) and that of the first job of each group of jobs
-// that hang together 0, with gaps between bursts of the pairs that are as equal as a common
-// gap makes them; and this gap. The profiles must be valid.
-func Separate(profiles []Profile, share func(i, j int) bool, budget int) (Answer, []units.Duration, units.Duration) {
-	return separate(profiles, share, nil, budget)
+// spend calls a part of a search, which may use so much of what is left of a budget, and
+// returns what is left of its part; less than 0: it has given up.
+func spend(left *int, most int, part func(work *int)) {
+	most = max(0, min(most, *left))
+	work := most
+	part(&work)
+	*left -= most - max(0, work)
 }
 
-// separate is Separate, with bursts that may meet; see allowed.
-func separate(profiles []Profile, share func(i, j int) bool, meet func(i, j int) func(a, b *Burst) bool, budget int) (Answer, []units.Duration, units.Duration) {
-	if budget == 0 {
-		budget = DefaultBudget
+// separate looks for start offsets with which no two jobs that share a link communicate at
+// one time. It answers NotKnown only when it has used up its budget, of which it takes what
+// it needs. With Yes come the offsets, each in [0, period) and that of the first job of each
+// group of jobs that hang together 0, with gaps between bursts of the pairs that are as equal
+// as a common gap makes them; and this gap.
+func separate(f *field, left *int) (answer Answer, starts []units.Duration, gap units.Duration) {
+	try := func(gap units.Duration, most int) (a Answer, starts []units.Duration) {
+		spend(left, most, func(work *int) {
+			s := newSearch(f, gap, *work)
+			a, starts = s.run()
+			*work = s.work
+		})
+		return a, starts
 	}
-	answer, starts := newSearch(profiles, share, meet, 0, budget).run()
-	if answer != Yes {
+	if answer, starts = try(0, *left); answer != Yes {
 		return answer, nil, 0
 	}
 	// The gap is widened by bisection, for as long as the search says that there is one.
-	low, high := units.Duration(0), widest(profiles, share, meet)
+	part := *left / 20
+	low, high := units.Duration(0), f.widest()
 	for i := range 20 {
 		middle := low + (high-low+1)/2
 		if i == 0 {
@@ -62,7 +70,7 @@ func separate(profiles []Profile, share func(i, j int) bool, meet func(i, j int)
 		if middle <= low {
 			break
 		}
-		if more, wider := newSearch(profiles, share, meet, middle, budget/20).run(); more == Yes {
+		if more, wider := try(middle, part); more == Yes {
 			low, starts = middle, wider
 		} else {
 			high = middle - 1
@@ -70,83 +78,64 @@ func separate(profiles []Profile, share func(i, j int) bool, meet func(i, j int)
 	}
 	// Bisection leaves odd digits; a round gap is as good.
 	if plain := rounded(low, 4); plain < low {
-		if more, wider := newSearch(profiles, share, meet, plain, budget/20).run(); more == Yes {
+		if more, wider := try(plain, part); more == Yes {
 			low, starts = plain, wider
 		}
 	}
 	return Yes, starts, low
 }
 
-// widest returns a gap that no start offsets exceed.
-func widest(profiles []Profile, share func(i, j int) bool, meet func(i, j int) func(a, b *Burst) bool) units.Duration {
-	least := units.Duration(-1)
-	for i := range profiles {
-		for j := range i {
-			if share != nil && !share(i, j) {
-				continue
-			}
-			g := gcd(profiles[i].Period, profiles[j].Period)
-			for x := range profiles[i].Bursts {
-				for y := range profiles[j].Bursts {
-					a, b := &profiles[i].Bursts[x], &profiles[j].Bursts[y]
-					if meet != nil && meet(i, j)(a, b) {
-						continue
-					}
-					if gap := (g - a.Length - b.Length) / 2; least < 0 || gap < least {
-						least = gap
-					}
-				}
-			}
-		}
-	}
-	return max(least, 0)
+// bond is what two jobs forbid each other.
+type bond struct {
+	g      units.Duration
+	free   ranges  // the valid differences of start, second minus first, modulo g
+	barred float64 // the share of the others
 }
 
 // search is the state of a search. Jobs are placed one after the other.
 type search struct {
-	profiles []Profile
-	// free is, for each pair of jobs that constrain each other, the valid differences of
-	// their start offsets, second minus first, modulo g.
-	free   [][]ranges
-	bound  [][]bool // the two jobs constrain each other
-	g      [][]units.Duration
-	apart  [][]bool // no burst of one may meet any burst of the other
+	*field
+	bonds  [][]*bond // of each two jobs; nil: they do not constrain each other
+	twins            // domain and barred are of the first twin
 	starts []units.Duration
 	placed []bool
-	domain []ranges           // of the jobs that are not placed: where they may start
-	barred [][]units.Duration // of each job: starts that have been looked into
-	work   int                // what is left of the budget
-	never  bool               // a pair has no valid difference
+	domain []ranges                      // of the jobs that are not placed: where they may start
+	barred []map[units.Duration]struct{} // starts that have been looked into
+	work   int                           // what is left of the budget
+	never  bool                          // a pair has no valid difference
 }
 
-func newSearch(profiles []Profile, share func(i, j int) bool, meet func(i, j int) func(a, b *Burst) bool, gap units.Duration, budget int) *search {
-	n := len(profiles)
+func newSearch(f *field, gap units.Duration, budget int) *search {
+	n := len(f.profiles)
 	s := &search{
-		profiles: profiles, free: make([][]ranges, n), bound: make([][]bool, n), apart: make([][]bool, n), g: make([][]units.Duration, n),
-		starts: make([]units.Duration, n), placed: make([]bool, n), domain: make([]ranges, n), barred: make([][]units.Duration, n), work: budget,
+		field: f, bonds: make([][]*bond, n), twins: newTwins(f), starts: make([]units.Duration, n), placed: make([]bool, n),
+		domain: make([]ranges, n), barred: make([]map[units.Duration]struct{}, n), work: budget,
 	}
+	bonds := map[[2]int]*bond{} // by kinds
 	for i := range n {
-		s.free[i], s.bound[i], s.apart[i], s.g[i] = make([]ranges, n), make([]bool, n), make([]bool, n), make([]units.Duration, n)
-	}
-	for i := range n {
+		s.bonds[i] = make([]*bond, n)
+		s.barred[i] = map[units.Duration]struct{}{}
 		for j := range n {
-			if i == j || share != nil && !share(i, j) {
+			if i == j || f.share != nil && !f.share(i, j) {
 				continue
 			}
-			s.apart[i][j] = true
-			var may func(a, b *Burst) bool
-			if meet != nil {
-				may = func(a, b *Burst) bool {
-					ok := meet(i, j)(a, b)
-					s.apart[i][j] = s.apart[i][j] && !ok
-					return ok
+			key := [2]int{f.kinds[i], f.kinds[j]}
+			b, ok := bonds[key]
+			if !ok {
+				r := f.relation(i, j, &s.work)
+				if r == nil {
+					return s
 				}
+				if s.work -= len(r.busy); s.work < 0 {
+					return s
+				}
+				b = &bond{g: r.g, free: r.free(gap)}
+				b.barred = float64(b.g-b.free.count()) / float64(b.g)
+				bonds[key] = b
+				s.never = s.never || len(b.free) == 0
 			}
-			g := gcd(profiles[i].Period, profiles[j].Period)
-			free := allowed(&profiles[i], &profiles[j], gap, may)
-			if free.count() < g {
-				s.free[i][j], s.bound[i][j], s.g[i][j] = free, true, g
-				s.never = s.never || len(free) == 0
+			if b.barred > 0 {
+				s.bonds[i][j] = b
 			}
 		}
 	}
@@ -157,6 +146,9 @@ func newSearch(profiles []Profile, share func(i, j int) bool, meet func(i, j int
 func (s *search) run() (Answer, []units.Duration) {
 	if s.never {
 		return No, nil
+	}
+	if s.work < 0 {
+		return NotKnown, nil
 	}
 	groups := s.groups()
 	for _, group := range groups {
@@ -190,7 +182,7 @@ func (s *search) groups() (all [][]int) {
 		group := []int{i}
 		for k := 0; k < len(group); k++ {
 			for j := range s.profiles {
-				if !seen[j] && s.bound[group[k]][j] {
+				if !seen[j] && s.bonds[group[k]][j] != nil {
 					seen[j] = true
 					group = append(group, j)
 				}
@@ -202,27 +194,29 @@ func (s *search) groups() (all [][]int) {
 	return all
 }
 
-// crowded reports whether jobs of a group that all constrain each other pairwise communicate
-// for more than all of the time. It looks at the jobs that each job constrains, greedily.
+// crowded reports whether jobs of a group that share links pairwise communicate for more than
+// all of the time. It looks at the jobs that each job shares links with, greedily.
 func (s *search) crowded(group []int) bool {
 	for _, first := range group {
-		clique := []int{first}
-		sum := s.share(first)
+		clique, sum := []int{first}, s.busy(first)
 		for _, j := range group {
-			if j != first && !slices.ContainsFunc(clique, func(i int) bool { return !s.apart[i][j] }) {
-				clique = append(clique, j)
-				sum += s.share(j)
+			if j == first || s.field.share != nil && slices.ContainsFunc(clique, func(i int) bool { return !s.field.share(i, j) }) {
+				continue
+			}
+			clique = append(clique, j)
+			if sum += s.busy(j); sum > 1+1e-9 {
+				return true
 			}
 		}
-		if sum > 1+1e-9 {
-			return true
+		if len(clique) == len(group) {
+			return false // and so it is from every other job
 		}
 	}
 	return false
 }
 
-// share returns the part of the time in which a job communicates.
-func (s *search) share(i int) float64 {
+// busy returns the part of the time in which a job communicates.
+func (s *search) busy(i int) float64 {
 	return float64(s.profiles[i].Communicate()) / float64(s.profiles[i].Period)
 }
 
@@ -231,23 +225,23 @@ func (s *search) group(group []int) Answer {
 	core, easy := s.peel(group)
 	if len(core) > 0 {
 		s.place(core[0], 0)
-		for _, j := range core[1:] {
-			s.domain[j] = ranges{{0, s.profiles[j].Period - 1}}
-			s.barred[j] = nil
-			s.narrow(core[0], j)
-		}
+		s.reset(core[1:])
+		s.narrow(core[0], core[1:])
 		if answer := s.extend(core[1:]); answer != Yes {
 			return answer
 		}
 	}
 	for _, j := range slices.Backward(easy) {
-		s.domain[j] = ranges{{0, s.profiles[j].Period - 1}}
+		s.reset([]int{j})
 		for _, i := range group {
 			if s.placed[i] {
-				s.narrow(i, j)
+				s.narrow(i, []int{j})
 			}
 		}
-		s.place(j, s.domain[j][0].From)
+		if s.work < 0 {
+			return NotKnown
+		}
+		s.place(j, s.domain[s.twin[j]][0].From)
 	}
 	// The first of the group starts at 0.
 	for _, j := range slices.Backward(group) {
@@ -267,8 +261,8 @@ func (s *search) peel(group []int) (core, easy []int) {
 			j := core[k]
 			forbidden, period := 0.0, float64(s.profiles[j].Period)
 			for _, i := range core {
-				if s.bound[i][j] {
-					forbidden += float64(s.g[i][j]-s.free[i][j].count()) / float64(s.g[i][j])
+				if b := s.bonds[i][j]; b != nil {
+					forbidden += b.barred
 				}
 			}
 			if forbidden*period < period*(1-1e-12)-1 {
@@ -283,14 +277,26 @@ func (s *search) peel(group []int) (core, easy []int) {
 
 func (s *search) place(j int, start units.Duration) { s.starts[j], s.placed[j] = start, true }
 
-// narrow takes from the domain of a job what a placed job forbids it.
-func (s *search) narrow(i, j int) {
-	if !s.bound[i][j] {
-		return
+// reset lets jobs start at any time.
+func (s *search) reset(jobs []int) {
+	for _, j := range jobs {
+		s.domain[s.twin[j]] = ranges{{0, s.profiles[j].Period - 1}}
 	}
-	lifted := s.free[i][j].lifted(s.starts[i], s.g[i][j], s.profiles[j].Period)
-	s.work -= len(lifted) + len(s.domain[j])
-	s.domain[j] = intersect(s.domain[j], lifted)
+}
+
+// narrow takes from the domains of jobs what a placed job forbids them. When the budget is
+// used up it leaves them as they are.
+func (s *search) narrow(placed int, jobs []int) {
+	for _, j := range s.distinct(jobs) {
+		b, domain := s.bonds[placed][j], &s.domain[s.twin[j]]
+		if b == nil {
+			continue
+		}
+		if s.work -= (len(b.free)+1)*int(s.profiles[j].Period/b.g) + len(*domain); s.work < 0 {
+			return
+		}
+		*domain = intersect(*domain, b.free.lifted(s.starts[placed], b.g, s.profiles[j].Period))
+	}
 }
 
 // candidate is a start of a job.
@@ -300,39 +306,38 @@ type candidate struct {
 	room  units.Duration // what the domain of the job holds
 }
 
+func compareCandidates(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.room, b.room), cmp.Compare(a.job, b.job), cmp.Compare(a.start, b.start))
+}
+
 // extend places the rest of a group, of which one job is placed at least. If there is a
 // solution, all jobs of the rest can be moved to earlier starts together until one of them
 // can go no further because of a placed one. That one is at the lower end of a range of its
 // domain. So it suffices to try, for each job of the rest, these ends. When everything that
-// follows from one of them has been looked into, no later attempt need look at it again.
+// follows from one of them has been looked into, no later attempt need look at it again, nor
+// for a twin of the job.
 func (s *search) extend(rest []int) Answer {
+	if s.work < 0 {
+		return NotKnown
+	}
 	if len(rest) == 0 {
 		return Yes
 	}
 	var all []candidate
-	for _, j := range rest {
-		room := s.domain[j].count()
+	for _, j := range s.distinct(rest) {
+		domain := s.domain[s.twin[j]]
+		room := domain.count()
 		if room == 0 {
 			return No
 		}
-		for _, r := range s.domain[j] {
-			if !slices.Contains(s.barred[j], r.From) {
+		for _, r := range domain {
+			if _, tried := s.barred[s.twin[j]][r.From]; !tried {
 				all = append(all, candidate{j, r.From, room})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.room, b.room), cmp.Compare(a.job, b.job), cmp.Compare(a.start, b.start))
-	})
-	before := make([]int, len(s.barred))
-	for j := range s.barred {
-		before[j] = len(s.barred[j])
-	}
-	defer func() {
-		for j := range s.barred {
-			s.barred[j] = s.barred[j][:before[j]]
-		}
-	}()
+	s.work -= 5 * len(all)
+	slices.SortFunc(all, compareCandidates)
 	kept := slices.Clone(s.domain)
 	for _, c := range all {
 		if s.work -= len(rest); s.work < 0 {
@@ -343,16 +348,18 @@ func (s *search) extend(rest []int) Answer {
 		for _, j := range rest {
 			if j != c.job {
 				next = append(next, j)
-				s.narrow(c.job, j)
 			}
 		}
-		answer := s.extend(next)
-		if answer != No {
+		s.narrow(c.job, next)
+		if answer := s.extend(next); answer != No {
 			return answer
 		}
 		s.placed[c.job] = false
 		copy(s.domain, kept)
-		s.barred[c.job] = append(s.barred[c.job], c.start)
+		s.barred[s.twin[c.job]][c.start] = struct{}{}
+	}
+	for _, c := range all {
+		delete(s.barred[s.twin[c.job]], c.start)
 	}
 	return No
 }

@@ -1,10 +1,11 @@
 package circle
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -37,7 +38,7 @@ func TestPairOfTwoJobs(t *testing.T) {
 		if c.d1 == 127.5 { // d1+d2 = g: one offset
 			want.Offsets = []Range{{127*ms + ms/2, 127*ms + ms/2}}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("(%v, %v, %v, %v) (-want +got):\n%s", c.t1, c.d1, c.t2, c.d2, diff)
 		}
 		// The jobs compute first: the bursts end where the periods end.
@@ -138,6 +139,20 @@ func TestPairAgreesWithBruteForce(t *testing.T) {
 	}
 }
 
+// separated calls separate for jobs of which some pairs share a link; nil: all do. A budget of
+// 0 is DefaultBudget.
+func separated(profiles []Profile, share func(i, j int) bool, budget int) (Answer, []units.Duration, units.Duration) {
+	f := newField(profiles)
+	if share != nil {
+		f.share = share
+		for i := range f.places {
+			f.places[i] = i
+		}
+	}
+	left := cmp.Or(budget, DefaultBudget)
+	return separate(f, &left)
+}
+
 func TestSeparateAgreesWithBruteForceOnTriples(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	periods := []int{4, 6, 8, 9, 12, 12, 16, 18, 24}
@@ -154,7 +169,7 @@ func TestSeparateAgreesWithBruteForceOnTriples(t *testing.T) {
 				three[i].Bursts = append(three[i].Bursts, Burst{At: last + 1, Length: 1})
 			}
 		}
-		answer, starts, gap := Separate(three, nil, 0)
+		answer, starts, gap := separated(three, nil, 0)
 		want := No
 		pairs := [3][3]Pairing{}
 		for i := range three {
@@ -210,7 +225,7 @@ func TestSeparateAgreesWithBruteForceOnFiveJobs(t *testing.T) {
 			jobs[i] = Profile{Period: units.Duration(periods[r.IntN(len(periods))]), Bursts: []Burst{{Length: units.Duration(1 + r.IntN(3)/2)}}}
 		}
 		share := func(i, j int) bool { return (i+j)%5 != 1 } // some pairs do not meet
-		answer, starts, _ := Separate(jobs, share, 0)
+		answer, starts, _ := separated(jobs, share, 0)
 		want := No
 		if try(jobs, share, make([]units.Duration, 0, 5)) {
 			want = Yes
@@ -253,9 +268,9 @@ next:
 }
 
 func TestSeparateMakesTheGapEqual(t *testing.T) {
-	answer, starts, gap := Separate([]Profile{one(255, 114, 0), one(255, 114, 0)}, nil, 0)
+	answer, starts, gap := separated([]Profile{one(255, 114, 0), one(255, 114, 0)}, nil, 0)
 	want := []units.Duration{0, 127*ms + ms/2}
-	if diff := cmp.Diff(want, starts); answer != Yes || diff != "" || gap != 13*ms+ms/2 {
+	if diff := gocmp.Diff(want, starts); answer != Yes || diff != "" || gap != 13*ms+ms/2 {
 		t.Errorf("%v, gap %v, starts (-want +got):\n%s", answer, gap, diff)
 	}
 }
@@ -265,7 +280,7 @@ func TestSeparateSaysThatItDoesNotKnow(t *testing.T) {
 	for _, period := range []float64{60, 84, 90, 105, 140, 126, 70, 210} {
 		jobs = append(jobs, one(period, 2.9, 0))
 	}
-	if answer, starts, _ := Separate(jobs, nil, 10); answer != NotKnown || starts != nil {
+	if answer, starts, _ := separated(jobs, nil, 10); answer != NotKnown || starts != nil {
 		t.Errorf("%v with %v, want not known and no starts", answer, starts)
 	}
 }

@@ -162,11 +162,11 @@ func (r *Result) misfits(c *circle.Cluster) (all []string) {
 		switch {
 		case wanted > 1:
 			all = append(all, fmt.Sprintf("%s do not fit%s: over the time they send %s %% of what the link carries.", names, on, percent(wanted)))
-		case f.Separate == circle.Yes && c.Separate == circle.No:
+		case f.Fits == circle.Yes && c.Fits == circle.No:
 			all = append(all, fmt.Sprintf("%s would fit%s, but not with the offsets that the other links want.", names, on))
-		case f.Separate == circle.Yes:
+		case f.Fits == circle.Yes:
 			all = append(all, fmt.Sprintf("%s would fit%s without the other links. Whether they fit with these is not known: the search gave up.", names, on))
-		case f.Separate == circle.NotKnown:
+		case f.Fits == circle.NotKnown:
 			all = append(all, fmt.Sprintf("Whether %s fit%s is not known: the search gave up.", names, on))
 		case len(l.Jobs) == 2 && err == nil && len(a.Bursts) == 1 && len(b.Bursts) == 1:
 			all = append(all, fmt.Sprintf("%s do not fit%s: bursts of %s and %s are longer together than the %s that their periods have in common.",
@@ -174,7 +174,7 @@ func (r *Result) misfits(c *circle.Cluster) (all []string) {
 		case apart:
 			all = append(all, fmt.Sprintf("%s do not fit%s: no start offsets keep all of their bursts apart.", names, on))
 		default:
-			all = append(all, fmt.Sprintf("%s do not fit%s: no start offsets keep all of their bursts apart, and none were found with which the link carries those that meet.", names, on))
+			all = append(all, fmt.Sprintf("%s do not fit%s: with all start offsets bursts meet that the link does not carry at one time.", names, on))
 		}
 		all = append(all, fmt.Sprintf("With the starts above they want %s %% more than the link has, over the time; all together at 0 they want %s %%.", percent(1-f.With), percent(1-f.Zero)))
 		if pairs := r.pairs(l); pairs != "" {

@@ -16,12 +16,13 @@ type Options struct {
 	// of one experiment, each of them once, the ports of its fabric; else one that all share.
 	Links []Link
 	Grid  circle.GridOptions
-	Angle float64 // see circle.Score
+	Angle float64 // see circle.PlanOptions
 }
 
 // Result is the answer. Times of JSON are in microseconds.
 type Result struct {
 	Compatible bool          `json:"compatible"` // every link carries all that its jobs send, with the start offsets
+	Fits       string        `json:"fits"`       // whether any start offsets do so: yes, no or not known
 	Separate   string        `json:"separate"`   // whether jobs that share a link can all keep apart: yes, no or not known
 	Jobs       []JobResult   `json:"jobs"`
 	Links      []LinkResult  `json:"links"`
@@ -70,15 +71,24 @@ type LinkResult struct {
 	Name     string       `json:"name"`
 	Jobs     []string     `json:"jobs"`
 	Gbps     float64      `json:"capacityGbps,omitempty"` // absent: no job says its rate
+	Fits     string       `json:"fits"`                   // of this link alone
 	Separate string       `json:"separate"`               // of this link alone
 	Carries  bool         `json:"compatible"`             // with the start offsets
 	Circle   Microseconds `json:"circleUs"`
-	Angle    float64      `json:"angleDegrees"` // of a sector of Zero and Best
-	Zero     float64      `json:"scoreAtZero"`
+	Zero     float64      `json:"scoreAtZero"` // scores are exact
 	Best     float64      `json:"scoreAtBest"` // of the link alone
-	Proven   bool         `json:"proven"`      // no start offsets in whole sectors are better
+	Proven   bool         `json:"proven"`      // no start offsets are better
 	With     float64      `json:"scoreWithStarts"`
-	Gap      Microseconds `json:"gapUs"` // at least, between bursts, with the best offsets of the link alone
+	Sectors  *Sectors     `json:"sectors,omitempty"` // absent: no angle is given, and the answer needs none
+	Gap      Microseconds `json:"gapUs"`             // at least, between bursts, with the best offsets of the link alone
+}
+
+// Sectors are the scores of the discretised circle of a link alone.
+type Sectors struct {
+	Angle  float64 `json:"angleDegrees"`
+	Zero   float64 `json:"scoreAtZero"`
+	Best   float64 `json:"scoreAtBest"`
+	Proven bool    `json:"proven"` // no start offsets in whole sectors are better
 }
 
 // LoopResult is a loop of the affinity graph.
@@ -91,6 +101,7 @@ type LoopResult struct {
 type ClusterView struct {
 	Jobs       []string     `json:"jobs"`
 	Compatible bool         `json:"compatible"` // its links carry all that the jobs send, with the start offsets
+	Fits       string       `json:"fits"`       // whether any start offsets do so
 	Separate   string       `json:"separate"`   // whether its jobs can keep apart on all links at one time
 	Gap        Microseconds `json:"gapUs"`      // at least, between bursts, with the start offsets, if they keep apart
 	Method     string       `json:"method"`
@@ -175,16 +186,16 @@ func (r *Result) names(jobs []int) []string {
 // fill sets what the plan says.
 func (r *Result) fill() {
 	p := r.plan
-	r.Compatible, r.Separate = p.Compatible(), p.Separate().String()
+	r.Compatible, r.Fits, r.Separate = p.Compatible(), p.Fits().String(), p.Separate().String()
 	for i := range r.Jobs {
 		r.Jobs[i].Start = Microseconds(p.Starts[i])
 	}
 	for i := range r.Links {
 		l, f := &r.Links[i], &p.Links[i]
-		l.Separate, l.Carries, l.Circle, l.Gap = f.Separate.String(), f.Carries, Microseconds(f.Perimeter), Microseconds(f.Gap)
+		l.Fits, l.Separate, l.Carries, l.Circle, l.Gap = f.Fits.String(), f.Separate.String(), f.Carries, Microseconds(f.Perimeter), Microseconds(f.Gap)
 		l.Zero, l.Best, l.Proven, l.With = f.Zero, f.Best, f.Proven, f.With
-		if f.Sectors > 0 {
-			l.Angle = 360 / float64(f.Sectors)
+		if c := f.Sectors; c != nil {
+			l.Sectors = &Sectors{360 / float64(c.Sectors), c.Zero, c.Best, c.Proven}
 		}
 	}
 	for _, l := range p.Loops {
@@ -196,7 +207,7 @@ func (r *Result) fill() {
 	}
 	for i := range r.Clusters {
 		c, v := &p.Clusters[i], &r.Clusters[i]
-		v.Compatible, v.Separate, v.Method, v.Gap = r.carries(c), c.Separate.String(), c.Method.String(), Microseconds(c.Gap)
+		v.Compatible, v.Fits, v.Separate, v.Method, v.Gap = r.carries(c), c.Fits.String(), c.Separate.String(), c.Method.String(), Microseconds(c.Gap)
 		if c.Method == circle.Traversal && c.Separate == circle.Yes {
 			v.Gap = Microseconds(p.Links[c.Links[0]].Gap)
 			for _, k := range c.Links {

@@ -112,8 +112,13 @@ func TestTwoVGG16Fit(t *testing.T) {
 			}
 		}
 	}
-	if l := r.Links[0]; math.Abs(l.Zero-0.5417) > 0.00005 || l.Best != 1 || l.With != 1 {
-		t.Errorf("scores %v, %v and %v", l.Zero, l.Best, l.With)
+	if l := r.Links[0]; math.Abs(l.Zero-(1-114.0/255)) > 1e-9 || l.Best != 1 || l.With != 1 || l.Sectors != nil {
+		t.Errorf("scores %v, %v and %v, %+v", l.Zero, l.Best, l.With, l.Sectors)
+	}
+	// In sectors of 5 degrees a burst has 33 of 72.
+	in := answer(t, Options{Angle: 5}, "vgg16=255ms:114ms@50Gbps", "vgg16=255ms:114ms@50Gbps").Links[0].Sectors
+	if in == nil || in.Angle != 5 || math.Abs(in.Zero-0.5417) > 0.00005 || in.Best != 1 || !in.Proven {
+		t.Errorf("in sectors %+v, want 0.5417 and 1", in)
 	}
 	if want := "start vgg16-2 114ms to 141ms after vgg16"; !strings.Contains(r.Text(), want) {
 		t.Errorf("no %q in\n%s", want, r.Text())
@@ -133,6 +138,14 @@ func TestJobsThatDoNotFit(t *testing.T) {
 	// Offsets alone help.
 	if a := r.Jobs[0]; !(a.With < a.Fair) {
 		t.Errorf("a takes %v with its start, %v with fair sharing", a.With, a.Fair)
+	}
+}
+
+// Jobs that may send at one time: offsets on edges of bursts, which no sectors meet.
+func TestPartRatesFitExactly(t *testing.T) {
+	r := answer(t, Options{}, "a=100ms:60ms@20Gbps", "b=100ms:60ms@20Gbps", "c=100ms:40ms@50Gbps")
+	if !r.Compatible || r.Fits != "yes" || r.Separate != "no" || r.Links[0].With != 1 {
+		t.Errorf("compatible %v, fits %s, separate %s, score %v; want true, yes, no and 1", r.Compatible, r.Fits, r.Separate, r.Links[0].With)
 	}
 }
 

@@ -89,7 +89,7 @@ func (r *Result) verdict() string {
 	switch {
 	case r.Compatible:
 		return "compatible"
-	case r.Separate == circle.NotKnown.String():
+	case r.Fits == circle.NotKnown.String():
 		return "not known"
 	}
 	return "not compatible"

@@ -123,7 +123,7 @@ func (r *Result) longVerdict(shared int) string {
 		return "compatible, with bursts that the link carries at one time"
 	case r.Compatible:
 		return "compatible"
-	case r.Separate == circle.NotKnown.String():
+	case r.Fits == circle.NotKnown.String():
 		return "not known: the search gave up before it had looked at all start offsets"
 	}
 	return "not compatible"
