@@ -39,9 +39,9 @@ var absences = []struct{ pattern, why string }{
 	{"algbw_gbps.*", "not all ranks of a group left the collective"},
 	{"busbw_gbps.*", "not all ranks of a group left the collective, or nccl-tests have no factor for its kind"},
 	{"overlap_share.*", "no collective of it began while another job that shares a link ran"},
-	{"apart_iteration.*", "it overlapped with other jobs to the end"},
+	{"apart_iteration.*", "it overlapped with other jobs to the end, or no collective of it began while another job that shares a link ran"},
 	{"schedule_*", "no rank came to a slot"},
-	{"iteration_fluid_us.*", "the run ends before the first iteration that the fluid model predicts"},
+	{"iteration_fluid_us.*", "the run, or the part of it at which the fluid model looks, ends before the first iteration that the model predicts"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
 

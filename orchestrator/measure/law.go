@@ -19,7 +19,7 @@ import (
 type law struct {
 	sharing fluid.Sharing
 	weights []float64 // by job: of each of its connections, or of its class
-	byClass bool
+	byClass []bool    // by job
 	// priorities are those of fluid.Job, if sharing is strict.
 	priorities []int
 	words      string
@@ -89,7 +89,7 @@ func number(text string) float64 {
 
 // lawOf returns the law by which the jobs of a plan share links, or why it is not known.
 func lawOf(p *plan.Plan) (law, string) {
-	l := law{priorities: make([]int, len(p.Jobs))}
+	l := law{priorities: make([]int, len(p.Jobs)), byClass: make([]bool, len(p.Jobs))}
 	var first jobLaw
 	var params algorithm.Values
 	name := ""
@@ -207,17 +207,18 @@ func (l *law) classes(p *plan.Plan) string {
 	}
 	if classes := len(slices.DeleteFunc(slices.Clone(weighted), func(n int) bool { return n == 0 })); classes > 1 {
 		for class, n := range weighted {
-			if n > 1 || n > 0 && l.sharing.Slope > 0 {
+			if n > 1 || n > 0 && (l.sharing.Slope > 0 || l.sharing.Low > 0) {
 				return fmt.Sprintf("class %s shares by weight with other classes, and by congestion control within", p.Classes[class].Name)
 			}
 		}
 		for i, class := range of {
-			l.weights[i] = float64(max(1, p.Classes[class-1].Weight))
+			if c := &p.Classes[class-1]; !c.Strict { // jobs of a strict class share among themselves
+				l.weights[i], l.byClass[i] = float64(max(1, c.Weight)), true
+			}
 		}
-		l.byClass, l.words = true, "weights of the classes"
+		l.words = "weights of the classes"
 	}
 	if l.sharing.Strict {
-		l.sharing.Strict = true
 		if l.words == "fair" {
 			l.words = "strict priorities"
 		} else {

@@ -31,8 +31,8 @@ type Prediction struct {
 	Alone         units.Duration // an iteration
 	NoAlone       string         // why all of these are 0; "" if they are not
 
-	// Fair and Fluid are the medians of the iterations with equal shares of the links, and
-	// under the variant's law.
+	// Fair and Fluid are the means of the second half of the iterations with equal shares of
+	// the links, and under the variant's law, as iteration_settled_us is of the run's.
 	Fair, Fluid units.Duration
 	Law         string // in words, such as "adaptive: weights 1 + sent/total"
 	// Weight * (Intercept + Slope * sent/total) is the job's share of a link against those of
@@ -42,12 +42,11 @@ type Prediction struct {
 	NoFluid                  string // why Fair and Fluid are 0; "" if they are not
 }
 
-// Limits of what is predicted, so that it takes less than a second.
+// Limits of what is predicted. The bound of fluid.Network.Run is beside them; together they
+// keep a prediction at about a second.
 const (
 	mostIterations = 2000    // of a job
 	mostJobs       = 32      // that share links
-	mostPairs      = 50_000  // iterations times pairs of jobs
-	mostTimes      = 500_000 // iterations times ranks
 	mostIdeal      = 1 << 18 // operations of a collective
 )
 
@@ -58,17 +57,14 @@ func Predict(p *plan.Plan) []Prediction {
 	}
 	o := newOutlook(p)
 	jobs := make([]fluid.Job, len(p.Jobs))
-	ranks := 0
 	for i := range o.all {
 		if o.all[i].NoAlone == "" {
 			jobs[i] = o.alone(i)
-			ranks += jobs[i].Ranks
 		}
 	}
 	if o.all[0].NoFluid == "" {
-		iterations := min(mostIterations, max(1, mostPairs/(len(jobs)*len(jobs))), max(1, mostTimes/ranks))
 		for i := range jobs {
-			jobs[i].Iterations = min(p.Jobs[i].Steps, iterations)
+			jobs[i].Iterations = p.Jobs[i].Steps
 			jobs[i].Priority = o.law.priorities[i]
 		}
 		o.shared(jobs)
@@ -119,9 +115,38 @@ func newOutlook(p *plan.Plan) *outlook {
 		o.law, lacks = lawOf(p)
 	}
 	for i := range o.all {
+		if lacks == "" {
+			if why := variesByPair(&profileOf(o.parts[i]).Config); why != "" {
+				lacks = fmt.Sprintf("job %s: %s", p.Jobs[i].Name, why)
+			}
+		}
+	}
+	for i := range o.all {
 		o.all[i].NoFluid = lacks
 	}
 	return o
+}
+
+// variesByPair returns why the iterations of a job with pairs are not those of its first
+// sender. A sender goes on as soon as its message is sent: it waits for no other rank.
+func variesByPair(c *training.Profile) string {
+	if !c.Pairs {
+		return ""
+	}
+	varies, receivers := c.Jitter.Variation > 0, false
+	for _, s := range c.Jitter.Stragglers {
+		varies, receivers = true, receivers || s.Rank >= c.Ranks/2
+	}
+	for _, p := range c.Jitter.Pauses {
+		varies, receivers = true, receivers || p.Rank >= c.Ranks/2
+	}
+	switch {
+	case varies && c.Ranks > 2:
+		return "compute times vary from pair to pair, and each pair goes on by itself"
+	case receivers:
+		return "a receiver computes longer, and its sender does not wait for it"
+	}
+	return ""
 }
 
 // playerJobs returns the part of each job that one of its hosts plays.
@@ -157,6 +182,9 @@ func (o *outlook) alone(job int) fluid.Job {
 		Offset: p.Jobs[job].Start.Sub(0), Schedule: o.parts[job].Schedule, Jitter: c.Jitter, Seed: o.parts[job].Seed, Ranks: c.Ranks,
 		Communicate: units.Duration(math.Round(least)),
 	}
+	if c.Pairs && c.Ranks == 2 {
+		j.Ranks = 1 // the sender, which waits for nobody (see variesByPair)
+	}
 	j.Compute, j.Beside = c.Computes()
 	if !d.Within {
 		// The collective as it is, over links whose rate is what that leaves each rank.
@@ -188,7 +216,7 @@ func (o *outlook) shared(jobs []fluid.Job) {
 	for i := range fair {
 		fair[i].Weight, fair[i].Priority, fair[i].Schedule = connections[i], 0, graph.Schedule{}
 		jobs[i].Weight = law.weights[i]
-		if !law.byClass {
+		if !law.byClass[i] {
 			jobs[i].Weight *= connections[i]
 		}
 	}
@@ -202,7 +230,7 @@ func (o *outlook) shared(jobs []fluid.Job) {
 	} {
 		spread(round.jobs, &round.sharing)
 		n := fluid.Network{Links: links, Jobs: round.jobs, Sharing: round.sharing}
-		r, err := n.Solve(mostIterations)
+		r, err := n.Run(mostIterations, p.End)
 		if err != nil {
 			for i := range all {
 				all[i].NoFluid = err.Error()
@@ -210,7 +238,7 @@ func (o *outlook) shared(jobs []fluid.Job) {
 			return
 		}
 		for i := range r {
-			*round.to(&all[i]) = median(r[i], p.End)
+			*round.to(&all[i]) = settled(r[i], p.End)
 		}
 	}
 	for i := range all {
@@ -219,8 +247,9 @@ func (o *outlook) shared(jobs []fluid.Job) {
 	}
 }
 
-// median returns that of the times of iterations that end before a time, 0 without any.
-func median(all []fluid.Iteration, end units.Time) units.Duration {
+// settled returns the mean time of the second half of the iterations that end before a time,
+// 0 without any.
+func settled(all []fluid.Iteration, end units.Time) units.Duration {
 	var times []float64
 	for i := range all {
 		if all[i].End <= end {
@@ -230,8 +259,7 @@ func median(all []fluid.Iteration, end units.Time) units.Duration {
 	if len(times) == 0 {
 		return 0
 	}
-	slices.Sort(times)
-	return units.Duration(math.Round(percentile(0.5)(times)))
+	return units.Duration(math.Round(mean(times[len(times)/2:])))
 }
 
 // spread sets jobs apart a little that would never part in the model, because they are

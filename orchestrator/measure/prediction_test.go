@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -114,6 +116,8 @@ func TestNoPrediction(t *testing.T) {
 		{"other traffic", pairOfJobs + jobs + "workload: {transfers: [0 -> 3 64kB]}\n", "", "other traffic than that of jobs shares the links"},
 		{"another kind", pairOfJobs + jobs + "  - {name: c, hosts: [0, 1], collective: {kind: all_reduce, size: 1MB}}\n", "", "job c: it is not of kind profile"},
 		{"several ways", "schema: 1\nname: t\ntopology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 5Gbps, delay: 1us}}\n" + jobs, "connection 0-2 has several ways", "job a: connection 0-2 has several ways"},
+		{"pairs that vary", strings.Replace(pairOfJobs, "left: 2, right: 2", "left: 3, right: 3", 1) + strings.Replace(strings.Replace(vgg16(bytes, ", jitter: 0.1", ""), "[0, 2]", "[0, 1, 3, 4]", 1), "[1, 3]", "[2, 5]", 1), "", "job a: compute times vary from pair to pair"},
+		{"a slow receiver", pairOfJobs + vgg16(bytes, "", ", stragglers: [{rank: 1, slow: 2}]"), "", "job b: a receiver computes longer"},
 		{"classes by weight", strings.Replace(pairOfJobs, "125us", "125us, adaptive: true", 1) + jobs + "classes: [{name: low, dscp: 26, weight: 1, match: {jobs: [1]}}, {name: high, dscp: 20, weight: 2, match: {jobs: [0]}}]\n", "", "shares by weight with other classes"},
 	} {
 		p, all := predict(t, c.text)
@@ -162,6 +166,51 @@ func TestPredictionsFollowTheRun(t *testing.T) {
 	}
 }
 
+// A job of many steps that is not followed to its end stays on the network: the prediction
+// ends with it. Here a has ten times the steps of b. Alone an iteration of b takes 19.75 ms;
+// with a beside it all the time it takes 24.6 ms.
+func TestPredictionsOfManySteps(t *testing.T) {
+	const a, b = "  - {name: a, hosts: [0, 2], steps: 20000, profile: {compute: 1ms, pairs: true, bytes: 600kB}}\n", "  - {name: b, hosts: [1, 3], steps: 2000, profile: {compute: 10ms, pairs: true, bytes: 6MB}}\n"
+	_, all := predict(t, pairOfJobs+"jobs:\n"+a+b)
+	if got := all[1]; !near(got.Alone, 19.75, 0.01) || !near(got.Fair, 24.58, 0.1) || got.Fluid != got.Fair {
+		t.Errorf("%v alone, %v with equal shares, %v predicted; want 19.75, 24.58 and 24.58 ms", got.Alone, got.Fair, got.Fluid)
+	}
+	// A pause far behind what is predicted is none of it.
+	text := pairOfJobs + "jobs:\n" + strings.Replace(a, "20000,", "1000000, stragglers: [{rank: 0, pause: 10ms, step: 500000}],", 1) + b
+	if _, all = predict(t, text); all[1].NoFluid != "" || !near(all[1].Fluid, 24.58, 0.1) {
+		t.Errorf("with a pause in a late step: %+v", all[1])
+	}
+}
+
+// Jobs of strict classes share among themselves by congestion control, those of classes with
+// weights by these: the low ones get what the high ones leave, 3 to 1.
+func TestPredictionsWithStrictAndWeightedClasses(t *testing.T) {
+	_, all := predict(t, `schema: 1
+name: t
+topology: {dumbbell: {left: 5, right: 5, rate: 50Gbps, bottleneck_rate: 5Gbps, delay: 1us}}
+hosts: {cc: dctcp}
+jobs:
+  - {name: two, hosts: [0, 1, 5, 6], steps: 10, profile: {compute: 100ms, pairs: true, bytes: 30MB}}
+  - {name: one, hosts: [2, 7], steps: 10, profile: {compute: 100ms, pairs: true, bytes: 60MB}}
+  - {name: more, hosts: [3, 8], steps: 2, profile: {compute: 100ms, pairs: true, bytes: 60MB}}
+  - {name: less, hosts: [4, 9], steps: 2, profile: {compute: 100ms, pairs: true, bytes: 60MB}}
+classes:
+  - {name: high, dscp: 20, strict: true, match: {jobs: [0, 1]}}
+  - {name: more, dscp: 26, weight: 3, match: {jobs: [2]}}
+  - {name: less, dscp: 28, weight: 1, match: {jobs: [3]}}
+`)
+	var weights []float64
+	for i := range all {
+		weights = append(weights, all[i].Weight)
+	}
+	if d := cmp.Diff(weights, []float64{2, 1, 3, 1}); d != "" || all[0].Law != "strict priorities, then weights of the classes" {
+		t.Errorf("law %q; weights (-got +want):\n%s", all[0].Law, d)
+	}
+	if two, one := all[0].Fluid, all[1].Fluid; two >= one {
+		t.Errorf("iterations of %v with two connections and %v with one, of a class", two, one)
+	}
+}
+
 // What is predicted is bounded: of many jobs nothing, of many steps the first ones.
 func TestPredictionsAreBounded(t *testing.T) {
 	text := "schema: 1\nname: t\ntopology: {dumbbell: {left: 33, right: 33, rate: 50Gbps, delay: 1us}}\njobs:\n"
@@ -171,8 +220,18 @@ func TestPredictionsAreBounded(t *testing.T) {
 	if _, all := predict(t, text); all[0].NoFluid != "33 jobs are more than the 32 that are predicted" || all[0].Alone == 0 {
 		t.Errorf("%+v", all[0])
 	}
+	// Laws that are integrated step by step take long: 12 jobs on two links.
+	chain := "schema: 1\nname: t\ntopology: {parking_lot: {hops: 2, pairs: 6, rate: 10Gbps, delay: 1us}}\nhosts: {cc: mltcp}\njobs:\n"
+	for i := range 13 {
+		chain += fmt.Sprintf("  - {name: j%d, hosts: [%d, %d], steps: 500, profile: {compute: %dms, pairs: true, bytes: %dMB}}\n", i, 2*i, 2*i+1, 3+i%4, 1+i%5)
+	}
 	begin := time.Now()
-	_, all := predict(t, strings.Replace(pairOfJobs, "125us", "125us, adaptive: true", 1)+strings.ReplaceAll(vgg16("1MB", ", jitter: 0.1", ", jitter: 0.1"), "steps: 40", "steps: 50000"))
+	_, all := predict(t, chain)
+	if took := time.Since(begin); all[0].Fluid == 0 || took > 3*time.Second {
+		t.Errorf("13 jobs on two links: %+v, after %v", all[0], took)
+	}
+	begin = time.Now()
+	_, all = predict(t, strings.Replace(pairOfJobs, "125us", "125us, adaptive: true", 1)+strings.ReplaceAll(vgg16("1MB", ", jitter: 0.1", ", jitter: 0.1"), "steps: 40", "steps: 50000"))
 	if took := time.Since(begin); all[0].Fluid == 0 || took > 5*time.Second {
 		t.Errorf("50000 steps: %+v, after %v", all[0], took)
 	}

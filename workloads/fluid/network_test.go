@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -442,5 +443,51 @@ func TestNetworkRefuses(t *testing.T) {
 	}
 	if _, err := fluid.Solve([]fluid.Job{good}, fluid.Incumbent(1.5), 1); err == nil || !strings.Contains(err.Error(), "low 1.5") {
 		t.Errorf("error %v of a weight beyond 1", err)
+	}
+}
+
+// Jobs without compute have events without end while another one starves: Solve gives up,
+// and Run has what there was until then.
+func TestStarvationEnds(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	law := fluid.MLTCP
+	law.Strict = true
+	n := &fluid.Network{Links: []float64{1, 1}, Sharing: law, Jobs: []fluid.Job{
+		{Communicate: 1000, Links: []int{0}, Priority: 2}, {Communicate: 100, Links: []int{1}, Priority: 2},
+		{Communicate: 1000, Compute: 3, Links: []int{0, 1}, Priority: 1},
+	}}
+	begin := time.Now()
+	if _, err := n.Solve(50); err == nil || !strings.Contains(err.Error(), "fluid: too many events: one job has made ") {
+		t.Errorf("Solve returns the error %v", err)
+	}
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("Solve gave up after %v", took)
+	}
+	r, err := n.Run(500, units.Never)
+	if err != nil || len(r[1]) != 500 || len(r[2]) != 0 {
+		t.Errorf("Run: %v; %d iterations of the fastest job and %d of the starved one, want 500 and none", err, len(r[1]), len(r[2]))
+	}
+}
+
+// Run has all jobs up to one time: of jobs that leave all iterations, and no more of those
+// that go on once one of them has made so many, or the end has come.
+func TestRunHasOneTime(t *testing.T) {
+	n := &fluid.Network{Sharing: fluid.Weighted, Jobs: []fluid.Job{
+		{Compute: 90, Communicate: 10, Iterations: 3}, {Compute: 190, Communicate: 10, Offset: 50}, {Compute: 990, Communicate: 10, Offset: 125},
+	}}
+	for _, c := range []struct {
+		iterations int
+		end        units.Time
+		want       []int
+	}{{2, units.Never, []int{2, 0, 0}}, {4, units.Never, []int{3, 4, 0}}, {20, units.Never, []int{3, 20, 3}}, {20, 1050, []int{3, 5, 0}}} {
+		r, err := n.Run(c.iterations, c.end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range c.want {
+			if len(r[i]) != want {
+				t.Errorf("Run(%d, %v): job %d makes %d iterations, want %d", c.iterations, c.end, i, len(r[i]), want)
+			}
+		}
 	}
 }

@@ -109,6 +109,7 @@ type divider struct {
 	demand     []float64 // weights of the bursts that still grow, of each link
 	rates      []float64
 	growing    []bool
+	work       int64 // uses of links that it has looked at
 }
 
 func newDivider(links []float64, priorities []int) *divider {
@@ -147,6 +148,7 @@ func (d *divider) fill(all []*sender, weights []float64, priority int) {
 	}
 	for level := 0.0; open > 0; {
 		for _, s := range all {
+			d.work += int64(len(s.uses))
 			for _, u := range s.uses {
 				d.demand[u.link] = 0
 			}

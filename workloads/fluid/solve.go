@@ -20,6 +20,7 @@ type state struct {
 	active  []*sender // in the order of the jobs
 	parts   []part    // the active ones, by their links
 	done    Result
+	work    int64 // of the events so far, see mostWork
 }
 
 // player is a job in its iterations.
@@ -122,6 +123,13 @@ func (s *state) amount(p *player, burst int) float64 {
 	return s.limit(p, burst) * float64(p.bursts[burst].Communicate)
 }
 
+// mostWork bounds what a solution takes, in jobs and uses of links that events look at: two
+// seconds or so. Jobs without compute may have events without end while another one starves.
+const mostWork = 200_000_000
+
+// spent returns the work so far.
+func (s *state) spent() int64 { return s.work + s.divider.work }
+
 func (s *state) solve(iterations int) (Result, error) {
 	for !s.complete(iterations) {
 		for i := range s.jobs {
@@ -129,9 +137,35 @@ func (s *state) solve(iterations int) (Result, error) {
 				return nil, fmt.Errorf("fluid: job %d makes %d iterations while another makes %d", i, MaxIterations, s.fewest())
 			}
 		}
+		if s.spent() >= mostWork {
+			return nil, fmt.Errorf("fluid: too many events: one job has made %d iterations and another %d", s.most(), s.fewest())
+		}
 		s.step()
 	}
 	return s.done, nil
+}
+
+// run goes on until all jobs have left, or one that goes on has made so many iterations, or
+// a time has come, or the work is enough.
+func (s *state) run(iterations int, end units.Time, work int64) Result {
+	for s.now < end && s.spent() < work {
+		goesOn := false
+		for i := range s.jobs {
+			p := &s.jobs[i]
+			if p.Iterations > 0 && p.finished == p.Iterations {
+				continue
+			}
+			if p.finished >= iterations {
+				return s.done
+			}
+			goesOn = true
+		}
+		if !goesOn {
+			return s.done
+		}
+		s.step()
+	}
+	return s.done
 }
 
 // complete reports whether each job has made so many iterations, or all that it makes.
@@ -153,6 +187,13 @@ func (s *state) fewest() int {
 	return n
 }
 
+func (s *state) most() (n int) {
+	for i := range s.jobs {
+		n = max(n, s.jobs[i].finished)
+	}
+	return n
+}
+
 // begin begins an iteration of a job that has one left.
 func (s *state) begin(p *player, at units.Time) {
 	if p.Iterations > 0 && p.finished == p.Iterations {
@@ -164,6 +205,7 @@ func (s *state) begin(p *player, at units.Time) {
 	for _, c := range p.clocks {
 		c.StartStep(p.finished)
 	}
+	s.work += clockWork * int64(len(p.clocks))
 	ready := at.Add(p.compute(p.bursts[0].Compute))
 	p.at = p.Schedule.Until(ready)
 	p.beside = ready.Add(p.compute(p.Beside))
@@ -182,6 +224,12 @@ func (p *player) compute(d units.Duration) (longest units.Duration) {
 // and some of what rates change within it.
 const rounding = 0.75
 
+// eventWork is the work of an event for each burst under way, beside that of the divider.
+const eventWork = 10
+
+// clockWork is the work of the times that a rank computes in an iteration.
+const clockWork = 5
+
 // step goes on to the next event: a job begins a burst, or has sent one, or the integration
 // takes its next step. What happens at one time happens at once, ends before begins, so
 // that the order of the jobs makes no difference.
@@ -190,6 +238,7 @@ func (s *state) step() {
 	for i := range s.jobs {
 		at = min(at, s.jobs[i].at)
 	}
+	s.work += int64(len(s.jobs) + eventWork*len(s.active))
 	dt := at.Sub(s.now)
 	for _, p := range s.parts {
 		dt = min(dt, p.horizon())
