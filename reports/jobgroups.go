@@ -15,7 +15,7 @@ const mostIterations = 300
 // what was predicted.
 func jobGroups(r *analysis.Result) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Job"}, {Name: "Iteration p50", Number: true}, {Name: "mean", Number: true}, {Name: "Speed-up p50", Number: true}, {Name: "mean", Number: true},
-		{Name: "Overlap, first to last"}, {Name: "Apart from iteration", Number: true}, {Name: "Alone", Number: true}, {Name: "Fluid model", Number: true}, {Name: "p50 against it", Number: true}, {Name: "Law"}}}
+		{Name: "Overlap, first to last"}, {Name: "Apart from iteration", Number: true}, {Name: "Alone", Number: true}, {Name: "Fluid model", Number: true}, {Name: "settled against it", Number: true}, {Name: "Law"}}}
 	for i := range r.JobGroups {
 		g := &r.JobGroups[i]
 		for k := range g.Jobs {
@@ -24,7 +24,7 @@ func jobGroups(r *analysis.Result) table {
 		}
 		t.Note = "Jobs that may send through the same ports. Speed-up: iterations of variant " + g.Base + " over these, by their medians and by their means; the range is over the seeds. " +
 			"Overlap: the share of the communication in which another job that shares a link communicates too. Apart: from this iteration on it stays below 5 %. " +
-			"Alone and fluid model: by the plan, for ideal sharing under the variant's law."
+			"Alone and fluid model: by the plan, for ideal sharing under the variant's law. Settled against it: the mean of the second half of the iterations, which is what the model predicts."
 	}
 	t.bound("jobs", "the JSON form of this report")
 	return t
@@ -53,8 +53,8 @@ func sharedJob(j *analysis.SharedJob) []cell {
 	alone, fluid, against, law := 0.0, 0.0, none, none
 	if p := j.Prediction; p != nil {
 		alone, fluid = p.AloneUS, p.FluidUS
-		if p.FluidUS > 0 && j.MedianUS > 0 {
-			against = fmt.Sprintf("%+.1f %%", 100*(j.MedianUS/p.FluidUS-1))
+		if p.FluidUS > 0 && j.SettledUS > 0 {
+			against = fmt.Sprintf("%+.1f %%", 100*(j.SettledUS/p.FluidUS-1))
 		}
 		if law = p.Law; law == "" {
 			law = p.Reason

@@ -241,8 +241,8 @@ type Prediction struct {
 	BesideUS        float64 `json:"besideUs,omitempty"`
 	CommunicationUS float64 `json:"communicationUs"`
 	AloneUS         float64 `json:"aloneUs"`
-	// Medians of the iterations by the fluid model, with equal shares and under Law. They
-	// are 0 if FluidReason is not "".
+	// Means of the second half of the iterations by the fluid model, with equal shares and
+	// under Law, with the jitter of the first seed. They are 0 if FluidReason is not "".
 	FairUS  float64 `json:"fairUs,omitempty"`
 	FluidUS float64 `json:"fluidUs,omitempty"`
 	Law     string  `json:"law,omitempty"` // in words

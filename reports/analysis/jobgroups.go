@@ -30,6 +30,8 @@ type SharedJob struct {
 	// MedianUS and MeanUS are of the iterations of a run, the median over the seeds; 0 without.
 	MedianUS float64 `json:"medianUs"`
 	MeanUS   float64 `json:"meanUs"`
+	// SettledUS is iteration_settled_us, the median over the seeds; 0 without.
+	SettledUS float64 `json:"settledUs"`
 	// SpeedUps are by seed the medians of the base's iterations over these; Mean is the median
 	// over the seeds of the same of means. nil and 0 for the base itself, or without common
 	// seeds, or where the job has other work there.
@@ -42,8 +44,8 @@ type SharedJob struct {
 	Prediction   *Prediction `json:"prediction,omitempty"` // nil in folders without
 }
 
-// Prediction is what the plan predicts of a job's iterations; see runfolder.Prediction. 0 is
-// not known.
+// Prediction is what the plan predicts of a job's iterations; see runfolder.Prediction.
+// FluidUS is the median over the seeds. 0 is not known.
 type Prediction struct {
 	AloneUS float64 `json:"aloneUs"`
 	FairUS  float64 `json:"fairUs"`
@@ -291,6 +293,10 @@ func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[in
 		j.Prediction = &Prediction{AloneUS: p.AloneUS, FairUS: p.FairUS, FluidUS: p.FluidUS, Law: p.Law, Reason: cmp.Or(p.Reason, p.FluidReason)}
 	}
 	known := f.Summary.Variants[g.Variant].Metrics
+	j.SettledUS = known["iteration_settled_us."+info.Name]
+	if v, ok := known["iteration_fluid_us."+info.Name]; ok && j.Prediction != nil {
+		j.Prediction.FluidUS = v // of all seeds; the manifest has that of the first one
+	}
 	for name, to := range map[string]**float64{"overlap_share.first.": &j.OverlapFirst, "overlap_share.last.": &j.OverlapLast, "apart_iteration.": &j.Apart} {
 		if v, ok := known[name+info.Name]; ok {
 			*to = &v

@@ -1,0 +1,17 @@
+package reports
+
+import (
+	"testing"
+
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// The fluid model is compared with what it predicts, the mean of the second half of the
+// iterations: medians of iterations that alternate say nothing.
+func TestFluidModelAgainstSettledIterations(t *testing.T) {
+	j := &analysis.SharedJob{MedianUS: 201_000, MeanUS: 170_000, SettledUS: 168_000, Prediction: &analysis.Prediction{FluidUS: 160_000, Law: "fair"}}
+	cells := sharedJob(j)
+	if got := cells[len(cells)-2].Text; got != "+5.0 %" {
+		t.Errorf("settled against the model: %q, want +5.0 %%", got)
+	}
+}
