@@ -48,6 +48,7 @@ func TestWrongJobs(t *testing.T) {
 		{"offset without period", "name: a, profile: {}, schedule: {offset: 1ms}", `jobs[0].schedule.offset: needs schedule.period, the time from slot to slot`},
 		{"offset beyond the period", "name: a, profile: {}, schedule: {period: 1ms, offset: 1ms}", `jobs[0].schedule.offset: 1ms is not below schedule.period, 1ms`},
 		{"correction beyond the period", "name: a, pipeline: {}, schedule: {period: 1ms, correction: 2ms}", `jobs[0].schedule.correction: 2ms is longer than schedule.period, 1ms`},
+		{"correction of nothing", "name: a, profile: {}, schedule: {period: 1ms, correction: 0s}", `jobs[0].schedule.correction: 0s holds no phase back; without schedule.period there are no slots`},
 		{"schedule of a collective", "name: a, collective: {}, schedule: {period: 1ms}", `jobs[0].schedule: is for jobs whose steps compute: model, pipeline and profile`},
 		{"schedule of a trace", "name: a, trace: testdata/ring.goal, schedule: {correction: 1ms}", `jobs[0].schedule: is for jobs whose steps compute: model, pipeline and profile`},
 		{"stages and ranks", "name: a, ranks: 3, pipeline: {stages: 4}", `jobs[0].pipeline.stages: 4 stages are as many ranks, but the job's key ranks says 3`},
@@ -69,6 +70,9 @@ func TestWrongJobs(t *testing.T) {
 		{"more than all of the peak", "name: a, model: {preset: gpt-tiny, mfu: 40}", `jobs[0].model.mfu: 40, want above 0 and at most 1`},
 		{"backward without forward", "name: a, model: {preset: gpt-tiny, backward: 1us}", `jobs[0].model.backward: needs forward`},
 		{"scale above 1", "name: a, profile: {scale: 2}", `jobs[0].profile.scale: 2, want above 0 and at most 1`},
+		{"scale of nothing", "name: a, profile: {scale: 0}", `jobs[0].profile.scale: 0, want above 0 and at most 1`},
+		{"scale of no bytes", "name: a, profile: {bytes_scale: -0.0}", `jobs[0].profile.bytes_scale: -0, want above 0 and at most 1`},
+		{"scale of no model", "name: a, model: {preset: gpt-tiny, scale: 0}", `jobs[0].model.scale: 0, want above 0 and at most 1`},
 		{"unknown profile", "name: a, profile: vgg18", `jobs[0].profile.preset: unknown value "vgg18"; known: none vgg16 vgg19 resnet50 wideresnet101-2 bert-base bert-large dlrm bert-8 vgg19-1200 wideresnet-800 vgg16-1400 vgg19-1400 vgg16-1700 resnet50-1600 bert-8-g3 vgg19-1400-g3 wideresnet-800-g3 (did you mean "vgg16"?)`},
 		{"pairs with an algorithm", "name: a, profile: {pairs: true, algorithm: tree}", `jobs[0].profile.pairs: messages have no algorithm, channels or chunks`},
 	} {

@@ -169,6 +169,10 @@ func (m ModelJob) Check(c *Check) {
 		c.Fail("", "without preset, %s are missing; presets: %s", strings.Join(missing, ", "), strings.Join(modelPresets()[1:], " "))
 		return
 	}
+	if m.Scale == 0 { // which would be 1 in training.Config
+		c.Fail("scale", "%v, want above 0 and at most 1", m.Scale)
+		return
+	}
 	copies := m.Parallel.DP
 	if copies == 0 { // they follow from the hosts: what depends on their number is checked then
 		copies = 2 * m.Parallel.EP

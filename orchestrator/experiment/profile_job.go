@@ -62,6 +62,15 @@ func profilePresets() []string {
 // Check implements JobSpec.
 func (p ProfileJob) Check(c *Check) {
 	config := p.config(JobInput{Ranks: 2, Steps: 1, Local: 1})
+	for _, scale := range []struct {
+		key   string
+		value float64
+	}{{"scale", p.Scale}, {"bytes_scale", p.BytesScale}} {
+		if scale.value == 0 { // which would be 1 in config
+			c.Fail(scale.key, "%v, want above 0 and at most 1", scale.value)
+			return
+		}
+	}
 	if !p.Pairs && p.Local != 0 { // whether it divides the ranks shows when there are ranks
 		config.Local = 1
 	}

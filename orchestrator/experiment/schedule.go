@@ -51,6 +51,9 @@ func (d *decoder) schedule(j *Job, path string) {
 	if s.Offset >= s.Period {
 		d.failAt(path+".offset", fmt.Sprintf("%v is not below schedule.period, %v", s.Offset, s.Period), "")
 	}
+	if s.Correction == 0 {
+		d.failAt(path+".correction", "0s holds no phase back; without schedule.period there are no slots", "")
+	}
 	if s.Correction > s.Period {
 		d.failAt(path+".correction", fmt.Sprintf("%v is longer than schedule.period, %v", s.Correction, s.Period), "")
 	}

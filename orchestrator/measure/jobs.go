@@ -227,8 +227,12 @@ func (j *jobSum) add(o *metrics.Operation, s *jobSums) {
 		r.active.add(o.Start, o.End)
 	case metrics.OperationHold:
 		j.held.Add(int64(o.End.Sub(o.Ready)), 1)
-		slots := graph.Schedule(j.info.Schedule)
-		j.late.Add(int64(slots.Late(o.End)), 1)
+		late := units.Duration(0)
+		if o.End == o.Ready { // or it waited for a slot, and the driver may come later than that
+			slots := graph.Schedule(j.info.Schedule)
+			late = slots.Late(o.End)
+		}
+		j.late.Add(int64(late), 1)
 	case metrics.OperationSpan:
 		switch t := o.Tag; {
 		case t.Collective != 0:

@@ -77,7 +77,7 @@ func TestMetricsOfJobs(t *testing.T) {
 	// Rank 0 computes until 100, and waits for rank 1's gradients from 100 to 180 but for
 	// what it computes from 110 to 120 on another unit.
 	r.add(0, compute, step, 0, 100)
-	r.add(0, metrics.OperationHold, step, 52, 60)   // a slot: 20 + 40
+	r.add(0, metrics.OperationHold, step, 52, 61)   // held until a slot, 20 + 40, and a driver that is 1 us late
 	r.add(1, metrics.OperationHold, step, 100, 100) // a slot
 	r.add(1, metrics.OperationHold, step, 110, 110) // 10 us behind it
 	r.add(0, compute, step, 110, 120)
@@ -106,7 +106,7 @@ func TestMetricsOfJobs(t *testing.T) {
 		"bubble_share.%s.train":       {140. / 260, 140. / 260, 140. / 260, 140. / 260},
 		"straggler_ratio.%s.train":    {150. / 130, 150. / 130, 150. / 130, 150. / 130},
 		"message_us.%s.train":         {90, 80, 100, 100},
-		"schedule_hold_us.%s.train":   {8. / 3, 0, 8, 8},
+		"schedule_hold_us.%s.train":   {9. / 3, 0, 9, 9},
 		"schedule_late_us.%s.train":   {10. / 3, 0, 10, 10},
 		"cct_us.%s.train.grads-0":     {120, 120, 120, 120}, // from 60 to 180
 		"skew_us.%s.train.grads-0":    {40, 40, 40, 40},
