@@ -23,7 +23,7 @@ type fitFlags struct {
 func (a *app) jobsFit() *cobra.Command {
 	var f fitFlags
 	cmd := &cobra.Command{
-		Use:   "fit JOB JOB...",
+		Use:   "fit JOB...",
 		Short: "Say which training jobs fit on a link together, with which start offsets, and how long iterations take",
 		Long: "Say whether the communication of training jobs can interleave on the links that they share, with which start\n" +
 			"offsets, and how long iterations take then (docs/jobs.md). Two jobs with a burst each fit if and only if both\n" +
@@ -33,8 +33,10 @@ func (a *app) jobsFit() *cobra.Command {
 			"                                 a profile; a period begins with computing\n" +
 			"  FILE.json, FILE.json#JOB       profiles that csiglab jobs profile has measured, or one of them\n" +
 			"  EXPERIMENT, EXPERIMENT#JOB     the jobs of kind profile of an experiment, or one of them\n\n" +
-			"A job that is named twice is there twice, as in vgg16 vgg16.",
+			"A job that is named twice is there twice, as in vgg16 vgg16. All jobs share one link, unless --link says which do;\n" +
+			"those of one experiment share the links of its topology.",
 		Example: "  csiglab jobs fit vgg16 vgg16 --picture circle.svg\n" +
+			"  csiglab jobs fit cluster-rotation\n" +
 			"  csiglab jobs fit a=40ms:10ms@50Gbps b=60ms:10ms@50Gbps\n" +
 			"  csiglab jobs fit a=100ms:30ms b=100ms:30ms c=200ms:50ms --link up=a,b --link down=b,c",
 		Args: cobra.ArbitraryArgs,
@@ -72,10 +74,10 @@ func (a *app) jobsFit() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.capacity, "capacity", "", "`RATE` of the links (default: that of the fastest burst)")
-	flags.StringArrayVar(&f.links, "link", nil, "a link and its jobs, `NAME[@RATE]=JOB,JOB...`; may be repeated (default: one link for all jobs)")
+	flags.StringVar(&f.capacity, "capacity", "", "`RATE` of the links (default: those of the experiment, else that of the fastest burst)")
+	flags.StringArrayVar(&f.links, "link", nil, "a link and its jobs, `NAME[@RATE]=JOB,JOB...`; may be repeated (default: the links that the jobs of an experiment share, else one for all jobs)")
 	flags.StringVar(&f.grid, "grid", "", "`STEP` of the grid for periods and bursts (default: one is chosen for the periods, bursts stay)")
-	flags.Float64Var(&f.tolerance, "tolerance", circle.DefaultTolerance, "by which share a period may grow, to have a common grid with others")
+	flags.Float64Var(&f.tolerance, "tolerance", circle.DefaultTolerance, "by which `SHARE` a period may grow, to have a common grid with others")
 	flags.Float64Var(&f.angle, "angle", 0, "width of a sector of the circle for the scores, in `DEGREES` (default: 5, or less for short periods)")
 	flags.StringVar(&f.picture, "picture", "", "draw the unified circle into this `FILE`, .svg or .png")
 	flags.BoolVar(&f.json, "json", false, "print JSON on standard output and nothing else there")

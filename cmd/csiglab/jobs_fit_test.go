@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"image/png"
 	"os"
@@ -58,6 +59,9 @@ func TestJobsFitRefusesWrongInput(t *testing.T) {
 		{"unknown job of a link", []string{"vgg16", "vgg16", "--link", "x=vgg16,vgg162"}, `--link x: no job "vgg162" (did you mean "vgg16"?)`},
 		{"half a link", []string{"vgg16", "--link", "x"}, `--link "x": want NAME[@RATE]=JOB,JOB…`},
 		{"two links of a name", []string{"vgg16", "--link", "x=vgg16", "--link", "x=vgg16"}, `--link: "x" is there twice`},
+		{"a name that the terminal obeys", []string{"a\x1b[2J=10ms:1ms"}, `job 1: "a\x1b[2J=10ms:1ms": the name has characters that cannot be printed`},
+		{"such a name in a file", []string{file(`"name": "a"`, `"name": "a\u001b[2J"`)}, `profiles.json:2:12: the name "a\x1b[2J" has characters that cannot be printed`},
+		{"a comma in a name", []string{"a,b=10ms:1ms"}, "the name has a comma, which parts the jobs of --link"},
 		{"no capacity", []string{"vgg16", "--capacity", "0Gbps"}, "--capacity 0Gbps: want more than 0"},
 		{"capacity without unit", []string{"vgg16", "--capacity", "50"}, "--capacity: rate"},
 		{"negative grid", []string{"vgg16", "--grid", "-1ms"}, "--grid -1ms: want more than 0"},
@@ -107,6 +111,17 @@ func TestJobsFitOfFilesAndExperiments(t *testing.T) {
 		if strings.Join(names, " ") != strings.Join(c.want, " ") || got.Compatible != c.wide {
 			t.Errorf("%v: jobs %v, compatible %v, want %v and %v", c.args, names, got.Compatible, c.want, c.wide)
 		}
+	}
+}
+
+// "the infrastructure failed" has exit code 3 (docs/metrics.md#exit-codes), and so has an
+// interrupted command, which has no result.
+func TestJobsFitInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	if code := execute(ctx, newLab(), []string{"jobs", "fit", "vgg16", "vgg16"}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("exit %d, standard output %q, error %q; want exit 3", code, stdout.String(), stderr.String())
 	}
 }
 

@@ -134,7 +134,7 @@ func whole(text string) (int64, error) {
 func clip(text string) string {
 	const most = 40
 	if len(text) > most {
-		return text[:most] + "…"
+		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }

@@ -193,42 +193,6 @@ func ReadStored(name string) (*Stored, error) {
 
 type storedReader struct{ *jsonread.Reader }
 
-// object reads an object with exactly these keys, of which optional ones may be missing.
-func (r *storedReader) object(what string, keys map[string]func() error, optional ...string) error {
-	seen := map[string]bool{}
-	if kind, err := r.Peek(); err != nil {
-		return err
-	} else if kind != jsonread.Object {
-		return r.Errorf(r.Pos(), "%v; want %s", kind, what)
-	}
-	begin := r.Pos()
-	var known []string
-	for k := range keys {
-		known = append(known, k)
-	}
-	slices.Sort(known)
-	err := r.Object(func(key string) error {
-		read, ok := keys[key]
-		switch {
-		case !ok:
-			return r.Errorf(r.Pos(), "unknown key %q of %s%s", clip(key), what, spelling.Hint(spelling.Nearest(key, known)))
-		case seen[key]:
-			return r.Errorf(r.Pos(), "the key %q is there twice", key)
-		}
-		seen[key] = true
-		return read()
-	})
-	if err != nil {
-		return err
-	}
-	for _, k := range known {
-		if !seen[k] && !slices.Contains(optional, k) {
-			return r.Errorf(begin, "%s lacks the key %q", what, k)
-		}
-	}
-	return nil
-}
-
 func clip(text string) string {
 	if len(text) > 80 {
 		return strings.ToValidUTF8(text[:80], "") + "…"
@@ -254,7 +218,7 @@ func (r *storedReader) texts(to *[]string) func() error {
 }
 
 func (r *storedReader) stored(s *Stored) error {
-	err := r.object("a baseline file", map[string]func() error{
+	err := r.Fields("a baseline file", map[string]func() error{
 		"schema": func() error {
 			v, err := r.Int("the schema", 0, math.MaxInt32)
 			if err == nil && v != StoredSchema {
@@ -295,7 +259,7 @@ func (r *storedReader) cell() (c StoredCell, err error) {
 		return c, err
 	}
 	c.line, c.column = r.Pos().Line, r.Pos().Column
-	err = r.object("an experiment of a baseline", map[string]func() error{
+	err = r.Fields("an experiment of a baseline", map[string]func() error{
 		"name": r.text(&c.Name), "content": r.text(&c.Content), "clock": r.text(&c.Clock), "set": r.texts(&c.Set), "metrics": r.texts(&c.Metrics),
 		"runs": func() error {
 			return r.Array(func(i int) error {
@@ -323,7 +287,7 @@ func (r *storedReader) cell() (c StoredCell, err error) {
 }
 
 func (r *storedReader) run() (run StoredRun, err error) {
-	err = r.object("a run of a baseline", map[string]func() error{
+	err = r.Fields("a run of a baseline", map[string]func() error{
 		"seed": func() (err error) {
 			run.Seed, err = r.Uint("the seed")
 			return err

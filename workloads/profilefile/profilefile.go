@@ -11,11 +11,12 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/internal/jsonread"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
 )
@@ -81,6 +82,8 @@ func Write(w io.Writer, jobs []Job) error {
 			return fmt.Errorf("profilefile: job %q: %w", j.Name, err)
 		case j.Name == "" || seen[j.Name]:
 			return fmt.Errorf("profilefile: job %d: the name %q is empty or there twice", i, j.Name)
+		case !printable(j.Name) || !printable(j.Source):
+			return fmt.Errorf("profilefile: job %q: the name or the source %q has characters that cannot be printed", j.Name, j.Source)
 		case j.Uncertainty.Period < 0 || j.Uncertainty.Bursts < 0:
 			return fmt.Errorf("profilefile: job %q: uncertainty %v of the period and %v of the bursts, want 0 or more", j.Name, j.Uncertainty.Period, j.Uncertainty.Bursts)
 		}
@@ -115,6 +118,11 @@ func Write(w io.Writer, jobs []Job) error {
 	return err
 }
 
+// printable reports whether a terminal shows a text as it is, without obeying it.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) })
+}
+
 func microseconds(d units.Duration) json.Number {
 	return json.Number(units.FormatDecimal(int64(d), int64(units.Microsecond)))
 }
@@ -136,7 +144,7 @@ func ReadFile(name string) ([]Job, error) {
 func Read(name string, in io.Reader) ([]Job, error) {
 	r := &reader{Reader: jsonread.New(name, in)}
 	var jobs []Job
-	err := r.object("a profile file", map[string]func() error{
+	err := r.Fields("a profile file", map[string]func() error{
 		"schema": func() error {
 			v, err := r.Int("schema", 0, 1<<31)
 			if err == nil && v != Schema {
@@ -145,7 +153,7 @@ func Read(name string, in io.Reader) ([]Job, error) {
 			return err
 		},
 		"jobs": func() error {
-			if err := r.want(jsonread.Array, "the list of jobs"); err != nil {
+			if err := r.Want(jsonread.Array, "the list of jobs"); err != nil {
 				return err
 			}
 			begin := r.Pos()
@@ -185,7 +193,7 @@ func (r *reader) job(before []Job) (j Job, err error) {
 		"periodUs": func() (err error) { j.Uncertainty.Period, err = r.duration("periodUs"); return err },
 		"burstsUs": func() (err error) { j.Uncertainty.Bursts, err = r.duration("burstsUs"); return err },
 	}
-	err = r.object("a job", map[string]func() error{
+	err = r.Fields("a job", map[string]func() error{
 		"name": func() error {
 			if j.Name, err = r.text("name"); err != nil {
 				return err
@@ -193,19 +201,26 @@ func (r *reader) job(before []Job) (j Job, err error) {
 			switch {
 			case j.Name == "":
 				return r.Errorf(r.Pos(), "the name of a job is empty")
+			case !printable(j.Name):
+				return r.Errorf(r.Pos(), "the name %q has characters that cannot be printed", clip(j.Name))
 			case slices.ContainsFunc(before, func(b Job) bool { return b.Name == j.Name }):
 				return r.Errorf(r.Pos(), "the job %q is there twice", clip(j.Name))
 			}
 			return nil
 		},
-		"source": func() (err error) { j.Source, err = r.text("source"); return err },
+		"source": func() (err error) {
+			if j.Source, err = r.text("source"); err == nil && !printable(j.Source) {
+				return r.Errorf(r.Pos(), "the source %q has characters that cannot be printed", clip(j.Source))
+			}
+			return err
+		},
 		"periodUs": func() (err error) {
 			j.Period, err = r.duration("periodUs")
 			places["period"] = r.Pos()
 			return err
 		},
 		"bursts": func() error {
-			if err := r.want(jsonread.Array, "the list of bursts"); err != nil {
+			if err := r.Want(jsonread.Array, "the list of bursts"); err != nil {
 				return err
 			}
 			places["bursts"] = r.Pos()
@@ -218,7 +233,7 @@ func (r *reader) job(before []Job) (j Job, err error) {
 				return err
 			})
 		},
-		"uncertainty": func() error { return r.object("an uncertainty", uncertainty, "periodUs", "burstsUs") },
+		"uncertainty": func() error { return r.Fields("an uncertainty", uncertainty, "periodUs", "burstsUs") },
 	}, "source", "uncertainty")
 	if err != nil {
 		return j, err
@@ -231,7 +246,7 @@ func (r *reader) job(before []Job) (j Job, err error) {
 }
 
 func (r *reader) burst(field string, places map[string]lines.Pos) (b circle.Burst, err error) {
-	err = r.object("a burst", map[string]func() error{
+	err = r.Fields("a burst", map[string]func() error{
 		"atUs": func() (err error) {
 			b.At, err = r.duration("atUs")
 			places[field+"at"] = r.Pos()
@@ -255,51 +270,8 @@ func (r *reader) burst(field string, places map[string]lines.Pos) (b circle.Burs
 	return b, err
 }
 
-// object reads an object with exactly these keys, of which optional ones may be missing.
-func (r *reader) object(what string, keys map[string]func() error, optional ...string) error {
-	if err := r.want(jsonread.Object, what); err != nil {
-		return err
-	}
-	begin := r.Pos()
-	known := make([]string, 0, len(keys))
-	for k := range keys {
-		known = append(known, k)
-	}
-	slices.Sort(known)
-	seen := map[string]bool{}
-	err := r.Object(func(key string) error {
-		read, ok := keys[key]
-		switch {
-		case !ok:
-			return r.Errorf(r.Pos(), "unknown key %q of %s%s", clip(key), what, spelling.Hint(spelling.Nearest(key, known)))
-		case seen[key]:
-			return r.Errorf(r.Pos(), "the key %q is there twice", key)
-		}
-		seen[key] = true
-		return read()
-	})
-	if err != nil {
-		return err
-	}
-	for _, k := range known {
-		if !seen[k] && !slices.Contains(optional, k) {
-			return r.Errorf(begin, "%s lacks the key %q", what, k)
-		}
-	}
-	return nil
-}
-
-// want checks the kind of the next value.
-func (r *reader) want(kind jsonread.Kind, what string) error {
-	got, err := r.Peek()
-	if err == nil && got != kind {
-		return r.Errorf(r.Pos(), "%v; want %s, %v", got, what, kind)
-	}
-	return err
-}
-
 func (r *reader) text(what string) (string, error) {
-	if err := r.want(jsonread.String, what); err != nil {
+	if err := r.Want(jsonread.String, what); err != nil {
 		return "", err
 	}
 	return r.String()
@@ -312,7 +284,7 @@ func (r *reader) duration(what string) (units.Duration, error) {
 
 // scaled reads a decimal number of a unit.
 func (r *reader) scaled(what string, unit int64) (int64, error) {
-	if err := r.want(jsonread.Number, what); err != nil {
+	if err := r.Want(jsonread.Number, what); err != nil {
 		return 0, err
 	}
 	text, err := r.Text()

@@ -77,6 +77,8 @@ func TestReadNamesThePlace(t *testing.T) {
 		{`"atUs": 40, "lengthUs": 5`, `"atUs": 40`, `x.json:5:64: a burst lacks the key "lengthUs"`},
 		{`"rateGbps": 2.5`, `"rateGbps": 0`, `x.json:5:58: rateGbps is 0, want more`},
 		{`"name": "a"`, `"name": ""`, `x.json:4:14: the name of a job is empty`},
+		{`"name": "a"`, `"name": "a\u001b[31m"`, `x.json:4:14: the name "a\x1b[31m" has characters that cannot be printed`},
+		{`"name": "a"`, `"source": "\u202e", "name": "a"`, `x.json:4:16: the source "\u202e" has characters that cannot be printed`},
 		{`"name": "a"`, `"name": "a", "name": "a"`, `x.json:4:19: the key "name" is there twice`},
 		{"  ]\n}", "  ]\n} 1", `x.json:7:3: a number behind the end of the profiles`},
 		{"  ]\n}", "  ", `x.json:7:1: the file ends in`},

@@ -126,7 +126,7 @@ func ofExperiment(file, job string, fabrics map[string]*fabric) ([]Job, error) {
 			continue
 		}
 		if lacks := f.predicted[i].NoAlone; lacks != "" {
-			return nil, fmt.Errorf("%s: job %s: no profile: %s", file, name, lacks)
+			return nil, fmt.Errorf("%s: job %s: no profile: %s; csiglab jobs profile measures one from a run", file, name, lacks)
 		}
 		jobs = append(jobs, f.job(i))
 	}
