@@ -19,8 +19,7 @@ var (
 	ErrAperiodic = errors.New("the series does not repeat itself")
 )
 
-// Pattern is what a series repeats. Times are in windows of the series, and every value
-// comes with its standard error.
+// Pattern is what a series repeats. Times are in windows of the series.
 type Pattern struct {
 	Period Value // the mean over the iterations
 	// Lag is where the autocorrelation of the series has its first high peak, Correlation how
@@ -36,11 +35,14 @@ type Pattern struct {
 // Burst is a time of an iteration in which it sends.
 type Burst struct {
 	At     Value // since the end of the last burst of the iteration before; the last one ends with the period
-	Length Value
+	Length Value // of a burst shorter than three windows: what it sends, divided by the usual rate
 	Rate   Value // the mean over its time, in the unit of the series
 }
 
-// Value is a mean with its standard error.
+// Value is a mean with how well it is known: the interval from Mean - 2 Error to
+// Mean + 2 Error has the true mean in 95 of 100 cases. With many samples Error is the standard
+// error; with few it is larger, by the quantiles of Student's t distribution. NaN is not known,
+// such as the error of a single sample.
 type Value struct{ Mean, Error float64 }
 
 const (
@@ -54,8 +56,10 @@ const (
 	// highest one, at a shorter lag, is that of the period; the others are its multiples.
 	aperiodic, fundamental = 0.3, 0.8
 	fewest                 = 3 // periods
-	// resolution is how well the edge of a burst is known, in windows.
-	resolution = 0.1
+	// resolution is how well the edge of a burst is known at best, in windows. A burst of fewer
+	// than whole windows may have no window that it fills: its edges are known to coarse.
+	resolution, coarse = 0.1, 0.5
+	whole              = 3
 	// MaxWindows is the longest series whose autocorrelation is computed as it is. Of a
 	// longer one windows are joined for that.
 	MaxWindows = 1 << 20
@@ -64,23 +68,19 @@ const (
 // Find returns the pattern of a series of rates, window by window. The error wraps ErrIdle,
 // ErrShort or ErrAperiodic.
 func Find(rates []float64) (*Pattern, error) {
-	first := slices.IndexFunc(rates, func(r float64) bool { return r > 0 })
-	if first < 0 {
+	if !slices.ContainsFunc(rates, func(r float64) bool { return r > 0 }) {
 		return nil, ErrIdle
 	}
-	last := len(rates)
-	for rates[last-1] <= 0 {
-		last--
+	bursts := find(rates, 0)
+	if len(bursts) < fewest {
+		return nil, fmt.Errorf("%w: bursts in it: %d", ErrShort, len(bursts))
 	}
-	if n := len(find(rates, 0)); n < fewest {
-		return nil, fmt.Errorf("%w: bursts in it: %d", ErrShort, n)
-	}
+	// What is before the first burst and behind the last one is no part of the pattern.
 	p := &Pattern{}
-	if err := p.correlate(rates[first:last]); err != nil {
+	if err := p.correlate(rates[bursts[0].first:bursts[len(bursts)-1].last]); err != nil {
 		return nil, err
 	}
-	bursts := find(rates, p.Lag)
-	if err := p.fold(bursts); err != nil {
+	if err := p.fold(find(rates, p.Lag)); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -101,24 +101,29 @@ func (p *Pattern) correlate(rates []float64) error {
 	}
 	// A lag of half of the series compares two periods of a series of four; the third burst
 	// of a series that ends with it is beyond two thirds.
-	most := min(len(c), len(c)*2/3+2)
-	if low >= most {
+	most := min(len(c)-1, len(c)*2/3+2)
+	top := func(lag int) bool { return c[lag] >= c[lag-1] && c[lag] >= c[lag+1] }
+	highest := 0.0
+	for lag := low; lag < most; lag++ {
+		if top(lag) {
+			highest = max(highest, c[lag])
+		}
+	}
+	if highest <= 0 {
 		return fmt.Errorf("%w: it is %d windows long", ErrShort, len(rates))
 	}
-	highest := slices.Max(c[low:most])
-	if highest < aperiodic {
-		return fmt.Errorf("%w: its autocorrelation is %.2f at most", ErrAperiodic, highest)
-	}
 	peak := low
-	for peak+1 < most && !(c[peak] >= fundamental*highest && c[peak] >= c[peak-1] && c[peak] >= c[peak+1]) {
+	for !top(peak) || c[peak] < fundamental*highest {
 		peak++
 	}
-	p.Correlation = c[peak]
+	// Sums over fewer products are smaller.
+	p.Correlation = min(1, c[peak]*float64(len(c))/float64(len(c)-peak))
+	if p.Correlation < aperiodic {
+		return fmt.Errorf("%w: its autocorrelation is %.2f at most", ErrAperiodic, p.Correlation)
+	}
 	p.Lag = float64(peak)
-	if peak+1 < len(c) { // the top of the parabola through three points
-		if bend := c[peak-1] - 2*c[peak] + c[peak+1]; bend < 0 {
-			p.Lag += (c[peak-1] - c[peak+1]) / (2 * bend)
-		}
+	if bend := c[peak-1] - 2*c[peak] + c[peak+1]; bend < 0 { // the top of the parabola through three points
+		p.Lag += (c[peak-1] - c[peak+1]) / (2 * bend)
 	}
 	for p.Width = 0; peak-int(p.Width) > 0 && c[peak-int(p.Width)] > c[peak]/2; {
 		p.Width++
@@ -128,7 +133,8 @@ func (p *Pattern) correlate(rates []float64) error {
 }
 
 // autocorrelation returns the correlation of a series with itself, by lag; 1 at lag 0. Sums
-// over fewer products are scaled up.
+// over fewer products are not scaled up: at long lags that would lift noise, and the
+// multiples of a period, above the peak of the period itself.
 func autocorrelation(series []float64) []float64 {
 	n := len(series)
 	mean := 0.0
@@ -151,7 +157,7 @@ func autocorrelation(series []float64) []float64 {
 	c := make([]float64, n)
 	if all := real(f[0]); all > 0 {
 		for lag := range c {
-			c[lag] = real(f[lag]) / all * float64(n) / float64(n-lag)
+			c[lag] = real(f[lag]) / all
 		}
 	}
 	return c
@@ -184,7 +190,13 @@ func transform(f []complex128) {
 }
 
 // burst is one burst of the series.
-type burst struct{ from, to, sum float64 }
+type burst struct {
+	first, last   int // windows, from first to before last
+	from, to, sum float64
+}
+
+// short reports whether a burst may have no window that it fills.
+func (b *burst) short() bool { return b.last-b.first < whole }
 
 // find returns the bursts of a series, ascending.
 func find(rates []float64, period float64) (all []burst) {
@@ -193,9 +205,9 @@ func find(rates []float64, period float64) (all []burst) {
 	high := false
 	end := func(to int) {
 		if in >= 0 && high {
-			b := edges(rates, in, to)
+			b := edges(rates, in, to, usual)
 			if n := len(all); n > 0 && b.from-all[n-1].to < max(gap*period, 1.5) {
-				all[n-1].to, all[n-1].sum = b.to, all[n-1].sum+b.sum
+				all[n-1] = edges(rates, all[n-1].first, to, usual)
 			} else {
 				all = append(all, b)
 			}
@@ -230,18 +242,26 @@ func usualRate(rates []float64) float64 {
 	return high[len(high)/2]
 }
 
-// edges returns the burst in the windows from one to another. The first and the last window
-// are in it for as long as their neighbours inside would need for what they sent.
-func edges(rates []float64, from, to int) burst {
-	b := burst{from: float64(from), to: float64(to)}
-	for _, r := range rates[from:to] {
+// edges returns the burst in the windows from one to before another. The first and the last
+// window are in it for as long as their neighbours inside would need for what they sent. A
+// short burst lasts as long as it would at the usual rate.
+func edges(rates []float64, first, last int, usual float64) burst {
+	b := burst{first: first, last: last, from: float64(first), to: float64(last)}
+	for _, r := range rates[first:last] {
 		b.sum += r
 	}
-	if to-from < 3 {
+	if !b.short() {
+		b.from += 1 - min(1, rates[first]/rates[first+1])
+		b.to -= 1 - min(1, rates[last-1]/rates[last-2])
 		return b
 	}
-	b.from += 1 - min(1, rates[from]/rates[from+1])
-	b.to -= 1 - min(1, rates[to-1]/rates[to-2])
+	free := max(0, b.to-b.from-b.sum/usual)
+	before := free / 2 // where in a single window it is nobody knows
+	if last-first > 1 {
+		before = min(free, 1-min(1, rates[first]/usual))
+	}
+	b.from += before
+	b.to -= free - before
 	return b
 }
 
@@ -277,7 +297,11 @@ func (p *Pattern) fold(bursts []burst) error {
 			counts[s-starts[i-1]]++
 		}
 	}
-	p.Period = meanOf(periods, resolution/float64(n))
+	edge := resolution
+	if slices.ContainsFunc(bursts, func(b burst) bool { return b.short() }) {
+		edge = coarse
+	}
+	p.Period = meanOf(periods, edge/float64(n))
 	usual := 0
 	for count, times := range counts {
 		if times > counts[usual] || times == counts[usual] && count < usual {
@@ -285,7 +309,8 @@ func (p *Pattern) fold(bursts []burst) error {
 		}
 	}
 	at, length, rate := make([][]float64, usual), make([][]float64, usual), make([][]float64, usual)
-	spans, gaps := []float64{}, []float64{}
+	least := slices.Repeat([]float64{resolution}, usual)
+	var spans []float64
 	for i, s := range starts {
 		end := len(bursts)
 		if i < n {
@@ -299,37 +324,54 @@ func (p *Pattern) fold(bursts []burst) error {
 			continue // its period has no end: the mean period is of the others
 		}
 		spans = append(spans, bursts[end-1].to-bursts[s].from)
-		if s > 0 { // nobody knows how long the first iteration computed
-			gaps = append(gaps, bursts[s].from-bursts[s-1].to)
-		}
 		for k := range usual {
 			b := &bursts[s+k]
+			if b.short() {
+				least[k] = coarse
+			}
 			at[k], length[k], rate[k] = append(at[k], b.from-bursts[s].from), append(length[k], b.to-b.from), append(rate[k], b.sum/(b.to-b.from))
 		}
 	}
-	compute := meanOf(gaps, resolution)
-	compute.Mean = p.Period.Mean - meanOf(spans, 0).Mean
+	span := meanOf(spans, edge)
 	p.Bursts = make([]Burst, usual)
 	for k := range p.Bursts {
-		one := Burst{meanOf(at[k], resolution), meanOf(length[k], resolution), meanOf(rate[k], 0)}
-		one.At = Value{compute.Mean + one.At.Mean, max(compute.Error, one.At.Error)}
+		one := Burst{meanOf(at[k], 0), meanOf(length[k], least[k]), meanOf(rate[k], 0)}
+		one.At.Mean += p.Period.Mean - span.Mean
+		one.At.Error = max(edge, math.Hypot(one.At.Error, math.Hypot(p.Period.Error, span.Error)))
+		if least[k] == coarse {
+			one.Rate.Error = math.NaN() // it is the usual rate of other bursts, or that of windows which are not full
+		}
 		p.Bursts[k] = one
 	}
 	return nil
 }
 
-// meanOf returns the mean of values with its standard error, which is at least least.
+// meanOf returns the mean of values with its error, which is at least least.
 func meanOf(values []float64, least float64) (v Value) {
 	n := float64(len(values))
 	for _, x := range values {
 		v.Mean += x / n
 	}
+	if n < 2 {
+		return Value{v.Mean, math.NaN()}
+	}
 	for _, x := range values {
 		v.Error += (x - v.Mean) * (x - v.Mean)
 	}
-	if n > 1 {
-		v.Error = math.Sqrt(v.Error / (n - 1) / n)
-	}
-	v.Error = max(v.Error, least)
+	v.Error = max(math.Sqrt(v.Error/(n-1)/n)*student(n-1)/2, least)
 	return v
+}
+
+// student returns the quantile of Student's t distribution below which 97.5 % of it are,
+// within 1 %; Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
+func student(freedom float64) float64 {
+	switch freedom {
+	case 1:
+		return 12.706
+	case 2:
+		return 4.303
+	}
+	const z = 1.959964
+	return z + (z*z*z+z)/(4*freedom) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*freedom*freedom) +
+		(3*z*z*z*z*z*z*z+19*z*z*z*z*z+17*z*z*z-15*z)/(384*freedom*freedom*freedom)
 }
