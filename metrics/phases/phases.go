@@ -93,6 +93,7 @@ func (p *Pattern) correlate(rates []float64) error {
 	for i, r := range rates {
 		series[i/joined] += r / float64(joined)
 	}
+	smooth(series)
 	c := autocorrelation(series)
 	// Behind the peak at 0, which is as wide as the bursts.
 	low := 1
@@ -130,6 +131,17 @@ func (p *Pattern) correlate(rates []float64) error {
 	}
 	p.Lag, p.Width = p.Lag*float64(joined), p.Width*float64(joined)
 	return nil
+}
+
+// smooth takes the mean of each value with its neighbours. Without it short bursts are alike
+// only where they lie alike in their windows, which may be in every second iteration.
+func smooth(series []float64) {
+	before := series[0]
+	for i, v := range series {
+		after := series[min(i+1, len(series)-1)]
+		series[i] = (before + 2*v + after) / 4
+		before = v
+	}
 }
 
 // autocorrelation returns the correlation of a series with itself, by lag; 1 at lag 0. Sums
