@@ -22,8 +22,9 @@ var (
 // Pattern is what a series repeats. Times are in windows of the series.
 type Pattern struct {
 	Period Value // the mean over the iterations
-	// Lag is where the autocorrelation of the series has its first high peak, Correlation how
-	// high it is (1: all iterations are alike), and Width half of its width at half of its
+	// Lag is where the autocorrelation of the series has its first high peak, or a fraction of
+	// that where the iterations are made up of parts that are alike. Correlation is how high
+	// the peak is (1: all iterations are alike), and Width half of its width at half of its
 	// height.
 	Lag, Correlation, Width float64
 
@@ -56,6 +57,8 @@ const (
 	// highest one, at a shorter lag, is that of the period; the others are its multiples.
 	aperiodic, fundamental = 0.3, 0.8
 	fewest                 = 3 // periods
+	// alike is by which share of a period its parts may differ for it to be several periods.
+	alike = 0.1
 	// resolution is how well the edge of a burst is known at best, in windows. A burst of fewer
 	// than whole windows may have no window that it fills: its edges are known to coarse.
 	resolution, coarse = 0.1, 0.5
@@ -83,7 +86,35 @@ func Find(rates []float64) (*Pattern, error) {
 	if err := p.fold(find(rates, p.Lag)); err != nil {
 		return nil, err
 	}
+	for parts := p.parts(); parts > 1; parts = p.parts() {
+		one := &Pattern{Lag: p.Lag / float64(parts), Correlation: p.Correlation, Width: p.Width}
+		if err := one.fold(find(rates, one.Lag)); err != nil || len(one.Bursts) >= len(p.Bursts) {
+			break
+		}
+		p = one
+	}
 	return p, nil
+}
+
+// parts returns of how many periods that are alike the pattern is made up: the peak of a
+// period may be low by chance, and that of a multiple high.
+func (p *Pattern) parts() int {
+	for parts := len(p.Bursts); parts > 1; parts-- {
+		each := len(p.Bursts) / parts // bursts
+		part := p.Period.Mean / float64(parts)
+		same := func(a, b Value, apart float64) bool {
+			return math.Abs(b.Mean-a.Mean-apart) <= min(2*math.Hypot(a.Error, b.Error), alike*part)
+		}
+		all := each*parts == len(p.Bursts)
+		for k := 0; all && k+each < len(p.Bursts); k++ {
+			a, b := &p.Bursts[k], &p.Bursts[k+each]
+			all = same(a.At, b.At, part) && same(a.Length, b.Length, 0)
+		}
+		if all {
+			return parts
+		}
+	}
+	return 1
 }
 
 // correlate finds the period by autocorrelation.
