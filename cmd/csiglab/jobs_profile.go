@@ -34,7 +34,7 @@ func (a *app) jobsProfile() *cobra.Command {
 		Short: "Measure the communication profile of jobs from a run's folder",
 		Long: "Measure the period and the bursts of jobs from the records of the ports that send: the NICs of a job's hosts,\n" +
 			"or the ports of --port, for programs whose steps nobody records. The period is found by autocorrelation. Figures\n" +
-			"are means over the iterations; ± is two standard errors. A job that shares links in the run has longer bursts\n" +
+			"are means over the iterations; ± holds the true mean in 95 of 100 cases, ± ? is not known. A job that shares links in the run has longer bursts\n" +
 			"than it has alone.",
 		Example: "  csiglab jobs profile runs/alone --out alone.json\n" +
 			"  csiglab jobs profile runs/pair --variant fair --job first\n" +
@@ -42,10 +42,28 @@ func (a *app) jobsProfile() *cobra.Command {
 		Args: one("a run's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.anySeed = !cmd.Flags().Changed("seed")
-			profiles, err := interruptible(cmd.Context(), func() ([]*analysis.JobProfile, error) { return f.measure(args[0]) })
+			for _, name := range []string{"job", "port"} {
+				if given, _ := cmd.Flags().GetStringSlice(name); cmd.Flags().Changed(name) && (len(given) == 0 || slices.Contains(given, "")) {
+					return usage("--%s: a name is empty", name)
+				}
+			}
+			measured, err := interruptible(cmd.Context(), func() (*measuredProfiles, error) { return f.measure(args[0]) })
 			if err != nil {
 				return err
 			}
+			profiles := measured.profiles
+			for _, p := range profiles {
+				if !p.Disagrees() {
+					continue
+				}
+				doubt := fmt.Sprintf("job %s: its ports repeat themselves every %.4g ms, and the records of its steps have iterations of %.4g ms: "+
+					"an iteration may have several bursts that are much alike", p.Name, p.PeriodUS.Mean/1000, p.Records.IterationUS/1000)
+				if f.out != "" {
+					return usage("%s: --out: %s", args[0], doubt)
+				}
+				measured.notes = append(measured.notes, doubt)
+			}
+			a.notes(measured.notes)
 			if f.out != "" {
 				text, err := profileText(args[0], profiles)
 				if err != nil {
@@ -74,8 +92,15 @@ func (a *app) jobsProfile() *cobra.Command {
 	return cmd
 }
 
-// measure measures the profiles that the flags ask for.
-func (f *profileFlags) measure(dir string) ([]*analysis.JobProfile, error) {
+// measuredProfiles are the profiles of a run, at least one, and why other jobs have none.
+type measuredProfiles struct {
+	profiles []*analysis.JobProfile
+	notes    []string
+}
+
+// measure measures the profiles that the flags ask for. A job that shows no profile is an
+// error if --job names it, or if no other job shows one.
+func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 	if len(f.jobs) > 0 && len(f.ports) > 0 {
 		return nil, usage("--job and --port exclude each other")
 	}
@@ -84,7 +109,7 @@ func (f *profileFlags) measure(dir string) ([]*analysis.JobProfile, error) {
 		return nil, folderError(err)
 	}
 	m := &folder.Manifest
-	of := analysis.ProfileOf{Variant: f.variant, Seed: f.seed, Ports: f.ports}
+	of := analysis.ProfileOf{Variant: f.variant, Seed: f.seed}
 	var variants []string
 	for i := range m.Variants {
 		variants = append(variants, m.Variants[i].Name)
@@ -104,39 +129,56 @@ func (f *profileFlags) measure(dir string) ([]*analysis.JobProfile, error) {
 		}
 		of.Seed = m.Runs[at].Seed
 	}
-	jobs := f.jobs
 	var known []string
 	for _, j := range m.JobsOf(of.Variant) {
 		known = append(known, j.Name)
 	}
-	for _, name := range jobs {
+	for _, name := range f.jobs {
 		if !slices.Contains(known, name) {
 			return nil, usage("%s: --job: variant %s has no job %q%s; it has: %s", dir, of.Variant, name, didYouMean(name, known), strings.Join(known, " "))
 		}
 	}
 	switch {
 	case len(f.ports) > 0:
-		jobs = []string{""}
-	case len(jobs) == 0 && len(known) == 0:
-		return nil, usage("%s: variant %s has no jobs; --port says whose records to look at", dir, of.Variant)
-	case len(jobs) == 0:
-		jobs = known
-	}
-	var all []*analysis.JobProfile
-	for _, of.Job = range jobs {
-		p, err := analysis.MeasureProfile(folder, of)
-		switch what := "job " + of.Job; {
-		case err != nil && errors.Is(err, analysis.ErrNoProfile):
-			if of.Job == "" {
-				what = "port " + strings.Join(f.ports, ", ")
+		of.Ports = f.ports
+	case len(f.jobs) > 0:
+		for _, name := range f.jobs {
+			if !slices.Contains(of.Jobs, name) {
+				of.Jobs = append(of.Jobs, name)
 			}
-			return nil, usage("%s: %s: %w", dir, what, err)
-		case err != nil:
-			return nil, folderError(err)
 		}
-		all = append(all, p)
+	case len(known) == 0:
+		return nil, usage("%s: variant %s has no jobs; --port says whose records to look at", dir, of.Variant)
+	default:
+		of.Jobs = known
 	}
-	return all, nil
+	all, err := analysis.MeasureProfiles(folder, of)
+	switch {
+	case errors.Is(err, analysis.ErrNoProfile):
+		return nil, usage("%s: %w", dir, err)
+	case err != nil:
+		return nil, folderError(err)
+	}
+	var out measuredProfiles
+	var failed error
+	for i, m := range all {
+		if m.Err == nil {
+			out.profiles = append(out.profiles, m.Profile)
+			continue
+		}
+		what := "port " + strings.Join(of.Ports, ", ")
+		if len(of.Jobs) > 0 {
+			what = "job " + of.Jobs[i]
+		}
+		if failed == nil {
+			failed = usage("%s: %s: %w", dir, what, m.Err)
+		}
+		out.notes = append(out.notes, fmt.Sprintf("%s: %v", what, m.Err))
+	}
+	if failed != nil && (len(out.profiles) == 0 || len(f.jobs) > 0) {
+		return nil, failed
+	}
+	return &out, nil
 }
 
 // profileTable prints profiles as a table.
@@ -153,7 +195,7 @@ func profileTable(profiles []*analysis.JobProfile) string {
 					iterations = fmt.Sprintf("%d, %d with %d bursts", p.Iterations, p.Alike, len(p.Bursts))
 				}
 			}
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%.3g ± %.2g\t%s\n", name, period, k+1, timeEstimate(b.AtUS), timeEstimate(b.LengthUS), b.Gbps.Mean, 2*b.Gbps.Error, iterations)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", name, period, k+1, timeEstimate(b.AtUS), timeEstimate(b.LengthUS), rateEstimate(b.Gbps), iterations)
 		}
 	}
 	t.Flush()
@@ -171,14 +213,25 @@ func profileTable(profiles []*analysis.JobProfile) string {
 	return text.String()
 }
 
-// timeEstimate prints a time in milliseconds, with two standard errors to two digits.
+// timeEstimate prints a time in milliseconds, with two errors to two digits.
 func timeEstimate(e analysis.Estimate) string {
-	ms, bound := e.Mean/1000, 2*e.Error/1000
-	digits := 3
+	ms, digits := e.Mean/1000, 3
+	if e.Error == nil {
+		return fmt.Sprintf("%.*f ± ? ms", digits, ms)
+	}
+	bound := 2 * *e.Error / 1000
 	if bound > 0 {
 		digits = min(6, max(0, 1-int(math.Floor(math.Log10(bound)))))
 	}
 	return fmt.Sprintf("%.*f ± %.*f ms", digits, ms, digits, bound)
+}
+
+// rateEstimate prints a rate without its unit, with two errors.
+func rateEstimate(e analysis.Estimate) string {
+	if e.Error == nil {
+		return fmt.Sprintf("%.3g ± ?", e.Mean)
+	}
+	return fmt.Sprintf("%.3g ± %.2g", e.Mean, 2**e.Error)
 }
 
 // profileText returns a profile file.
@@ -197,18 +250,29 @@ func profileText(dir string, profiles []*analysis.JobProfile) ([]byte, error) {
 // profileOf returns a measured profile as files have it.
 func profileOf(dir string, p *analysis.JobProfile) profilefile.Job {
 	time := func(us float64) units.Duration { return units.Duration(math.Round(us * float64(units.Microsecond))) }
+	// bound returns two errors; 0, not known, without one.
+	bound := func(e analysis.Estimate) units.Duration {
+		if e.Error == nil {
+			return 0
+		}
+		return time(2 * *e.Error)
+	}
 	j := profilefile.Job{
 		Profile:     circle.Profile{Name: p.Name, Period: time(p.PeriodUS.Mean)},
 		Source:      fmt.Sprintf("measured at %s in %s, variant %s, seed %d, over %d iterations", strings.Join(p.Ports, " "), dir, p.Variant, p.Seed, p.Iterations),
-		Uncertainty: profilefile.Uncertainty{Period: time(2 * p.PeriodUS.Error)},
+		Uncertainty: profilefile.Uncertainty{Period: bound(p.PeriodUS)},
 	}
-	end := units.Duration(0)
+	end, known := units.Duration(0), true
 	for _, b := range p.Bursts {
 		one := circle.Burst{At: max(time(b.AtUS.Mean), end), Rate: units.Rate(math.Round(b.Gbps.Mean * float64(units.Gbps)))}
 		one.Length = min(time(b.LengthUS.Mean), j.Period-one.At)
 		end = one.End()
 		j.Bursts = append(j.Bursts, one)
-		j.Uncertainty.Bursts = max(j.Uncertainty.Bursts, time(2*b.AtUS.Error), time(2*b.LengthUS.Error))
+		j.Uncertainty.Bursts = max(j.Uncertainty.Bursts, bound(b.AtUS), bound(b.LengthUS))
+		known = known && b.AtUS.Error != nil && b.LengthUS.Error != nil
+	}
+	if !known {
+		j.Uncertainty.Bursts = 0
 	}
 	return j
 }

@@ -144,7 +144,7 @@ func TestWrongProfiles(t *testing.T) {
 		{[]string{dir, "--variant", "boht"}, `unknown variant "boht" (did you mean "both"?)`},
 		{[]string{dir, "--variant", "a", "--job", "b"}, `variant a has no job "b"`},
 		{[]string{dir, "--variant", "a", "--seed", "7"}, "there is no run of variant a with seed 7"},
-		{[]string{dir, "--variant", "a", "--port", "h9-s0"}, `port h9-s0: no profile: there is no port "h9-s0"`},
+		{[]string{dir, "--variant", "a", "--port", "h9-s0"}, `no profile: there is no port "h9-s0"`},
 		{[]string{dir, "--variant", "a", "--port", "h1-s0"}, "port h1-s0: no profile: nothing was sent"},
 		{[]string{dir, "--variant", "a", "--port", "h0-s0", "--job", "a"}, "--job and --port exclude each other"},
 		{[]string{runFolder(t, short)}, "job a: no profile: the series has fewer than three periods: bursts in it: 2"},

@@ -3,6 +3,7 @@ package analysis
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -10,16 +11,21 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
-// ProfileOf says of what a profile is measured: a run, and a job of it or ports.
+// ProfileOf says of what profiles are measured: a run, and jobs of it or ports.
 type ProfileOf struct {
 	Variant string
 	Seed    uint64
-	Job     string   // whose NICs are looked at; "" with Ports
-	Ports   []string // that are looked at together, in place of the job's NICs
+	Jobs    []string // one profile for each: its NICs are looked at
+	Ports   []string // without Jobs: one profile, of these ports together; a port counts once
+}
+
+// MeasuredProfile is what came of one job, or of the ports.
+type MeasuredProfile struct {
+	Profile *JobProfile // nil with Err
+	Err     error       // wraps ErrNoProfile
 }
 
 // JobProfile is the communication profile of a job as the port records of a run show it.
-// Every quantity comes with its standard error.
 type JobProfile struct {
 	Name     string         `json:"name"` // of the job, or of the first port
 	Variant  string         `json:"variant"`
@@ -42,10 +48,11 @@ type JobProfile struct {
 	Records *ProfileRecords `json:"records,omitempty"` // nil without records of the job
 }
 
-// Estimate is a mean with its standard error.
+// Estimate is a mean with its error: the true mean is within two errors in 95 of 100 cases
+// (phases.Value).
 type Estimate struct {
-	Mean  float64 `json:"mean"`
-	Error float64 `json:"error"`
+	Mean  float64  `json:"mean"`
+	Error *float64 `json:"error"` // nil: not known
 }
 
 // ProfileBurst is a time of the period in which the job sends. Rates are those of one port,
@@ -63,50 +70,78 @@ type ProfileRecords struct {
 	CommunicationUS float64 `json:"communicationUs"` // in which a collective is under way
 }
 
-// ErrNoProfile is wrapped by the errors of MeasureProfile about runs that show no profile.
+// ErrNoProfile is wrapped by the errors of MeasuredProfile, and those of MeasureProfiles about runs that show no profile.
 var ErrNoProfile = errors.New("no profile")
 
 // sending is the share of what the busiest port of a job sends above which a port sends
 // messages, and not acknowledgements alone.
 const sending = 0.1
 
-// mostWindows bounds the memory of a series of rates.
+// agree is by which share the period and the iterations of the records may differ.
+const agree = 0.05
+
+// mostWindows bounds the memory of the series of rates of all jobs.
 const mostWindows = 1 << 26
 
-// MeasureProfile measures a profile from the records of ports. Its error wraps ErrNoProfile
-// if the run, the job or the ports are not there, or if they show no profile.
-func MeasureProfile(f *runfolder.Folder, of ProfileOf) (*JobProfile, error) {
+// MeasureProfiles measures profiles from the records of ports, in the order of the jobs. Its
+// error wraps ErrNoProfile if the run, a job or a port is not there. A job or ports that show
+// no profile have an error of their own.
+func MeasureProfiles(f *runfolder.Folder, of ProfileOf) ([]MeasuredProfile, error) {
 	m := &f.Manifest
 	if !slices.ContainsFunc(m.Runs, func(r runfolder.Run) bool { return r.Variant == of.Variant && r.Seed == of.Seed }) {
 		return nil, fmt.Errorf("%w: there is no run of variant %s with seed %d", ErrNoProfile, of.Variant, of.Seed)
 	}
-	p := &JobProfile{Name: of.Job, Variant: of.Variant, Seed: of.Seed, Ports: of.Ports, WindowUS: m.IntervalUS, Shares: []string{}}
-	if of.Job != "" {
-		if err := p.ofJob(m, of.Job); err != nil {
+	if !(m.IntervalUS > 0) {
+		return nil, fmt.Errorf("%w: the folder does not say how long a window of its records is", ErrNoProfile)
+	}
+	var profiles []*JobProfile
+	for _, name := range of.Jobs {
+		p := &JobProfile{Name: name, Variant: of.Variant, Seed: of.Seed, WindowUS: m.IntervalUS, Shares: []string{}}
+		if err := p.ofJob(m); err != nil {
 			return nil, err
 		}
-	} else if len(of.Ports) > 0 {
-		p.Name = of.Ports[0]
+		profiles = append(profiles, p)
 	}
-	known := m.PortsOf(of.Variant)
-	for _, name := range p.Ports {
-		if !slices.ContainsFunc(known, func(k runfolder.Port) bool { return k.Name == name }) {
-			return nil, fmt.Errorf("%w: there is no port %q", ErrNoProfile, clippedName(name))
+	if len(of.Jobs) == 0 && len(of.Ports) > 0 {
+		p := &JobProfile{Name: of.Ports[0], Variant: of.Variant, Seed: of.Seed, WindowUS: m.IntervalUS, Shares: []string{}}
+		known := m.PortsOf(of.Variant)
+		for _, name := range of.Ports {
+			if !slices.ContainsFunc(known, func(k runfolder.Port) bool { return k.Name == name }) {
+				return nil, fmt.Errorf("%w: there is no port %q", ErrNoProfile, clippedName(name))
+			}
+			if !slices.Contains(p.Ports, name) {
+				p.Ports = append(p.Ports, name)
+			}
 		}
+		profiles = append(profiles, p)
 	}
-	rates, err := p.rates(f)
+	series, err := portRates(f, of, profiles)
 	if err != nil {
 		return nil, err
 	}
-	pattern, err := phases.Find(rates)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoProfile, err)
+	if len(of.Jobs) > 0 {
+		if err := readSteps(f, of, profiles); err != nil {
+			return nil, err
+		}
 	}
-	p.take(pattern)
-	if of.Job == "" {
-		return p, nil
+	all := make([]MeasuredProfile, len(profiles))
+	for i, p := range profiles {
+		pattern, err := phases.Find(series[i])
+		if err != nil {
+			all[i].Err = fmt.Errorf("%w: %w", ErrNoProfile, err)
+			continue
+		}
+		p.take(pattern)
+		all[i].Profile = p
 	}
-	return p, p.compare(f)
+	return all, nil
+}
+
+// Disagrees reports whether the job has records, whose iterations are longer or shorter than
+// the period by more than 5 %. The period is then not that of the job: it may be that of bursts
+// of which an iteration has several.
+func (p *JobProfile) Disagrees() bool {
+	return p.Records != nil && math.Abs(p.PeriodUS.Mean-p.Records.IterationUS) > agree*p.Records.IterationUS
 }
 
 // clippedName returns a name for an error.
@@ -119,11 +154,11 @@ func clippedName(name string) string {
 }
 
 // ofJob finds the NICs of a job, and the jobs that may disturb it.
-func (p *JobProfile) ofJob(m *runfolder.Manifest, name string) error {
+func (p *JobProfile) ofJob(m *runfolder.Manifest) error {
 	jobs, ports := m.JobsOf(p.Variant), m.PortsOf(p.Variant)
-	at := slices.IndexFunc(jobs, func(j runfolder.Job) bool { return j.Name == name })
+	at := slices.IndexFunc(jobs, func(j runfolder.Job) bool { return j.Name == p.Name })
 	if at < 0 {
-		return fmt.Errorf("%w: variant %s has no job %q", ErrNoProfile, p.Variant, clippedName(name))
+		return fmt.Errorf("%w: variant %s has no job %q", ErrNoProfile, p.Variant, clippedName(p.Name))
 	}
 	j := &jobs[at]
 	for i := range ports {
@@ -143,25 +178,28 @@ func (p *JobProfile) ofJob(m *runfolder.Manifest, name string) error {
 	return nil
 }
 
-// rates returns the mean rate of the ports that send, window by window, in Gb/s, and leaves
-// these in p.Ports.
-func (p *JobProfile) rates(f *runfolder.Folder) ([]float64, error) {
+// portRates returns for each profile the mean rate of its ports that send, window by window, in
+// Gb/s, and leaves these in its Ports. It reads the records twice, for all profiles together.
+func portRates(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) ([][]float64, error) {
 	m := &f.Manifest
 	overhead := int64(0)
 	for i := range m.Variants {
-		if m.Variants[i].Name == p.Variant {
+		if m.Variants[i].Name == of.Variant {
 			overhead = m.Variants[i].Overhead
 		}
 	}
-	if !(m.IntervalUS > 0) {
-		return nil, fmt.Errorf("%w: the folder does not say how long a window of its records is", ErrNoProfile)
+	users := map[string][]int{} // of ports: indices of profiles
+	for i, p := range profiles {
+		for _, name := range p.Ports {
+			users[name] = append(users[name], i)
+		}
 	}
 	each := func(do func(r *runfolder.PortRow, gigabits float64)) error {
 		for r, err := range f.Ports() {
 			if err != nil {
 				return err
 			}
-			if r.Variant == p.Variant && r.Seed == p.Seed && r.StartUS >= 0 && slices.Contains(p.Ports, r.PortName) {
+			if r.Variant == of.Variant && r.Seed == of.Seed && r.StartUS >= 0 && len(users[r.PortName]) > 0 {
 				do(&r, r.BusyUS(overhead)/1e6*float64(r.RateBPS)/1e9)
 			}
 		}
@@ -175,49 +213,69 @@ func (p *JobProfile) rates(f *runfolder.Folder) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if windows > mostWindows {
-		return nil, fmt.Errorf("%w: %d windows of records are more than %d", ErrNoProfile, windows, mostWindows)
+	if windows > mostWindows/max(1, len(profiles)) {
+		return nil, fmt.Errorf("%w: %d windows of records of %d jobs are more than %d", ErrNoProfile, windows, len(profiles), mostWindows)
 	}
-	most := 0.0
-	for _, name := range p.Ports {
-		most = max(most, sums[name])
+	clear(users)
+	series := make([][]float64, len(profiles))
+	for i, p := range profiles {
+		most := 0.0
+		for _, name := range p.Ports {
+			most = max(most, sums[name])
+		}
+		p.Ports = slices.DeleteFunc(p.Ports, func(name string) bool { return sums[name] == 0 || sums[name] < sending*most })
+		for _, name := range p.Ports {
+			users[name] = append(users[name], i)
+		}
+		series[i] = make([]float64, windows)
 	}
-	p.Ports = slices.DeleteFunc(slices.Clone(p.Ports), func(name string) bool { return sums[name] == 0 || sums[name] < sending*most })
-	rates := make([]float64, windows)
 	err = each(func(r *runfolder.PortRow, gigabits float64) {
-		rates[int(r.StartUS/m.IntervalUS+0.5)] += gigabits / (m.IntervalUS / 1e6) / float64(len(p.Ports))
+		for _, i := range users[r.PortName] {
+			series[i][int(r.StartUS/m.IntervalUS+0.5)] += gigabits / (m.IntervalUS / 1e6) / float64(len(profiles[i].Ports))
+		}
 	})
-	return rates, err
+	return series, err
 }
 
 // take takes the pattern of the rates.
 func (p *JobProfile) take(found *phases.Pattern) {
-	us := func(v phases.Value) Estimate { return Estimate{v.Mean * p.WindowUS, v.Error * p.WindowUS} }
+	estimate := func(v phases.Value, unit float64) Estimate {
+		e := Estimate{Mean: v.Mean * unit}
+		if known := v.Error * unit; !math.IsNaN(known) {
+			e.Error = &known
+		}
+		return e
+	}
+	us := func(v phases.Value) Estimate { return estimate(v, p.WindowUS) }
 	p.PeriodUS, p.Iterations, p.Alike = us(found.Period), len(found.Begins), found.Alike
 	p.LagUS, p.Correlation, p.WidthUS = found.Lag*p.WindowUS, found.Correlation, found.Width*p.WindowUS
 	for _, b := range found.Bursts {
-		p.Bursts = append(p.Bursts, ProfileBurst{us(b.At), us(b.Length), Estimate{b.Rate.Mean, b.Rate.Error}})
+		p.Bursts = append(p.Bursts, ProfileBurst{us(b.At), us(b.Length), estimate(b.Rate, 1)})
 	}
 }
 
-// compare reads what the records of the job say.
-func (p *JobProfile) compare(f *runfolder.Folder) error {
+// readSteps reads what the records of the jobs say.
+func readSteps(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) error {
 	type step struct {
 		us     float64
 		phases []span
 	}
-	steps := map[int32]*step{}
+	steps := make(map[string]map[int32]*step, len(profiles)) // of each job
+	for _, p := range profiles {
+		steps[p.Name] = map[int32]*step{}
+	}
 	for r, err := range f.Instances() {
 		if err != nil {
 			return err
 		}
-		if r.Variant != p.Variant || r.Seed != p.Seed || r.JobName != p.Name || r.Step == 0 {
+		ofJob := steps[r.JobName]
+		if r.Variant != of.Variant || r.Seed != of.Seed || ofJob == nil || r.Step == 0 {
 			continue
 		}
-		s := steps[r.Step]
+		s := ofJob[r.Step]
 		if s == nil {
 			s = &step{us: math.NaN()}
-			steps[r.Step] = s
+			ofJob[r.Step] = s
 		}
 		if r.Collective == "" {
 			s.us = r.EndUS - r.BeginUS
@@ -225,17 +283,19 @@ func (p *JobProfile) compare(f *runfolder.Folder) error {
 			s.phases = append(s.phases, span{r.BeginUS, r.EndUS})
 		}
 	}
-	var records ProfileRecords
-	for _, s := range steps {
-		if !math.IsNaN(s.us) {
-			records.Steps++
-			records.IterationUS += s.us
-			records.CommunicationUS += lasting(unite(s.phases))
+	for _, p := range profiles {
+		var records ProfileRecords
+		for _, number := range slices.Sorted(maps.Keys(steps[p.Name])) { // sums of floats depend on their order
+			if s := steps[p.Name][number]; !math.IsNaN(s.us) {
+				records.Steps++
+				records.IterationUS += s.us
+				records.CommunicationUS += lasting(unite(s.phases))
+			}
 		}
-	}
-	if n := float64(records.Steps); n > 0 {
-		records.IterationUS, records.CommunicationUS = records.IterationUS/n, records.CommunicationUS/n
-		p.Records = &records
+		if n := float64(records.Steps); n > 0 {
+			records.IterationUS, records.CommunicationUS = records.IterationUS/n, records.CommunicationUS/n
+			p.Records = &records
+		}
 	}
 	return nil
 }
