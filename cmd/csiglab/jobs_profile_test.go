@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/units"
@@ -49,6 +52,7 @@ func runFolder(t *testing.T, file string) string {
 // "A profile measured from a run predicts the joint run's iteration times within 5 %"
 // (issue 17, must show 7): the profiles of two jobs that ran alone, and ideal fair sharing.
 func TestMeasuredProfilesPredict(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name, a, b string
 		shared     bool // the iterations of both take at least 10 % longer than alone
@@ -102,6 +106,7 @@ func TestMeasuredProfilesPredict(t *testing.T) {
 // The profile of a job is measured without records of its steps, at a port by name, and is
 // what the job was told to do.
 func TestProfileOfPorts(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const job = "profile: {compute: 3ms, bytes: 5MB}"
 	dir := runFolder(t, profiledPair(t, job, job))
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "jobs", "profile", dir, "--variant", "b", "--port", "h1-s0", "--port", "h3-s1", "--json")
@@ -121,6 +126,78 @@ func TestProfileOfPorts(t *testing.T) {
 	code, stdout, stderr = csiglab(&fakeLab{}, nil, "jobs", "profile", dir, "--variant", "both")
 	if code != 0 || !strings.Contains(stdout, "It shares links with b; alone its bursts may be shorter.") || !strings.Contains(stdout, "The records of its 24 steps: ") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// A job that shows no profile does not keep the others from theirs, a port that is named twice
+// counts once, and the output is the same each time.
+func TestProfilesOfSomeJobs(t *testing.T) {
+	dir := runFolder(t, workloadFile(t, "some.yaml", `schema: 1
+name: some
+topology: {dumbbell: {left: 3, right: 3, rate: 10Gbps, delay: 1us}}
+links: {ecn: {low: 65kB, high: 66kB}}
+hosts: {cc: dctcp}
+telemetry: {interval: 50us}
+jobs:
+  - {name: a, hosts: [0, 3], steps: 40, profile: {compute: 1ms, bytes: 1MB}}
+  - {name: b, hosts: [1, 4], steps: 10, profile: {compute: 1ms, bytes: 1MB}}
+  - {name: brief, hosts: [2, 5], start: 100ms, steps: 2, profile: {compute: 1ms, bytes: 1MB}}
+`))
+	profiles := func(args ...string) ([]analysis.JobProfile, string, string) {
+		t.Helper()
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"jobs", "profile", dir, "--json"}, args...)...)
+		var all []analysis.JobProfile
+		if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != 0 {
+			t.Fatalf("%v: exit %d: %s %v", args, code, stderr, err)
+		}
+		return all, stdout, stderr
+	}
+	all, first, stderr := profiles()
+	if len(all) != 2 || !strings.Contains(stderr, "note: job brief: no profile: the series has fewer than three periods") {
+		t.Fatalf("%+v: %s", all, stderr)
+	}
+	for _, p := range all {
+		// Job b runs for a fifth of the run.
+		if math.Abs(p.PeriodUS.Mean/p.Records.IterationUS-1) > 0.02 || p.Iterations != p.Records.Steps {
+			t.Errorf("job %s: period %v us of %d iterations, and its %d steps last %v us", p.Name, p.PeriodUS.Mean, p.Iterations, p.Records.Steps, p.Records.IterationUS)
+		}
+	}
+	for range 3 {
+		if _, again, _ := profiles(); again != first {
+			t.Errorf("once %s and once %s", first, again)
+		}
+	}
+	once, _, _ := profiles("--port", "h0-s0")
+	twice, _, _ := profiles("--port", "h0-s0", "--port", "h0-s0")
+	if diff := cmp.Diff(once, twice); diff != "" || once[0].Bursts[0].Gbps.Mean < 5 {
+		t.Errorf("a port once and twice: %s", diff)
+	}
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "jobs", "profile", dir, "--job", "a", "--job", "brief")
+	if code != 2 || stdout != "" || !strings.Contains(stderr, "job brief: no profile: ") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// An iteration of two bursts that are much alike: their distance is not the job's period. The
+// records of the job say so.
+func TestProfileThatRecordsContradict(t *testing.T) {
+	layers := workloadFile(t, "two.txt", "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 all_gpus: 2\n2\n"+
+		"a -1 590000 ALLREDUCE 470000 0 NONE 0 0 NONE 0 0\nb -1 660000 ALLREDUCE 520000 0 NONE 0 0 NONE 0 0\n")
+	dir := runFolder(t, workloadFile(t, "two.yaml", `schema: 1
+name: two
+topology: {dumbbell: {left: 1, right: 1, rate: 10Gbps, delay: 1us}}
+hosts: {cc: dctcp}
+telemetry: {interval: 10us}
+jobs: [{name: a, steps: 12, trace: `+layers+`}]
+`))
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "jobs", "profile", dir)
+	if code != 0 || stdout == "" || !strings.Contains(stderr, "note: job a: its ports repeat themselves every 1.0") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	out := filepath.Join(t.TempDir(), "a.json")
+	code, _, stderr = csiglab(&fakeLab{}, nil, "jobs", "profile", dir, "--out", out)
+	if _, err := os.Stat(out); code != 2 || !os.IsNotExist(err) || !strings.Contains(stderr, "--out: job a: its ports repeat themselves every 1.0") || !strings.Contains(stderr, "iterations of 2.1") {
+		t.Errorf("exit %d: %s; %v", code, stderr, err)
 	}
 }
 
@@ -147,6 +224,8 @@ func TestWrongProfiles(t *testing.T) {
 		{[]string{dir, "--variant", "a", "--port", "h9-s0"}, `no profile: there is no port "h9-s0"`},
 		{[]string{dir, "--variant", "a", "--port", "h1-s0"}, "port h1-s0: no profile: nothing was sent"},
 		{[]string{dir, "--variant", "a", "--port", "h0-s0", "--job", "a"}, "--job and --port exclude each other"},
+		{[]string{dir, "--variant", "a", "--port", ""}, "--port: a name is empty"},
+		{[]string{dir, "--variant", "a", "--job", "a,"}, "--job: a name is empty"},
 		{[]string{runFolder(t, short)}, "job a: no profile: the series has fewer than three periods: bursts in it: 2"},
 		{[]string{runFolder(t, plain)}, "has no jobs; --port says whose records to look at"},
 	} {
