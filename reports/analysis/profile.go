@@ -68,6 +68,9 @@ type ProfileRecords struct {
 	Steps           int     `json:"steps"`
 	IterationUS     float64 `json:"iterationUs"`
 	CommunicationUS float64 `json:"communicationUs"` // in which a collective is under way
+	// distanceUS is how far apart the ends of steps are on average. The first step, which may
+	// be shorter as it waits for no slot, does not count in it. 0 of a single step.
+	distanceUS float64
 }
 
 // ErrNoProfile is wrapped by the errors of MeasuredProfile, and those of MeasureProfiles about runs that show no profile.
@@ -137,11 +140,11 @@ func MeasureProfiles(f *runfolder.Folder, of ProfileOf) ([]MeasuredProfile, erro
 	return all, nil
 }
 
-// Disagrees reports whether the job has records, whose iterations are longer or shorter than
-// the period by more than 5 %. The period is then not that of the job: it may be that of bursts
+// Disagrees reports whether the job has records, whose steps end more than 5 % farther apart,
+// or less far, than the period. The period is then not that of the job: it may be that of bursts
 // of which an iteration has several.
 func (p *JobProfile) Disagrees() bool {
-	return p.Records != nil && math.Abs(p.PeriodUS.Mean-p.Records.IterationUS) > agree*p.Records.IterationUS
+	return p.Records != nil && p.Records.distanceUS > 0 && math.Abs(p.PeriodUS.Mean-p.Records.distanceUS) > agree*p.Records.distanceUS
 }
 
 // clippedName returns a name for an error.
@@ -257,8 +260,8 @@ func (p *JobProfile) take(found *phases.Pattern) {
 // readSteps reads what the records of the jobs say.
 func readSteps(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) error {
 	type step struct {
-		us     float64
-		phases []span
+		us, end float64
+		phases  []span
 	}
 	steps := make(map[string]map[int32]*step, len(profiles)) // of each job
 	for _, p := range profiles {
@@ -278,15 +281,19 @@ func readSteps(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) error 
 			ofJob[r.Step] = s
 		}
 		if r.Collective == "" {
-			s.us = r.EndUS - r.BeginUS
+			s.us, s.end = r.EndUS-r.BeginUS, r.EndUS
 		} else {
 			s.phases = append(s.phases, span{r.BeginUS, r.EndUS})
 		}
 	}
 	for _, p := range profiles {
 		var records ProfileRecords
+		var first, last int32
 		for _, number := range slices.Sorted(maps.Keys(steps[p.Name])) { // sums of floats depend on their order
 			if s := steps[p.Name][number]; !math.IsNaN(s.us) {
+				if last = number; records.Steps == 0 {
+					first = number
+				}
 				records.Steps++
 				records.IterationUS += s.us
 				records.CommunicationUS += lasting(unite(s.phases))
@@ -294,6 +301,9 @@ func readSteps(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) error 
 		}
 		if n := float64(records.Steps); n > 0 {
 			records.IterationUS, records.CommunicationUS = records.IterationUS/n, records.CommunicationUS/n
+			if last > first {
+				records.distanceUS = (steps[p.Name][last].end - steps[p.Name][first].end) / float64(last-first)
+			}
 			p.Records = &records
 		}
 	}
