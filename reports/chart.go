@@ -32,6 +32,7 @@ type Panel struct {
 	XLabel   string
 	YLabel   string
 	XMax     float64
+	YMin     float64 // 0, or less where lines have values below 0
 	YMax     float64
 
 	Lines []Line
@@ -43,6 +44,7 @@ type Panel struct {
 
 	figure       string   // ID of the figure in the page's data; "" when the script has none
 	clock        string   // of X; see axisData
+	counts       bool     // X counts something, so that its ticks are whole numbers
 	microseconds float64  // in a unit of X
 	partLabels   []string // whole names of the parts of bars
 }
@@ -73,6 +75,22 @@ type Bar struct {
 // Styles of lines. Those from 0 to analysis.MaxGroups-1 are of single flows, of
 // variants or of ports.
 const styleRest = analysis.MaxGroups // of flows drawn as their mean
+
+// Styles beyond styleRest have the colours of flows with other dashes. One from styleModel on
+// is what a model says of the line whose style is that much less: in its colour, thin and
+// dashed.
+const (
+	moreStyles = 8 * analysis.MaxGroups
+	styleModel = 1000
+)
+
+// manyStyle returns the style of the i-th of many lines: different ones for moreStyles lines.
+func manyStyle(i int) int {
+	if i %= moreStyles; i < styleRest {
+		return i
+	}
+	return i + 1
+}
 
 // drawCharts draws the charts of a result. It looks up the drawing of a chart in
 // more and then in the package's table.

@@ -114,9 +114,17 @@ var dashes = [][]vg.Length{nil, {7, 3}, {2, 2.5}, {9, 3, 2, 3}, {4, 2}, {12, 3},
 
 // lineStyle returns how a line of a style is drawn.
 func lineStyle(style int) draw.LineStyle {
-	switch style {
-	case styleRest:
+	switch {
+	case style == styleRest:
 		return draw.LineStyle{Color: paintRest, Width: 1.5, Dashes: []vg.Length{1, 2}}
+	case style >= styleModel:
+		s := lineStyle(style - styleModel)
+		s.Width, s.Dashes = 1.1, []vg.Length{3, 3}
+		return s
+	case style > styleRest:
+		k := (style - styleRest - 1) % (moreStyles - analysis.MaxGroups)
+		colour := k % analysis.MaxGroups
+		return draw.LineStyle{Color: paintFlow + paint(colour), Width: 1.6, Dashes: dashes[(colour+1+k/analysis.MaxGroups)%len(dashes)]}
 	}
 	return draw.LineStyle{Color: paintFlow + paint(style), Width: 1.6, Dashes: dashes[style]}
 }
@@ -189,16 +197,19 @@ type areaFinder struct{ area *vg.Rectangle }
 func (f areaFinder) Plot(c draw.Canvas, _ *plot.Plot) { *f.area = c.Rectangle }
 
 func addLines(pl *plot.Plot, p Panel, width vg.Length) error {
-	ticks, top := niceTicks(p.YMax)
-	pl.Y.Min, pl.Y.Max = 0, top
+	ticks, low, top := ticksFrom(p.YMin, p.YMax)
+	pl.Y.Min, pl.Y.Max = low, top
 	pl.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	pl.Y.LineStyle.Width, pl.Y.Tick.Length = 0, 0
 	pl.Y.Padding = 6
 	times, _ := niceTicks(p.XMax / 1.06)
+	if p.counts {
+		times = slices.DeleteFunc(times, func(t plot.Tick) bool { return t.Value != math.Trunc(t.Value) })
+	}
 	pl.X.Tick.Marker = plot.ConstantTicks(times)
 
 	if p.Shade[1] > p.Shade[0] {
-		area, err := plotter.NewPolygon(plotter.XYs{{X: p.Shade[0], Y: 0}, {X: p.Shade[1], Y: 0}, {X: p.Shade[1], Y: top}, {X: p.Shade[0], Y: top}})
+		area, err := plotter.NewPolygon(plotter.XYs{{X: p.Shade[0], Y: low}, {X: p.Shade[1], Y: low}, {X: p.Shade[1], Y: top}, {X: p.Shade[0], Y: top}})
 		if err != nil {
 			return err
 		}
@@ -410,6 +421,22 @@ func niceTicks(top float64) ([]plot.Tick, float64) {
 		ticks = append(ticks, plot.Tick{Value: float64(i) * step, Label: number(float64(i) * step)})
 	}
 	return ticks, top
+}
+
+// ticksFrom is niceTicks for an axis that begins at a value of 0 or less: ticks go on below 0
+// with the same step.
+func ticksFrom(low, top float64) ([]plot.Tick, float64, float64) {
+	ticks, end := niceTicks(max(top, -low))
+	step := ticks[1].Value
+	if !(low < 0) {
+		return ticks, 0, end
+	}
+	end, low = max(top, step)*1.06, low*1.06
+	ticks = slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Value > end })
+	for i := 1; -float64(i)*step >= low; i++ {
+		ticks = append(ticks, plot.Tick{Value: -float64(i) * step, Label: number(-float64(i) * step)})
+	}
+	return ticks, low, end
 }
 
 var (

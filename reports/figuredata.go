@@ -196,7 +196,7 @@ func (p *Panel) data() figureData {
 		return d
 	}
 	d.X.Max = p.XMax
-	_, d.Y.Max = niceTicks(p.YMax)
+	_, d.Y.Min, d.Y.Max = ticksFrom(p.YMin, p.YMax)
 	d.X.Clock, d.X.Microseconds = p.clock, p.microseconds
 	for _, l := range p.Lines {
 		style := lineStyle(l.Style)

@@ -212,7 +212,7 @@ func swatch(k Key) template.HTML {
 		return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" aria-hidden="true"><rect x="5" y="0" width="16" height="12" rx="2" fill="var(%s)"/></svg>`, partPaint(k.Style).variable()))
 	}
 	s := lineStyle(k.Style)
-	return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" aria-hidden="true"><line x1="0" y1="6" x2="26" y2="6" stroke="var(%s)" stroke-width="2.2" stroke-dasharray="%s"/></svg>`,
+	return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" aria-hidden="true"><line x1="0" y1="6" x2="26" y2="6" stroke="var(%s)" stroke-width="2.2" style="stroke-dasharray:%s"/></svg>`,
 		s.Color.(paint).variable(), dashArray(s.Dashes)))
 }
 

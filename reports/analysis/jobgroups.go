@@ -17,16 +17,21 @@ type JobGroup struct {
 	// Links are the ports that jobs share: of each two of them the slowest.
 	Links []string    `json:"links"`
 	Jobs  []SharedJob `json:"jobs"`
-	Pairs []JobPair   `json:"pairs"`
+	// Pairs are at most maxPairs of the jobs that share a link directly and have equal periods,
+	// in the order of the jobs. PairsLeftOut counts the others.
+	Pairs        []JobPair `json:"pairs"`
+	PairsLeftOut int       `json:"pairsLeftOut,omitempty"`
 }
 
 // SharedJob is a job of a group.
 type SharedJob struct {
 	Name       string      `json:"name"`
+	Links      []string    `json:"links"`      // the ports of the group's Links that this job shares
 	Iterations []Iteration `json:"iterations"` // that all ranks have ended, by step
-	// TimesUS are quantiles of the times of the iterations of all seeds, from the least to the
-	// greatest at equal steps; nil without any.
+	// TimesUS is the distribution of the times of the Times iterations of all seeds: value i of
+	// n is the time of the iteration of rank Rank(i, n, Times). nil without any.
 	TimesUS []float64 `json:"timesUs"`
+	Times   int       `json:"times"`
 	// MedianUS and MeanUS are of the iterations of a run, the median over the seeds; 0 without.
 	MedianUS float64 `json:"medianUs"`
 	MeanUS   float64 `json:"meanUs"`
@@ -34,9 +39,11 @@ type SharedJob struct {
 	SettledUS float64 `json:"settledUs"`
 	// SpeedUps are by seed the medians of the base's iterations over these; Mean is the median
 	// over the seeds of the same of means. nil and 0 for the base itself, or without common
-	// seeds, or where the job has other work there.
-	SpeedUps    []float64 `json:"speedUps,omitempty"`
-	MeanSpeedUp float64   `json:"meanSpeedUp,omitempty"`
+	// seeds, or where the job has other work there, or work that is not known. Predicted is
+	// what the predictions of both variants make of it; 0 if one of them is not known.
+	SpeedUps         []float64 `json:"speedUps,omitempty"`
+	MeanSpeedUp      float64   `json:"meanSpeedUp,omitempty"`
+	PredictedSpeedUp float64   `json:"predictedSpeedUp,omitempty"`
 
 	OverlapFirst *float64    `json:"overlapFirst,omitempty"` // shares; medians over the seeds
 	OverlapLast  *float64    `json:"overlapLast,omitempty"`
@@ -59,34 +66,23 @@ type Iteration struct {
 	Step    int32       `json:"step"`
 	BeginUS float64     `json:"beginUs"`
 	EndUS   float64     `json:"endUs"`
-	Phases  [][]float64 `json:"phases"` // from and to: in which a collective is under way
-	Shared  [][]float64 `json:"shared"` // the parts of these in which a job that shares a link communicates too
-	Overlap float64     `json:"overlap"`
+	Phases  [][]float64 `json:"phases"`  // from and to: in which a collective is under way
+	Shared  [][]float64 `json:"shared"`  // the parts of these in which a job that shares a link communicates too
+	Overlap float64     `json:"overlap"` // the share of Phases that Shared is
+	// Alone: it does not communicate while a job that shares a link runs, so that Overlap says
+	// nothing.
+	Alone bool `json:"alone,omitempty"`
 }
 
-// JobPair is how far the phases of two jobs of equal period are apart, by iteration of A: how
-// much later B begins to communicate.
-type JobPair struct {
-	A            string    `json:"a"`
-	B            string    `json:"b"`
-	PeriodUS     float64   `json:"periodUs"` // the median of A's iterations
-	Steps        []float64 `json:"steps"`
-	DifferenceUS Values    `json:"differenceUs"`
-	// RecurrenceUS is what the recurrence of the variant's law makes of the first difference,
-	// nil where there is none; ApartUS is the difference from which on phases are apart.
-	RecurrenceUS Values  `json:"recurrenceUs,omitempty"`
-	ApartUS      float64 `json:"apartUs,omitempty"`
-}
+// maxTimes bounds the values of TimesUS.
+const maxTimes = 101
 
-// quantiles is how many TimesUS has.
-const quantiles = 101
+// maxPairs bounds the pairs of a group: jobs that all share one link have a number of pairs
+// that grows with its square, and each pair has a value for each iteration.
+const maxPairs = 64
 
 // fairVariant is the name of the variant that speed-ups are against.
 const fairVariant = "fair"
-
-// equalPeriods is by how much the iterations of two jobs differ at most that have a phase
-// difference.
-const equalPeriods = 0.05
 
 // jobSteps is what the instances of a run say of a job.
 type jobSteps struct {
@@ -124,13 +120,19 @@ func readJobGroups(f *runfolder.Folder, t *totals) ([]JobGroup, error) {
 			base = fairVariant
 		}
 	}
+	var all []*JobGroup
+	var pairs []measuredPair
 	for i := range m.Variants {
 		v := m.Variants[i].Name
 		for _, jobs := range componentsOf(m.JobsOf(v)) {
-			g := JobGroup{Variant: v, Seed: t.shown[v], Base: base, Links: []string{}, Pairs: []JobPair{}}
-			g.fill(f, t, of, jobs)
-			groups = append(groups, g)
+			g := &JobGroup{Variant: v, Seed: t.shown[v], Base: base, Links: []string{}, Pairs: []JobPair{}}
+			pairs = append(pairs, g.fill(f, t, of, jobs)...)
+			all = append(all, g)
 		}
+	}
+	addPairs(pairs)
+	for _, g := range all {
+		groups = append(groups, *g)
 	}
 	return groups, nil
 }
@@ -188,13 +190,15 @@ func (j *jobSteps) add(r *runfolder.InstanceRow, shown bool) {
 	}
 }
 
-// fill computes what there is to say of a group.
-func (g *JobGroup) fill(f *runfolder.Folder, t *totals, of map[run]map[int32]*jobSteps, jobs []*runfolder.Job) {
+// fill computes what there is to say of a group, and returns its pairs for addPairs.
+func (g *JobGroup) fill(f *runfolder.Folder, t *totals, of map[run]map[int32]*jobSteps, jobs []*runfolder.Job) []measuredPair {
 	m := &f.Manifest
 	shown := of[run{g.Variant, g.Seed}]
 	whole := map[int32][]span{} // when each job communicates
+	runs := map[int32]span{}    // from its first iteration to its last one
 	for _, j := range jobs {
 		if s := shown[j.Job]; s != nil {
+			runs[j.Job] = s.lasts()
 			for step, list := range s.phases {
 				s.phases[step] = unite(list)
 				whole[j.Job] = append(whole[j.Job], s.phases[step]...)
@@ -204,45 +208,54 @@ func (g *JobGroup) fill(f *runfolder.Folder, t *totals, of map[run]map[int32]*jo
 	}
 	ports := m.PortsOf(g.Variant)
 	for _, j := range jobs {
-		one := SharedJob{Name: j.Name, Iterations: []Iteration{}}
-		var others []span
+		one := SharedJob{Name: j.Name, Links: []string{}, Iterations: []Iteration{}}
+		var others, present []span
 		for _, s := range j.Shares {
 			others = append(others, whole[s.Job]...)
+			if r, ok := runs[s.Job]; ok {
+				present = append(present, r)
+			}
 			at := slices.IndexFunc(ports, func(p runfolder.Port) bool { return p.Node == s.Node && p.Port == s.Port })
-			if at >= 0 && !slices.Contains(g.Links, ports[at].Name) {
-				g.Links = append(g.Links, ports[at].Name)
+			if at < 0 {
+				continue
+			}
+			if name := ports[at].Name; !slices.Contains(one.Links, name) {
+				one.Links = append(one.Links, name)
 			}
 		}
 		if s := shown[j.Job]; s != nil {
-			one.Iterations = s.iterations(unite(others))
+			one.Iterations = s.iterations(unite(others), unite(present))
+		}
+		for _, name := range one.Links {
+			if !slices.Contains(g.Links, name) {
+				g.Links = append(g.Links, name)
+			}
 		}
 		one.statistics(f, t, of, g, j)
 		g.Jobs = append(g.Jobs, one)
 	}
-	for i := range jobs {
-		for k := i + 1; k < len(jobs); k++ {
-			if slices.ContainsFunc(jobs[i].Shares, func(s runfolder.Share) bool { return s.Job == jobs[k].Job }) {
-				if p := newJobPair(&g.Jobs[i], &g.Jobs[k]); p != nil {
-					a, b := jobs[i], jobs[k]
-					if p.A == b.Name {
-						a, b = b, a
-					}
-					p.recur(a, b)
-					g.Pairs = append(g.Pairs, *p)
-				}
-			}
-		}
-	}
+	return g.pair(jobs)
 }
 
-// iterations returns the iterations in their order. others is when other jobs communicate.
-func (j *jobSteps) iterations(others []span) (all []Iteration) {
+// lasts returns the time from the begin of the first iteration to the end of the last one.
+func (j *jobSteps) lasts() span {
+	all := span{math.Inf(1), math.Inf(-1)}
+	for _, i := range j.steps {
+		all = span{min(all.from, i.BeginUS), max(all.to, i.EndUS)}
+	}
+	return all
+}
+
+// iterations returns the iterations in their order. others is when the jobs that share a link
+// communicate, present is when they run.
+func (j *jobSteps) iterations(others, present []span) (all []Iteration) {
 	for step, i := range j.steps {
 		phases := j.phases[step]
 		shared := both(phases, others)
 		i.Phases, i.Shared = pairsOf(phases), pairsOf(shared)
 		if own := lasting(phases); own > 0 {
 			i.Overlap = lasting(shared) / own
+			i.Alone = i.Overlap == 0 && lasting(both(phases, present)) == 0
 		}
 		all = append(all, *i)
 	}
@@ -262,8 +275,11 @@ func pairsOf(list []span) [][]float64 {
 func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[int32]*jobSteps, g *JobGroup, info *runfolder.Job) {
 	number := int32(-1) // of the job in the base
 	for _, b := range f.Manifest.JobsOf(g.Base) {
-		if b.Name == info.Name && sameWork(b.Prediction, info.Prediction) {
+		if b.Name == info.Name && sameJob(&b, info) {
 			number = b.Job
+			if p, q := b.Prediction, info.Prediction; g.Variant != g.Base && p != nil && q != nil && p.FluidUS > 0 && q.FluidUS > 0 {
+				j.PredictedSpeedUp = p.FluidUS / q.FluidUS
+			}
 		}
 	}
 	var all, medians, means, gains []float64
@@ -281,8 +297,10 @@ func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[in
 	}
 	if len(all) > 0 {
 		slices.Sort(all)
-		for k := range quantiles {
-			j.TimesUS = append(j.TimesUS, all[(len(all)-1)*k/(quantiles-1)])
+		j.Times = len(all)
+		n := min(len(all), maxTimes)
+		for k := range n {
+			j.TimesUS = append(j.TimesUS, all[Rank(k, n, len(all))-1])
 		}
 		j.MedianUS, j.MeanUS = middleOf(medians), middleOf(means)
 	}
@@ -304,10 +322,21 @@ func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[in
 	}
 }
 
-// sameWork reports whether two jobs compute and communicate for equal times, as far as that
-// is known.
+// sameJob reports whether a job has equal work in two variants: it computes and communicates
+// for equal times alone. Where the plan does not know these times, as of kind collective, its
+// collectives have to be equal; a job whose work is not known at all has none that is equal.
+func sameJob(a, b *runfolder.Job) bool {
+	if knownWork(a.Prediction) && knownWork(b.Prediction) {
+		return sameWork(a.Prediction, b.Prediction)
+	}
+	return !knownWork(a.Prediction) && !knownWork(b.Prediction) && len(a.Ranks) == len(b.Ranks) && len(a.Collectives) > 0 && slices.Equal(a.Collectives, b.Collectives)
+}
+
+func knownWork(p *runfolder.Prediction) bool { return p != nil && p.AloneUS > 0 }
+
+// sameWork reports whether two jobs compute and communicate for equal times.
 func sameWork(a, b *runfolder.Prediction) bool {
-	return a == nil || b == nil || near(a.ComputeUS, b.ComputeUS) && near(a.CommunicationUS, b.CommunicationUS)
+	return near(a.ComputeUS, b.ComputeUS) && near(a.CommunicationUS, b.CommunicationUS)
 }
 
 // SpeedUp returns the median over the seeds of the speed-ups, 0 without any.
@@ -331,102 +360,3 @@ func meanOf(values []float64) (mean float64) {
 	}
 	return mean
 }
-
-// newJobPair compares the phases of two jobs; nil if their periods differ, or if one never
-// communicates.
-func newJobPair(a, b *SharedJob) *JobPair {
-	if a.MedianUS <= 0 || b.MedianUS <= 0 || math.Abs(a.MedianUS/b.MedianUS-1) > equalPeriods {
-		return nil
-	}
-	p := &JobPair{A: a.Name, B: b.Name, PeriodUS: a.MedianUS}
-	if p.measure(starts(a), starts(b)); len(p.Steps) == 0 {
-		return nil
-	}
-	if last := p.DifferenceUS[len(p.DifferenceUS)*3/4:]; middleOf(last) < 0 { // B is ahead
-		p.A, p.B, p.PeriodUS = b.Name, a.Name, b.MedianUS
-		p.measure(starts(b), starts(a))
-	}
-	return p
-}
-
-// start is when an iteration begins to communicate.
-type start struct {
-	step int32
-	us   float64
-}
-
-func starts(j *SharedJob) (all []start) {
-	for i := range j.Iterations {
-		if it := &j.Iterations[i]; len(it.Phases) > 0 {
-			all = append(all, start{it.Step, it.Phases[0][0]})
-		}
-	}
-	return all
-}
-
-// measure finds the differences: to the begin of B that is the nearest at first, and later
-// the one whose difference is the nearest to the one before.
-func (p *JobPair) measure(a, b []start) {
-	p.Steps, p.DifferenceUS = nil, nil
-	if len(b) == 0 {
-		return
-	}
-	last := 0.0
-	for _, x := range a {
-		at, _ := slices.BinarySearchFunc(b, x.us+last, func(y start, us float64) int { return cmp.Compare(y.us, us) })
-		at = min(at, len(b)-1)
-		if at > 0 && x.us+last-b[at-1].us < math.Abs(b[at].us-x.us-last) {
-			at--
-		}
-		difference := b[at].us - x.us
-		if math.Abs(difference-last) > 0.75*p.PeriodUS {
-			break // the other one has ended
-		}
-		p.Steps, p.DifferenceUS = append(p.Steps, float64(x.step)), append(p.DifferenceUS, difference)
-		last = difference
-	}
-}
-
-// equalJobs is by how much two jobs differ at most to which a recurrence applies.
-const equalJobs = 0.02
-
-// recur computes the published recurrence of the phase difference D of two equal jobs that
-// have a link for themselves: with weights I + S*sent/total D grows by
-// S D (T-D) / (I T + S D) in an iteration, where T is the time that one of them needs to
-// communicate alone (docs/references.md#mltcp). With constant weights, of which that of the
-// job ahead is w times the other one's, what D lacks to T is divided by w.
-func (p *JobPair) recur(a, b *runfolder.Job) {
-	pa, pb := a.Prediction, b.Prediction
-	if pa == nil || pb == nil || pa.CommunicationUS <= 0 || !sameWork(pa, pb) {
-		return
-	}
-	p.ApartUS = pa.CommunicationUS
-	if pa.Strict || !(pb.Weight > 0) || !(pa.Intercept > 0) || a.Schedule != nil || b.Schedule != nil ||
-		pa.BesideUS+pb.BesideUS > 0 || len(a.Shares)+len(b.Shares) > 2 {
-		return
-	}
-	whole, ratio := pa.CommunicationUS, pa.Weight/pb.Weight
-	next := func(d float64) float64 {
-		if pa.Slope > 0 {
-			return d + pa.Slope*d*(whole-d)/(pa.Intercept*whole+pa.Slope*d)
-		}
-		return whole - (whole-d)/ratio
-	}
-	first := slices.IndexFunc(p.DifferenceUS, func(d float64) bool { return d > 0 })
-	if first < 0 || ratio < 1 || pa.Slope > 0 && ratio != 1 || pa.Slope == 0 && ratio == 1 {
-		return // also of equal weights, which keep the difference
-	}
-	d := p.DifferenceUS[first]
-	for i := range p.DifferenceUS {
-		switch {
-		case i < first:
-			p.RecurrenceUS = append(p.RecurrenceUS, math.NaN())
-			continue
-		case i > first && d < whole:
-			d = next(d)
-		}
-		p.RecurrenceUS = append(p.RecurrenceUS, d)
-	}
-}
-
-func near(x, y float64) bool { return math.Abs(x-y) <= equalJobs*y }
