@@ -47,22 +47,7 @@ func TestRecurrence(t *testing.T) {
 // The difference follows the phases through half a period, and ends when one job does.
 func TestPhaseDifference(t *testing.T) {
 	none := &runfolder.Job{}
-	job := func(name string, begins ...float64) *SharedJob {
-		j := &SharedJob{Name: name, MedianUS: 100}
-		for k, at := range begins {
-			j.Iterations = append(j.Iterations, Iteration{Step: int32(k + 1), Phases: [][]float64{{at, at + 40}}})
-		}
-		return j
-	}
-	pair := func(a, b *SharedJob) *JobPair {
-		g := &JobGroup{}
-		addPairs([]measuredPair{{g, newJobPair(a, b, none, none), newJobPair(b, a, none, none), none, none}})
-		if len(g.Pairs) == 0 {
-			return nil
-		}
-		return &g.Pairs[0]
-	}
-	p := pair(job("a", 0, 100, 200, 300, 400, 500, 600), job("b", 10, 130, 248, 355, 460))
+	p := pairOf(beginning("a", 0, 100, 200, 300, 400, 500, 600), beginning("b", 10, 130, 248, 355, 460), none, none)
 	if p == nil || p.A != "a" || len(p.Steps) != 5 {
 		t.Fatalf("%+v", p)
 	}
@@ -71,7 +56,10 @@ func TestPhaseDifference(t *testing.T) {
 			t.Errorf("iteration %d: %v, want %v", i+1, p.DifferenceUS[i], want)
 		}
 	}
-	if p := pair(job("a", 10, 130, 250), job("b", 0, 100, 200)); p == nil || p.A != "b" || p.DifferenceUS[2] != 50 {
+	if p := pairOf(beginning("a", 10, 130, 250), beginning("b", 0, 100, 200), none, none); p == nil || p.A != "b" || p.DifferenceUS[2] != 50 {
 		t.Errorf("the job ahead is not first: %+v", p)
+	}
+	if slow := (&SharedJob{MedianUS: 106}); equalPeriod(beginning("a", 0), slow) {
+		t.Error("periods that differ by 6 % are equal")
 	}
 }
