@@ -316,7 +316,7 @@ func phaseLine(name string, style int, period float64, steps []float64, us analy
 	line := Line{Name: name, Style: style}
 	for k, step := range steps {
 		if k > 0 && math.Abs(us[k]-us[k-1]) > period/2 {
-			line.X, line.Y = append(line.X, (steps[k-1]+step)/2), append(line.Y, math.NaN())
+			line.X, line.Y = append(line.X, step), append(line.Y, math.NaN())
 		}
 		line.X, line.Y = append(line.X, step), append(line.Y, us[k])
 	}
