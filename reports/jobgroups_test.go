@@ -46,7 +46,7 @@ func TestTableOfJobsThatShareLinks(t *testing.T) {
 	first, last, apart := 0.994, 0.002, 6.0
 	j := jobOf("a", 0, 1841, 3)
 	j.Links = []string{"s0-s1", "s1-s2", "s2-s3"}
-	j.SpeedUps, j.PredictedSpeedUp = []float64{1.2, 1.25, 1.3}, 1.24
+	j.SettledUS, j.SpeedUps, j.PredictedSpeedUp = 1841, []float64{1.2, 1.25, 1.3}, 1.24
 	j.OverlapFirst, j.OverlapLast, j.Apart = &first, &last, &apart
 	j.Prediction = &analysis.Prediction{AloneUS: 1800, FluidUS: 1850, Law: "weights 2 : 1"}
 	lacks := jobOf("b", 0, 1841, 3)

@@ -277,8 +277,8 @@ func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[in
 	for _, b := range f.Manifest.JobsOf(g.Base) {
 		if b.Name == info.Name && sameJob(&b, info) {
 			number = b.Job
-			if p, q := b.Prediction, info.Prediction; g.Variant != g.Base && p != nil && q != nil && p.FluidUS > 0 && q.FluidUS > 0 {
-				j.PredictedSpeedUp = p.FluidUS / q.FluidUS
+			if slow, fast := predicted(f, g.Base, &b), predicted(f, g.Variant, info); g.Variant != g.Base && slow > 0 && fast > 0 {
+				j.PredictedSpeedUp = slow / fast
 			}
 		}
 	}
@@ -308,18 +308,27 @@ func (j *SharedJob) statistics(f *runfolder.Folder, t *totals, of map[run]map[in
 		j.MeanSpeedUp = middleOf(gains)
 	}
 	if p := info.Prediction; p != nil {
-		j.Prediction = &Prediction{AloneUS: p.AloneUS, FairUS: p.FairUS, FluidUS: p.FluidUS, Law: p.Law, Reason: cmp.Or(p.Reason, p.FluidReason)}
+		j.Prediction = &Prediction{AloneUS: p.AloneUS, FairUS: p.FairUS, FluidUS: predicted(f, g.Variant, info), Law: p.Law, Reason: cmp.Or(p.Reason, p.FluidReason)}
 	}
 	known := f.Summary.Variants[g.Variant].Metrics
 	j.SettledUS = known["iteration_settled_us."+info.Name]
-	if v, ok := known["iteration_fluid_us."+info.Name]; ok && j.Prediction != nil {
-		j.Prediction.FluidUS = v // of all seeds; the manifest has that of the first one
-	}
 	for name, to := range map[string]**float64{"overlap_share.first.": &j.OverlapFirst, "overlap_share.last.": &j.OverlapLast, "apart_iteration.": &j.Apart} {
 		if v, ok := known[name+info.Name]; ok {
 			*to = &v
 		}
 	}
+}
+
+// predicted returns what the fluid model predicts of a job's iterations, the median over the
+// seeds: the manifest has that of the first one. It is 0 if that is not known.
+func predicted(f *runfolder.Folder, variant string, j *runfolder.Job) float64 {
+	if j.Prediction == nil {
+		return 0
+	}
+	if v, ok := f.Summary.Variants[variant].Metrics["iteration_fluid_us."+j.Name]; ok {
+		return v
+	}
+	return j.Prediction.FluidUS
 }
 
 // sameJob reports whether a job has equal work in two variants: it computes and communicates
