@@ -78,7 +78,7 @@ func (a *app) jobsFit() *cobra.Command {
 	flags.StringArrayVar(&f.links, "link", nil, "a link and its jobs, `NAME[@RATE]=JOB,JOB...`; may be repeated (default: the links that the jobs of an experiment share, else one for all jobs)")
 	flags.StringVar(&f.grid, "grid", "", "`STEP` of the grid for periods and bursts (default: one is chosen for the periods, bursts stay)")
 	flags.Float64Var(&f.tolerance, "tolerance", circle.DefaultTolerance, "by which `SHARE` a period may grow, to have a common grid with others")
-	flags.Float64Var(&f.angle, "angle", 0, "width of a sector of the circle for the scores, in `DEGREES` (default: 5, or less for short periods)")
+	flags.Float64Var(&f.angle, "angle", 0, "scores of a circle in sectors of so many `DEGREES` too, in --json (default: sectors of 5 or less, where exact scores are hard)")
 	flags.StringVar(&f.picture, "picture", "", "draw the unified circle into this `FILE`, .svg or .png")
 	flags.BoolVar(&f.json, "json", false, "print JSON on standard output and nothing else there")
 	for _, name := range []string{"capacity", "link", "grid", "tolerance", "angle", "picture"} {

@@ -57,7 +57,7 @@ func (r *Result) predict(c *circle.Cluster, v *ClusterView, jobs []Job, given []
 		}
 	}
 	if iterations < fewestIterations {
-		unpredicted(fmt.Sprintf("the jobs make %.3g iterations together while the slowest makes one; at most %d are predicted for", of, mostOfAll/fewestIterations))
+		unpredicted(fmt.Sprintf("together they make %.0f while the slowest job makes one, more than %d", of, mostOfAll/fewestIterations))
 		return
 	}
 	with := make([]fluid.Job, len(fair))
