@@ -202,3 +202,31 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+func TestFields(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": 1}`:         "",
+		`{"b": 2, "a": 1}`: "",
+		`[]`:               "x:1:1: a list; want a thing, an object",
+		`{"b": 2}`:         `x:1:1: a thing lacks the key "a"`,
+		`{"a": 1, "a": 1}`: `x:1:10: the key "a" is there twice`,
+		`{"a": 1, "c": 1}`: `x:1:10: unknown key "c" of a thing`,
+		`{"a": {}}`:        `x:1:7: an object; want the number, a number`,
+	} {
+		r := New("x", strings.NewReader(text))
+		value := func() error {
+			if err := r.Want(Number, "the number"); err != nil {
+				return err
+			}
+			_, err := r.Text()
+			return err
+		}
+		got := ""
+		if err := r.Fields("a thing", map[string]func() error{"a": value, "b": value}, "b"); err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: error %q, want %q", text, got, want)
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // advise says in words what to do.
-func (r *Result) advise(given []circle.Profile, o Options) {
+func (r *Result) advise(jobs []Job, given []circle.Profile, o Options) {
 	say := func(format string, values ...any) { r.Advice = append(r.Advice, fmt.Sprintf(format, values...)) }
 	for _, l := range r.plan.Loops {
 		links := make([]string, len(l.Links))
@@ -39,6 +39,9 @@ func (r *Result) advise(given []circle.Profile, o Options) {
 			if more := r.wider(c, given, o); more != "" {
 				say("%s", more)
 			}
+		}
+		if turns := r.turns(c, v, jobs); turns != "" {
+			say("%s", turns)
 		}
 		if v.NotPredicted != "" {
 			say("Iterations of %s are not predicted: %s.", and(v.Jobs), v.NotPredicted)

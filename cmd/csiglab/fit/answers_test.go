@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +152,40 @@ func TestSchedulesOfSeveralBursts(t *testing.T) {
 			if j.Slot != nil && j.With != Microseconds(j.Slot.Period) {
 				t.Errorf("%v: job %d takes %v with the schedule %v", args, i, j.With, j.Slot)
 			}
+		}
+	}
+}
+
+// A measured profile says how far its bursts may be off. An answer that this turns says so.
+func TestAnswersWithinUncertainty(t *testing.T) {
+	file := func(length, off int) string {
+		name := filepath.Join(t.TempDir(), "x.json")
+		text := fmt.Sprintf(`{"schema": 1, "jobs": [{"name": "a", "periodUs": 100, "bursts": [{"atUs": %d, "lengthUs": %d}], "uncertainty": {"burstsUs": %d}}]}`, 100-length, length, off)
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for _, c := range []struct {
+		length, off int
+		want        string
+	}{
+		{48, 3, "They fit only just: not if bursts are longer by as much as the measured profiles may be off (a 3us and a-2 3us)."},
+		{52, 3, "a and a-2 would fit if bursts were shorter by as much as the measured profiles may be off (a 3us and a-2 3us)."},
+		{48, 1, ""},
+		{52, 1, ""},
+	} {
+		name := file(c.length, c.off)
+		text := answer(t, Options{}, name, name).Text()
+		if got := strings.Contains(text, "may be off"); got != (c.want != "") || !strings.Contains(text, c.want) {
+			t.Errorf("bursts of %d us, %d us off: want %q in\n%s", c.length, c.off, c.want, text)
+		}
+	}
+	p := circle.Profile{Period: 100, Bursts: []circle.Burst{{At: 5, Length: 30}, {At: 38, Length: 60}}}
+	for _, by := range []units.Duration{-100, -10, 3, 10, 100} {
+		q := circle.Profile{Period: p.Period, Bursts: longer(&p, by)}
+		if err := q.Validate(); err != nil {
+			t.Errorf("by %d: %v: %v", by, q.Bursts, err)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func New(jobs []Job, o Options) (*Result, error) {
 	for i := range r.plan.Clusters {
 		r.predict(&r.plan.Clusters[i], &r.Clusters[i], jobs, given)
 	}
-	r.advise(given, o)
+	r.advise(jobs, given, o)
 	return r, nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
 	"github.com/csiglab/csiglab/workloads/profilefile"
 	"github.com/csiglab/csiglab/workloads/training"
@@ -23,6 +24,8 @@ import (
 type Job struct {
 	circle.Profile
 	Source string // in words
+	// Uncertainty is how far the length of each burst may be off, on either side; 0: not known.
+	Uncertainty units.Duration
 
 	fabric *fabric // of the experiment that the job is of; nil: none
 	at     int     // its position there
@@ -94,7 +97,7 @@ func ofFile(file, job string) ([]Job, error) {
 			if source == "" {
 				source = file
 			}
-			jobs = append(jobs, Job{Profile: read[i].Profile, Source: source})
+			jobs = append(jobs, Job{Profile: read[i].Profile, Source: source, Uncertainty: read[i].Uncertainty.Bursts})
 		}
 	}
 	if len(jobs) == 0 {
