@@ -87,6 +87,10 @@ func (f *field) relation(i, j int, work *int) *relation {
 	if r, ok := f.known[key]; ok {
 		return r
 	}
+	if r, ok := f.known[[2]int{key[1], key[0]}]; ok {
+		f.known[key] = r.mirrored()
+		return f.known[key]
+	}
 	n := len(f.profiles[i].Bursts) * len(f.profiles[j].Bursts)
 	if *work -= n * bits.Len(uint(n)); *work < 0 {
 		return nil

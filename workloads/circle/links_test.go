@@ -166,13 +166,13 @@ func TestLoadOfAgreesWithCounting(t *testing.T) {
 	}
 }
 
-// cluster50 returns 50 jobs on 20 links: trees of links, or with more a graph with loops.
-func cluster50(r *rand.Rand, loops bool) ([]Profile, []Link) {
+// cluster50 returns 50 jobs on 20 links: trees of links, or with more a graph with loops. Bursts take up to a part of the period.
+func cluster50(r *rand.Rand, loops bool, part float64) ([]Profile, []Link) {
 	periods := []float64{100, 150, 200, 300, 120, 240, 600}
 	jobs := make([]Profile, 50)
 	for i := range jobs {
 		period := periods[r.IntN(len(periods))]
-		jobs[i] = from(period, 5+r.Float64()*period/6, 50)
+		jobs[i] = from(period, 3+r.Float64()*period/part, 50)
 		jobs[i].Name = fmt.Sprint("job", i)
 	}
 	links := make([]Link, 20)
@@ -194,9 +194,10 @@ func cluster50(r *rand.Rand, loops bool) ([]Profile, []Link) {
 }
 
 func TestFiftyJobsOnTwentyLinks(t *testing.T) {
-	for _, loops := range []bool{false, true} {
+	for i := range 4 {
+		loops, part := i%2 == 1, []float64{6, 30}[i/2]
 		r := rand.New(rand.NewPCG(8, 8))
-		jobs, links := cluster50(r, loops)
+		jobs, links := cluster50(r, loops, part)
 		begin := time.Now()
 		aligned, _, err := Align(jobs, GridOptions{})
 		if err != nil {
@@ -207,6 +208,22 @@ func TestFiftyJobsOnTwentyLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := time.Since(begin)
+		held := 0
+		for k, l := range links { // without a loop, links that fit alone fit together
+			if c := plan.Clusters[0]; c.Separate == Yes || c.Method == Traversal && plan.Links[k].Separate == Yes {
+				if held++; !holdsOn(aligned, []Link{l}, plan.Starts) {
+					t.Errorf("loops %v: the starts do not keep jobs %v of link %d apart", loops, l.Jobs, k)
+				}
+			}
+		}
+		if want := map[bool]int{true: 9, false: 20}[part == 6]; held < want && !(loops && part == 6) {
+			t.Errorf("loops %v, bursts of up to 1/%v: starts hold on %d links, want %d", loops, part, held, want)
+		}
+		for k, l := range links {
+			if f := plan.Links[k]; f.Carries != (len(Overloads(aligned, &l, plan.Starts, f.Perimeter)) == 0) {
+				t.Errorf("loops %v: link %d: carries %v, overloads %v", loops, k, f.Carries, Overloads(aligned, &l, plan.Starts, f.Perimeter))
+			}
+		}
 		sum, yes := 0.0, 0
 		for i := range plan.Links {
 			sum += plan.Links[i].With
@@ -214,7 +231,7 @@ func TestFiftyJobsOnTwentyLinks(t *testing.T) {
 				yes++
 			}
 		}
-		t.Logf("loops %v: %v, %d of 20 links fit, mean score %.4f, separate %v", loops, took, yes, sum/20, plan.Separate())
+		t.Logf("loops %v: %v, %d of 20 links fit, mean score %.4f, separate %v, starts hold on %d links", loops, took, yes, sum/20, plan.Separate(), held)
 		if took > 10*time.Second {
 			t.Errorf("loops %v: 50 jobs on 20 links take %v, want less than 10 s", loops, took)
 		}
@@ -232,7 +249,7 @@ func TestFiftyJobsOnTwentyLinks(t *testing.T) {
 }
 
 func BenchmarkFiftyJobsOnTwentyLinks(b *testing.B) {
-	jobs, links := cluster50(rand.New(rand.NewPCG(8, 8)), false)
+	jobs, links := cluster50(rand.New(rand.NewPCG(8, 8)), false, 6)
 	for b.Loop() {
 		aligned, _, err := Align(jobs, GridOptions{})
 		if err != nil {

@@ -76,6 +76,15 @@ func relate(first, second *Profile) *relation {
 	return r
 }
 
+// mirrored returns the relation of the second job to the first.
+func (r *relation) mirrored() *relation {
+	busy := make(ranges, len(r.busy))
+	for i, b := range r.busy {
+		busy[i] = Range{-b.To, -b.From}
+	}
+	return &relation{g: r.g, busy: turned(busy, r.g)}
+}
+
 // free returns the differences with which the bursts of the two jobs keep apart, and each
 // ends at least margin before the other begins.
 func (r *relation) free(margin units.Duration) ranges {
