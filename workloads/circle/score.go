@@ -18,6 +18,8 @@ const (
 	maxSectors = 1 << 20
 	// leastSectors is the fewest sectors of the shortest period, unless an angle is given.
 	leastSectors = 24
+	// wholeSectors is the most sectors that are taken so that bursts have whole ones.
+	wholeSectors = 2000
 	// proofWork bounds the search through all shifts, localWork the one that goes from better
 	// to better. The unit is a sector of a job on a link.
 	proofWork = 20_000_000
@@ -30,7 +32,8 @@ const (
 // sectors returns into how many equal sectors a unified circle is cut: so many that each is
 // at most the angle wide, in degrees, and that each period has a whole number of them. With
 // angle 0, DefaultAngle, and finer if the shortest period would have fewer than
-// leastSectors, as far as maxSectors allow.
+// leastSectors, or if bursts begin and end with sectors then, as far as maxSectors and
+// wholeSectors allow.
 func sectors(profiles []Profile, perimeter units.Duration, angle float64) (int, error) {
 	if !(angle >= 0 && angle <= 360) {
 		return 0, fmt.Errorf("circle: angle %v degrees, want more than 0 and at most 360", angle)
@@ -43,6 +46,13 @@ func sectors(profiles []Profile, perimeter units.Duration, angle float64) (int, 
 			return 0, fmt.Errorf("circle: the unified circle of %v has more than %d sectors; take a coarser grid", perimeter, maxSectors)
 		}
 	}
+	unit := perimeter // the longest sector with which all bursts have whole ones
+	for i := range profiles {
+		unit = gcd(unit, profiles[i].Period)
+		for _, b := range profiles[i].Bursts {
+			unit = gcd(gcd(unit, b.At), b.Length)
+		}
+	}
 	least := math.Ceil(360 / DefaultAngle * (1 - 1e-12))
 	if angle > 0 {
 		least = math.Ceil(360 / angle * (1 - 1e-12))
@@ -50,6 +60,9 @@ func sectors(profiles []Profile, perimeter units.Duration, angle float64) (int, 
 		least = max(least, leastSectors*float64(most))
 	}
 	n := math.Ceil(least/float64(steps)) * float64(steps)
+	if fine := float64(perimeter / unit); angle == 0 && fine <= wholeSectors {
+		n = math.Ceil(least/fine) * fine
+	}
 	switch {
 	case n > maxSectors && angle > 0:
 		return 0, fmt.Errorf("circle: %.0f sectors, want at most %d; take a larger angle or a coarser grid", n, maxSectors)

@@ -90,23 +90,27 @@ func TestScoreIsBestOfAllShifts(t *testing.T) {
 func TestSectors(t *testing.T) {
 	for _, c := range []struct {
 		periods []float64
+		burst   float64
 		angle   float64
 		want    int
 	}{
-		{[]float64{255, 255}, 0, 72},
-		{[]float64{40, 60}, 0, 72},
-		{[]float64{40, 60}, 1, 360},
-		{[]float64{10, 100}, 0, 240}, // 24 of the shortest period
-		{[]float64{10, 100}, 5, 80},  // a whole number in each period
-		{[]float64{50, 70}, 5, 105},
+		{[]float64{255, 255}, 0.1001, 0, 72},
+		{[]float64{40, 60}, 0.1001, 0, 72},
+		{[]float64{40, 60}, 1, 1, 360},
+		{[]float64{10, 100}, 0.1001, 0, 240}, // 24 of the shortest period
+		{[]float64{10, 100}, 1, 5, 80},       // a whole number in each period
+		{[]float64{50, 70}, 1, 5, 105},
+		{[]float64{40, 60}, 1, 0, 120},  // one of 1 ms for each burst
+		{[]float64{10, 100}, 1, 0, 300}, // at least 24 of the shortest period, of 1/3 ms
+		{[]float64{255, 255}, 0.5, 0, 510},
 	} {
 		var jobs []Profile
 		for _, p := range c.periods {
-			jobs = append(jobs, one(p, 1, 0))
+			jobs = append(jobs, one(p, c.burst, 0))
 		}
 		perimeter, _ := lcm(jobs)
 		if got, err := sectors(jobs, perimeter, c.angle); got != c.want || err != nil {
-			t.Errorf("periods %v, angle %v: %d sectors, error %v, want %d", c.periods, c.angle, got, err, c.want)
+			t.Errorf("periods %v, bursts of %v ms, angle %v: %d sectors, error %v, want %d", c.periods, c.burst, c.angle, got, err, c.want)
 		}
 	}
 	if _, err := sectors([]Profile{one(10, 1, 0)}, 10*ms, -1); err == nil {
