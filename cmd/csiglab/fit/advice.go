@@ -67,16 +67,20 @@ func (r *Result) advise(jobs []Job, given []circle.Profile, o Options) {
 }
 
 // worse says which jobs of a cluster are slower with the start offsets or schedules than with
-// fair sharing; "" if none is.
+// fair sharing, by more than half a per cent; "" if none is.
 func (r *Result) worse(c *circle.Cluster) string {
+	const most = 8
 	var jobs []string
 	kept := false
 	for _, i := range c.Jobs {
 		j := &r.Jobs[i]
 		kept = kept || j.Slot != nil
-		if j.With > j.Fair+j.Fair/1000 {
+		if j.With > j.Fair+j.Fair/200 {
 			jobs = append(jobs, fmt.Sprintf("%s %v against %v", j.Name, j.With, j.Fair))
 		}
+	}
+	if len(jobs) > most {
+		jobs = append(jobs[:most], fmt.Sprintf("%d more", len(jobs)-most))
 	}
 	switch {
 	case len(jobs) == 0:

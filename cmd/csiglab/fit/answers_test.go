@@ -84,7 +84,7 @@ func TestAdviceIsGood(t *testing.T) {
 	r := answer(t, Options{}, "cluster-rotation#a", "bert-8-g3", "vgg19-1400-g3", "wideresnet-800-g3")
 	worse := false
 	for _, j := range r.Jobs {
-		worse = worse || j.With > j.Fair+j.Fair/1000
+		worse = worse || j.With > j.Fair+j.Fair/200
 	}
 	if !worse || !strings.Contains(r.Text(), "Do not use these starts") {
 		t.Errorf("worse %v:\n%s", worse, r.Text())
