@@ -110,6 +110,7 @@ func spread(j *job) float64 {
 // a multiple or a fraction of the true one, and two errors to either side hold the true
 // values in about 95 of 100 cases.
 func TestErrorsAreHonest(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, jitter := range []float64{0, 0.01, 0.03, 0.05, 0.1} {
 		random := rand.New(rand.NewPCG(7, uint64(jitter*1000)))
 		found, wrong, period, burst := 0, 0, 0, 0

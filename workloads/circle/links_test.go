@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -194,6 +195,7 @@ func cluster50(r *rand.Rand, loops bool, part float64) ([]Profile, []Link) {
 }
 
 func TestFiftyJobsOnTwentyLinks(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for i := range 4 {
 		loops, part := i%2 == 1, []float64{6, 30}[i/2]
 		r := rand.New(rand.NewPCG(8, 8))
