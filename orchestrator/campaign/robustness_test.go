@@ -52,6 +52,8 @@ variants:
 }
 
 // together returns of each phase of a job which share of it overlaps with those of others.
+// The jobs are pairs: a phase begins when the sender enters it, rank 0. A receiver that waits
+// for a late sender disturbs nobody.
 func together(jobs map[string][]phase, name string) (shares []float64) {
 	for _, p := range jobs[name] {
 		both := 0.0
@@ -60,10 +62,10 @@ func together(jobs map[string][]phase, name string) (shares []float64) {
 				continue
 			}
 			for _, q := range list {
-				both += max(0, min(p.end, q.end)-max(p.begin, q.begin)) // phases of the others do not overlap with one another
+				both += max(0, min(p.end, q.end)-max(p.first, q.first)) // phases of the others do not overlap with one another
 			}
 		}
-		shares = append(shares, both/(p.end-p.begin))
+		shares = append(shares, both/(p.end-p.first))
 	}
 	return shares
 }

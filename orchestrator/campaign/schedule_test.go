@@ -16,8 +16,9 @@ import (
 	solver "github.com/csiglab/csiglab/workloads/circle"
 )
 
-// phase is the communication of one iteration, in us.
-type phase struct{ begin, end float64 }
+// phase is the communication of one iteration, in us: when the first rank enters it, when
+// rank 0 does, and when the last one leaves it.
+type phase struct{ begin, first, end float64 }
 
 // phases runs an experiment and returns the communication of the jobs, by variant, seed and
 // job, in the order of the iterations. Seeds go from 1.
@@ -47,7 +48,11 @@ func phases(t *testing.T, set *experiment.Set) map[string][]map[string][]phase {
 		if int(r.Step) != len(of)+1 {
 			t.Fatalf("%s: step %d of job %s comes behind %d others", r.Variant, r.Step, r.JobName, len(of))
 		}
-		jobs[r.JobName] = append(of, phase{r.BeginUS, r.EndUS})
+		first := r.BeginUS
+		if r.Late == 0 {
+			first = r.LastBeginUS
+		}
+		jobs[r.JobName] = append(of, phase{r.BeginUS, first, r.EndUS})
 	}
 	return all
 }
