@@ -1,7 +1,7 @@
 package measure
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -43,18 +43,28 @@ func overlapNames(s *Subjects) []Family {
 // phaseSum is when a job that shares links communicates: while a collective of it is under
 // way.
 type phaseSum struct {
-	steps map[int32]intervals
-	end   units.Time // of the last one
+	all []stepSpan // as they end; of one step several where they do not follow each other
+	end units.Time // of the last one
+}
+
+// stepSpan is a time in which a job communicates in a step.
+type stepSpan struct {
+	step int32
+	metrics.Span
 }
 
 func (p *phaseSum) add(i *metrics.Instance) {
-	if p.steps == nil {
-		p.steps = map[int32]intervals{}
-	}
-	phase := p.steps[i.Tag.Step]
-	phase.add(i.Begin, i.End)
-	p.steps[i.Tag.Step] = phase
 	p.end = max(p.end, i.End)
+	if i.End <= i.Begin {
+		return
+	}
+	if n := len(p.all); n > 0 {
+		if last := &p.all[n-1]; last.step == i.Tag.Step && i.Begin <= last.To && i.End >= last.From {
+			last.From, last.To = min(last.From, i.Begin), max(last.To, i.End)
+			return
+		}
+	}
+	p.all = append(p.all, stepSpan{i.Tag.Step, metrics.Span{From: i.Begin, To: i.End}})
 }
 
 // overlap is the share of the communication of an iteration in which a job that shares a
@@ -72,14 +82,22 @@ func (s *jobSums) overlaps(j *jobSum) (all []overlap) {
 	for _, share := range j.info.Shares {
 		o := &s.jobs[share.Job]
 		begin, end = min(begin, o.info.Start), max(end, o.phases.end)
-		for _, step := range slices.Sorted(maps.Keys(o.phases.steps)) {
-			others = append(others, o.phases.steps[step]...)
+		for i := range o.phases.all {
+			others = append(others, o.phases.all[i].Span)
 		}
 	}
 	others = union(others)
-	for _, step := range slices.Sorted(maps.Keys(j.phases.steps)) {
-		phase := j.phases.steps[step]
-		if len(phase) == 0 || phase[0].From < begin || phase[0].From >= end || step == 0 {
+	spans := slices.Clone(j.phases.all)
+	slices.SortStableFunc(spans, func(a, b stepSpan) int { return cmp.Compare(a.step, b.step) })
+	var phase intervals
+	for i := 0; i < len(spans); {
+		step := spans[i].step
+		phase = phase[:0]
+		for ; i < len(spans) && spans[i].step == step; i++ {
+			phase = append(phase, spans[i].Span)
+		}
+		phase = union(phase)
+		if phase[0].From < begin || phase[0].From >= end || step == 0 {
 			continue
 		}
 		var both, own units.Duration
