@@ -176,7 +176,9 @@ func TestShownGroups(t *testing.T) {
 // Each job has a lane of its own, with bars where it communicates; of a short run there is one
 // drawing, and more lanes than fit are mentioned.
 func TestJobLanes(t *testing.T) {
-	r := resultOf(groupOf("fair", jobOf("a", 0, 100, 20), jobOf("b", 50, 100, 20)), groupOf("fair", jobOf("c", 0, 100, 4), jobOf("d", 0, 100, 4)))
+	both := jobOf("a", 0, 100, 20)
+	both.Iterations[1].Shared = [][]float64{{180, 190}}
+	r := resultOf(groupOf("fair", both, jobOf("b", 50, 100, 20)), groupOf("fair", jobOf("c", 0, 100, 4), jobOf("d", 0, 100, 4)))
 	p := jobLanes(r)[0]
 	var titles []string
 	for _, panel := range p.Panels {
@@ -191,6 +193,9 @@ func TestJobLanes(t *testing.T) {
 		if !strings.Contains(strings.ReplaceAll(string(p.Panels[0].SVG), "\u00a0", " "), strings.ReplaceAll(bar, "25.5", width3(590-90-14, 0.3/5.5))) {
 			t.Errorf("no bar %q in %.3000s", bar, p.Panels[0].SVG)
 		}
+	}
+	if n := strings.Count(string(p.Panels[0].SVG), "together with another job: 10"); n != 1 {
+		t.Errorf("%d shades where jobs communicate together, want 1", n)
 	}
 	var many []analysis.SharedJob
 	for i := range 12 {
