@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -213,6 +214,7 @@ classes:
 
 // What is predicted is bounded: of many jobs nothing, of many steps the first ones.
 func TestPredictionsAreBounded(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	text := "schema: 1\nname: t\ntopology: {dumbbell: {left: 33, right: 33, rate: 50Gbps, delay: 1us}}\njobs:\n"
 	for i := range 33 {
 		text += fmt.Sprintf("  - {name: j%d, hosts: [%d, %d], steps: 3, profile: {compute: 1ms, pairs: true, bytes: 1MB}}\n", i, i, 33+i)
