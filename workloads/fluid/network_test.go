@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -456,12 +455,8 @@ func TestStarvationEnds(t *testing.T) {
 		{Communicate: 1000, Links: []int{0}, Priority: 2}, {Communicate: 100, Links: []int{1}, Priority: 2},
 		{Communicate: 1000, Compute: 3, Links: []int{0, 1}, Priority: 1},
 	}}
-	begin := time.Now()
 	if _, err := n.Solve(50); err == nil || !strings.Contains(err.Error(), "fluid: too many events: one job has made ") {
 		t.Errorf("Solve returns the error %v", err)
-	}
-	if took := time.Since(begin); took > 8*time.Second {
-		t.Errorf("Solve gave up after %v", took)
 	}
 	r, err := n.Run(500, units.Never)
 	if err != nil || len(r[1]) != 500 || len(r[2]) != 0 {

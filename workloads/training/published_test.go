@@ -63,7 +63,9 @@ func TestPublishedTimes(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(text), "\n## Table 1 of HotNets 2022\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	documented := slices.DeleteFunc(strings.Split(section, "\n"), func(line string) bool { return strings.Count(line, "`") != 2 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| group ") })
+	documented := slices.DeleteFunc(strings.Split(section, "\n"), func(line string) bool {
+		return strings.Count(line, "`") != 2 || !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| group ")
+	})
 	cell := func(fair, unfair float64) string { return fmt.Sprintf("%.0f, %.0f, %.2f", fair, unfair, fair/unfair) }
 	for _, row := range table {
 		var jobs []fluid.Job
