@@ -16,6 +16,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 var (
@@ -206,6 +208,7 @@ func anchors(text string) []string {
 // TestLinks checks the links of the README and of docs/, and that every Markdown file
 // that any file of the repository cites is in it.
 func TestLinks(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, problem := range readTree(t).problems() {
 		t.Error(problem)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 const goodProfiles = `{"schema": 1, "jobs": [
@@ -28,6 +30,7 @@ jobs:
 // "Wrong input (zero period, burst longer than period, periods without a common grid,
 // unknown preset): exit 2 with its place" (issue 17, must show 8).
 func TestJobsFitRefusesWrongInput(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	file := func(old, new string) string {
 		return write(t, "profiles.json", strings.Replace(goodProfiles, old, new, 1))
 	}
@@ -126,6 +129,7 @@ func TestJobsFitInterrupted(t *testing.T) {
 }
 
 func TestJobsFitDraws(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	dir := t.TempDir()
 	for _, name := range []string{"x.svg", "x.PNG"} {
 		if code, _, stderr := csiglab(&fakeLab{}, nil, "jobs", "fit", "vgg16", "vgg16", "--picture", filepath.Join(dir, name)); code != 0 {

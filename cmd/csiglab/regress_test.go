@@ -335,6 +335,7 @@ func TestRegressNodeDies(t *testing.T) {
 
 // TestEmbeddedSuites: the suites that csiglab brings along can be run, and are documented.
 func TestEmbeddedSuites(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, name := range suites.Names() {
 		s, err := readSuite(name)
 		if err != nil {

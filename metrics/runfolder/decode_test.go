@@ -11,11 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // The decoder returns the rows of every table as the Parquet package's own reader does, over
 // several row groups and pages, with nulls, with dictionaries and without.
 func TestDecoder(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	sameRows[PortRow](t)
 	sameRows[FlowRow](t)
 	sameRows[SignalRow](t)

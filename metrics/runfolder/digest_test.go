@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // readAll opens a folder and reads everything in it that has a digest.
@@ -27,6 +29,7 @@ func readAll(dir string) error {
 // One flipped bit anywhere in the files of a complete folder ends in an error that names
 // the file: without digests, a bit in a number gives another report.
 func TestFlippedBits(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	dir := finished(t)
 	if err := readAll(dir); err != nil {
 		t.Fatal(err)

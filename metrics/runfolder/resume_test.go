@@ -329,6 +329,7 @@ func TestAbortAfterATornRun(t *testing.T) {
 
 // What is damaged is refused with its name, and nothing is changed.
 func TestResumeRefuses(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	part := partName("base", 1, runSuffix)
 	flip := func(name string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {

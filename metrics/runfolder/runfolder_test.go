@@ -349,6 +349,7 @@ func TestIncomplete(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	write := func(name, text string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

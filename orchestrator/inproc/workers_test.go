@@ -114,10 +114,24 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(e.Jobs) > 0 { // which compute before they send
+					silent := units.Duration(0)
 					for !sends(t, p) {
-						e.End *= 2
+						silent, e.End = e.End, 2*e.End
 						if p, err = plan.Compile(&e, e.Seeds[0]); err != nil {
 							t.Fatal(err)
+						}
+					}
+					for e.End-silent > length {
+						shorter := e
+						shorter.End = (silent + e.End) / 2
+						q, err := plan.Compile(&shorter, e.Seeds[0])
+						if err != nil {
+							t.Fatal(err)
+						}
+						if sends(t, q) {
+							e, p = shorter, q
+						} else {
+							silent = shorter.End
 						}
 					}
 				}

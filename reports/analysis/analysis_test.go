@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -172,6 +173,7 @@ func TestDamagedTable(t *testing.T) {
 
 // The order in which rows of several runs were written does not matter.
 func TestRunsThatAlternate(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	f := analysistest.ThreeFlow().Folder(t, nil)
 	want := numbers(t, f)
 	f.Manifest.Files = nil // the digests of the tables as they were

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -76,6 +77,7 @@ func TestDifferences(t *testing.T) {
 
 // What a variant does is CSIG's doing only if nothing else differs.
 func TestAttributionToCSIG(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	queue := func(bytes int64) *runfolder.Parameters {
 		return &runfolder.Parameters{Ports: []runfolder.PortClass{{QueueBytes: bytes}}}
 	}
@@ -135,6 +137,7 @@ func TestTimesOfUnfinishedFlows(t *testing.T) {
 // Mean and p99 FCT are of the flows that completed. They are compared only if these
 // are the same flows in all runs.
 func TestFCTOfOtherFlowsThatCompleted(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, open := range []bool{false, true} {
 		e := demo()
 		e.Open = open // 0-3 in seed 1

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -206,6 +207,7 @@ func TestFoldSplitsWindows(t *testing.T) {
 // Of a large fabric the busiest ports of each tier have rows, and a row of each stands for
 // the others, so that nothing is left out.
 func TestSignatureOfManyPorts(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 20, Spines: 2, Hosts: 4}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 40_100}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 		for i := range m.Ports {

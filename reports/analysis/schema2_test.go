@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -112,6 +113,7 @@ func older[Row, Old any](t *testing.T, dir, table string) {
 // csiglab report works on last month's folder: one of schema 2 has the same results as
 // one of schema 3, but for what only the new one has.
 func TestFolderOfSchema2(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	f := analysistest.ThreeFlow().Folder(t, nil)
 	want := numbers(t, f)
 	path := filepath.Join(f.Dir, runfolder.ManifestFile)

@@ -75,6 +75,7 @@ func TestAdviceCountsRates(t *testing.T) {
 // Weights of constant timers do not settle for three jobs, and starts that are worse than
 // fair sharing are none to use.
 func TestAdviceIsGood(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	if text := answer(t, Options{}, "a=300ms:100ms", "b=300ms:100ms", "c=300ms:100ms").Text(); strings.Contains(text, "timers") || !strings.Contains(text, "adaptive R_AI, mltcp and csig-share") {
 		t.Errorf("three jobs:\n%s", text)
 	}
