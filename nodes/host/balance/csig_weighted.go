@@ -41,6 +41,9 @@ var csigWeighted = Algorithm{
 // (docs/references.md#csig-weighted).
 const leastExplored = 1.0 / 32
 
+// wholeShare is a share of 1. Decimal fractions of up to nine places are exact.
+const wholeShare = 1_000_000_000
+
 func exploreRange(text string) error {
 	if v, err := strconv.ParseFloat(text, 64); err != nil || v < leastExplored || v > 1 {
 		return fmt.Errorf("%s is not from 1/32 to 1", text)
@@ -72,32 +75,32 @@ const lostFor = repsFreeze
 const clean = math.MaxFloat64
 
 type csigState struct {
-	wants   csig.Weights
-	signal  csig.Type
-	gamma   int
-	every   int // one packet of so many explores
-	maxAge  units.Duration
-	two     bool // two-choice
-	clocked bool // ack-clocked
-	keep    bool // last_hop
-	states  []pathState
-	known   []float64 // scratch: weights that count
-	median  float64   // of them; what an EV without a weight has
-	best    float64   // the greatest of them
-	walk    walk      // of the round robin, and of drawn EVs
-	explore walk
+	wants    csig.Weights
+	signal   csig.Type
+	gamma    int
+	explored int64 // share of packets that explore, of wholeShare
+	maxAge   units.Duration
+	two      bool // two-choice
+	clocked  bool // ack-clocked
+	keep     bool // last_hop
+	states   []pathState
+	known    []float64 // scratch: weights that count
+	median   float64   // of them; what an EV without a weight has
+	best     float64   // the greatest of them
+	walk     walk      // of the round robin, and of drawn EVs
+	explore  walk
 	// returned has, of ack-clocked, the EVs that ACKs brought back and that are owed a
 	// packet. A path that is slow brings back few.
 	returned fifo.Queue[uint16]
-	until    int // packets to the next one that explores
-	picks    int // until the weights are compared again
+	owed     int64 // to exploring, in wholeShare of a packet; below 1 packet
+	picks    int   // until the weights are compared again
 	now      units.Time
 }
 
 func newCSIGWeighted(f Flow, r *algorithm.Reader) Balancer {
 	n := r.Int("paths")
 	s := &csigState{
-		signal: csig.NQD, gamma: r.Int("gamma"), every: int(1 / r.Number("explore")),
+		signal: csig.NQD, gamma: r.Int("gamma"), explored: int64(math.Round(r.Number("explore") * wholeShare)),
 		maxAge: algorithm.OrAuto(r, "max_age", r.Duration, 2*max(f.NetworkRTT, f.Interval)),
 		two:    r.Text("pick") == "two-choice", clocked: r.Text("pick") == "ack-clocked", keep: r.Text("last_hop") == "keep",
 		states: make([]pathState, n), known: make([]float64, 0, n),
@@ -105,7 +108,8 @@ func newCSIGWeighted(f Flow, r *algorithm.Reader) Balancer {
 		median: 1, best: 1,
 	}
 	s.explore.upper = s.walk.upper
-	s.until = 1 + f.Random.IntN(s.every)
+	first := 1 + f.Random.IntN(int(wholeShare/s.explored)) // packet that explores
+	s.owed = wholeShare - int64(first)*s.explored
 	if r.Text("weight") == "abw" {
 		s.signal = csig.ABW
 	}
@@ -121,8 +125,8 @@ func (s *csigState) Wants() csig.Weights { return s.wants }
 
 func (s *csigState) Next(now units.Time) uint16 {
 	s.now = now
-	if s.until--; s.until == 0 {
-		s.until = s.every
+	if s.owed += s.explored; s.owed >= wholeShare {
+		s.owed -= wholeShare
 		return s.walk.upper | s.any()
 	}
 	if s.picks--; s.picks <= 0 {
