@@ -1,14 +1,37 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
+
+// Faults that drop packets may have dropped pause frames, so that a switch had no headroom.
+// They do not explain what is wrong at another switch behind it.
+func TestLosslessLooksAtEverySwitch(t *testing.T) {
+	p := &plan.Plan{Faults: []plan.Fault{{Kind: experiment.LinkDown}}}
+	drops := []metrics.Count{{Name: dataplane.DropHeadroom, Packets: 3}}
+	first := metrics.NodeTotals{Name: "tor0", Drops: drops}
+	for _, second := range []struct {
+		node metrics.NodeTotals
+		ok   bool
+		says string
+	}{
+		{metrics.NodeTotals{Name: "tor1", Drops: drops}, true, "tor0 dropped"},
+		{metrics.NodeTotals{Name: "tor1", Memory: metrics.MemoryTotals{SharedSize: 100, SharedMax: 101}}, false, "tor1: 101 bytes in a shared memory of 100"},
+	} {
+		if c := Lossless(p, []metrics.NodeTotals{first, second.node}); c.OK != second.ok || !strings.Contains(c.Detail, second.says) {
+			t.Errorf("got %v, %q; want %v, %q", c.OK, c.Detail, second.ok, second.says)
+		}
+	}
+}
 
 // What found no room at the port of a host with programs was never on its way, and
 // accounts for nothing that is missing.
