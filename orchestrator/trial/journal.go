@@ -278,7 +278,7 @@ func (j *Journal) Add(t Trial, out Outcome) error {
 }
 
 // Batch calls f with a function that adds outcomes, and waits once, at the end, until all
-// are on the disk. Nobody else adds meanwhile.
+// are on the disk. Nobody else adds meanwhile. The error is that of f, and that of the disk.
 func (j *Journal) Batch(f func(add func(Trial, Outcome) error) error) error {
 	j.mu.Lock()
 	j.unsynced = true
@@ -287,9 +287,9 @@ func (j *Journal) Batch(f func(add func(Trial, Outcome) error) error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.unsynced = false
-	if sync := j.file.Sync(); sync != nil && err == nil {
+	if sync := j.file.Sync(); sync != nil && j.torn == nil {
 		j.torn = failure.Infrastructure(fmt.Errorf("%s: %w", j.name, cause.Of(sync)))
-		err = j.torn
+		err = errors.Join(err, j.torn)
 	}
 	return err
 }

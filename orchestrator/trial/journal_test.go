@@ -34,6 +34,26 @@ func list(n int) (trials []Trial) {
 	return trials
 }
 
+// A batch whose function failed may have added outcomes that are not on the disk: the error
+// is of both, and nothing can be added afterwards.
+func TestBatchOnAFullDisk(t *testing.T) {
+	j := open(t, t.TempDir())
+	other := errors.New("the other reason")
+	err := j.Batch(func(add func(Trial, Outcome) error) error {
+		if err := add(list(1)[0], Outcome{}); err != nil {
+			t.Fatal(err)
+		}
+		j.file.Close() // Sync fails
+		return other
+	})
+	if !errors.Is(err, other) || !errors.Is(err, failure.ErrInfrastructure) {
+		t.Errorf("got %v, want the error of the function and that of the disk", err)
+	}
+	if err := j.Add(list(2)[1], Outcome{}); !errors.Is(err, failure.ErrInfrastructure) {
+		t.Errorf("Add after a batch that is not on the disk: %v", err)
+	}
+}
+
 // What was added is there after the process has gone.
 func TestJournal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")

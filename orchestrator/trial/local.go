@@ -149,10 +149,10 @@ type program struct {
 	belongs []string // what it consists of
 	stamp   string   // of belongs
 	flags   []string // of csiglab run that it knows
-	once    sync.Once
-	err     error
 
 	mu       sync.Mutex
+	looked   bool             // look has found the rest, or err
+	err      error            // of look
 	verified map[string]error // by Trial.Identity
 }
 
@@ -170,15 +170,20 @@ func (l *Local) program(ctx context.Context, t Trial) (*program, error) {
 		l.programs[name] = p
 	}
 	l.mu.Unlock()
-	p.once.Do(func() { p.err = l.look(ctx, p) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.looked {
+		if p.err = l.look(ctx, p); p.err != nil && ctx.Err() != nil {
+			return nil, p.err // it says nothing about the program
+		}
+		p.looked = true
+	}
 	if p.err != nil {
 		return nil, p.err
 	}
 	if stamp(p.belongs...) != p.stamp {
 		return nil, failure.Infrastructure(fmt.Errorf("%s: %w", p.file, ErrProgramChanged))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	err, ok := p.verified[t.Identity]
 	if !ok {
 		err = verify(p.file, t.Identity) // after the stamp: a later change is found

@@ -257,6 +257,22 @@ func names(t *testing.T, folder string) (list []string) {
 	return list
 }
 
+// A trial that is cancelled while its program is asked for its flags says nothing about the
+// program: the next one runs.
+func TestCancelledBeforeTheFirst(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	l := player(t, "holds")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	trial := Trial{Experiment: "x", Variant: "a", Seed: 3}
+	if _, err := l.Run(cancelled, trial); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := l.Run(t.Context(), trial); err != nil {
+		t.Errorf("after one that was cancelled: %v", err)
+	}
+}
+
 // TestProgramOfIdentity: a program that was replaced between the time when its identity was
 // taken and the first trial does not run, nor one with another program for nodes. Such a
 // program replaced later ends the trials too.
