@@ -78,7 +78,7 @@ type traffic struct {
 	spread    *spread
 	roots     []int     // by host: transfers that wait for no other one
 	packets   []float64 // by link and direction
-	single    bool      // each flow keeps to one path
+	single    []bool    // by host: each of its flows keeps to one path
 	bdp       float64   // packets on the longest path
 	queue     float64   // packets that the data queue of a port holds
 	interval  float64   // s of a telemetry window
@@ -97,7 +97,7 @@ func newTraffic(p *plan.Plan, paths *topologies.Paths) *traffic {
 	t := &traffic{
 		plan: p, paths: paths, adjacency: p.Graph.Adjacency(), interval: p.Interval.Seconds(),
 		packets: make([]float64, 2*len(p.Graph.Links)),
-		roots:   make([]int, p.Hosts()), inFlight: make([]float64, p.Hosts()), towards: make([]float64, p.Hosts()), flowsFrom: make([]int, p.Hosts()),
+		roots:   make([]int, p.Hosts()), inFlight: make([]float64, p.Hosts()), towards: make([]float64, p.Hosts()), flowsFrom: make([]int, p.Hosts()), single: make([]bool, p.Hosts()),
 	}
 	t.spread = newSpread(p, t.adjacency)
 	t.bdp = max(1, float64(p.Path.LinkRate.Volume(p.Path.NetworkRTT))/float64(max(1, p.Path.MTU)))
@@ -116,7 +116,7 @@ func newTraffic(p *plan.Plan, paths *topologies.Paths) *traffic {
 		if h == nil {
 			continue
 		}
-		t.single = slices.Contains([]string{"ecmp", "single", "flowlet", "plb"}, h.LB.Name)
+		t.single[i] = slices.Contains([]string{"ecmp", "single", "flowlet", "plb"}, h.LB.Name)
 		for _, start := range h.Player.Starts {
 			if start.After == workloads.None {
 				t.roots[i]++
@@ -163,7 +163,7 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 	links := t.links
 	if inner := t.spread.inner(int(f.Src), links); inner > 0 {
 		ways = t.spread.ways(int(f.Src), int(f.Dst))
-		if t.single && ways > 1 {
+		if t.single[f.Src] && ways > 1 {
 			inner *= min(collisions, float64(ways))
 		}
 		longest = max(longest, inner)

@@ -126,3 +126,30 @@ func estimatedSet(t *testing.T, name, text string) *experiment.Set {
 	}
 	return set
 }
+
+// Each sender has a balancer of its own: with one path each, flows of the others collide as
+// before.
+func TestBalancersOfHosts(t *testing.T) {
+	estimated := func(spraying ...int) float64 {
+		set := estimatedSet(t, "drawn", "hosts: {lb: single}\n"+threeTiers(128, 4)+fmt.Sprintf(permutation, "500kB"))
+		p, err := plan.Compile(set.Base, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range spraying {
+			p.Nodes[h].Host.LB.Name = "oblivious"
+		}
+		return Run(p).ModelTime.Seconds()
+	}
+	single, last := estimated(), estimated(127)
+	if last < single/2 {
+		t.Errorf("one host of 128 sprays: estimated %.0f us, without it %.0f us", 1e6*last, 1e6*single)
+	}
+	all := make([]int, 128)
+	for h := range all {
+		all[h] = h
+	}
+	if sprayed := estimated(all...); sprayed >= last {
+		t.Errorf("all hosts spray: estimated %.0f us, with one %.0f us", 1e6*sprayed, 1e6*last)
+	}
+}
