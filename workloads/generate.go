@@ -28,25 +28,44 @@ func checkPositive(name string, hosts int, size units.Size) error {
 	return nil
 }
 
-// Permutation returns one transfer from every host to another, each host
-// receiving from one. The choice is uniform over all permutations that leave no
-// host in its place and depends on the seed alone. Transfers are in the order of
-// their sources.
-func Permutation(hosts int, size units.Size, seed uint64) (*Workload, error) {
+// Permutations is a stream of random permutations of hosts.
+type Permutations struct {
+	hosts  int
+	size   units.Size
+	random *rand.Rand
+}
+
+// NewPermutations returns the stream of a seed, whose transfers have a size.
+func NewPermutations(hosts int, size units.Size, seed uint64) (*Permutations, error) {
 	if err := checkPositive("permutation", hosts, size); err != nil {
 		return nil, err
 	}
-	random := rand.New(rand.NewPCG(seed, 0x7065726d)) // "perm": a stream of its own
+	return &Permutations{hosts, size, rand.New(rand.NewPCG(seed, 0x7065726d))}, nil // "perm": a stream of its own
+}
+
+// Next returns one transfer from every host to another, each host
+// receiving from one. The choice is uniform over all permutations that leave no
+// host in its place. Transfers are in the order of their sources.
+func (p *Permutations) Next() *Workload {
 	// About one permutation in e leaves no host in its place.
-	destination := random.Perm(hosts)
+	destination := p.random.Perm(p.hosts)
 	for fixedPoint(destination) {
-		destination = random.Perm(hosts)
+		destination = p.random.Perm(p.hosts)
 	}
-	w := &Workload{Name: "permutation", Hosts: hosts}
+	w := &Workload{Name: "permutation", Hosts: p.hosts}
 	for src, dst := range destination {
-		w.add(src, dst, size)
+		w.add(src, dst, p.size)
 	}
-	return w, nil
+	return w
+}
+
+// Permutation returns the first permutation of a seed; see Permutations.Next.
+func Permutation(hosts int, size units.Size, seed uint64) (*Workload, error) {
+	p, err := NewPermutations(hosts, size, seed)
+	if err != nil {
+		return nil, err
+	}
+	return p.Next(), nil
 }
 
 // Shift returns the permutation in which every host sends to the one that is by further

@@ -326,14 +326,12 @@ func (p *Permutation) Add(w *workloads.Workload, job int) error {
 	if err := p.Rounds.check("permutation"); err != nil {
 		return err
 	}
-	round := uint64(0)
+	rounds, err := workloads.NewPermutations(len(p.Hosts), p.Size, p.Seed)
+	if err != nil {
+		return err
+	}
 	return p.each(func(start units.Duration) error {
-		one, err := workloads.Permutation(len(p.Hosts), p.Size, p.Seed+round)
-		if err != nil {
-			return err
-		}
-		round++
-		for _, t := range one.Transfers {
+		for _, t := range rounds.Next().Transfers {
 			if _, err := add(w, job, p.Hosts[t.Src], p.Hosts[t.Dst], t.Size, start); err != nil {
 				return err
 			}

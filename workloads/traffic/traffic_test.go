@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -237,6 +238,38 @@ func TestFans(t *testing.T) {
 	}
 	if len(received) != 16 {
 		t.Errorf("in four rounds hosts receive %v", received)
+	}
+}
+
+// No round of a seed is a round of another one, and the first is that of a workload that is
+// a permutation alone.
+func TestPermutationsOfSeeds(t *testing.T) {
+	seen := map[string]string{}
+	for seed := range uint64(5) {
+		w := &workloads.Workload{Hosts: 32}
+		if err := (&Permutation{Hosts: upTo(32), Size: 1000, Rounds: Rounds{Every: units.Millisecond, Count: 4}, Seed: seed}).Add(w, 0); err != nil {
+			t.Fatal(err)
+		}
+		for round := range 4 {
+			var to []int
+			for _, x := range w.Transfers[32*round:][:32] {
+				to = append(to, x.Dst)
+			}
+			key, name := fmt.Sprint(to), fmt.Sprintf("seed %d, round %d", seed, round)
+			if other := seen[key]; other != "" {
+				t.Errorf("%s is that of %s", name, other)
+			}
+			seen[key] = name
+		}
+		alone, err := workloads.Permutation(32, 1000, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range alone.Transfers {
+			if w.Transfers[i].Dst != x.Dst {
+				t.Errorf("seed %d: host %d sends to %d in the first round, want %d", seed, i, w.Transfers[i].Dst, x.Dst)
+			}
+		}
 	}
 }
 
