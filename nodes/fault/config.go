@@ -21,9 +21,10 @@ const (
 	Rate                   // the port sends at another rate
 	Restart                // a switch loses its queues and its state
 	Routes                 // a switch gets other routes; it belongs to no single fault
+	Arrival                // the peer of the port sends at another rate
 )
 
-var reasons = [Routes + 1]string{Down: "link down", Loss: "lost on the link", Corruption: "corrupted on the link", Restart: "switch restart"}
+var reasons = [Arrival + 1]string{Down: "link down", Loss: "lost on the link", Corruption: "corrupted on the link", Restart: "switch restart"}
 
 // Change is the beginning or the end of a fault at a node, or other routes.
 type Change struct {
@@ -36,7 +37,8 @@ type Change struct {
 	// Delay, of Down, is the link's. What arrives within it after the end of the fault was
 	// on the link before, and is lost.
 	Delay units.Duration
-	// Rate, of Rate, is what the port has from now on.
+	// Rate, of Rate, is what the port has from now on; of Arrival, that of packets whose
+	// first bit arrives from now on, which is the link's delay after the Rate of the peer.
 	Rate units.Rate
 	// Share, of Loss and Corruption, is the probability that a packet is dropped, above 0
 	// and at most 1.
@@ -64,11 +66,11 @@ func (c *Config) check(ports int) error {
 		h := &c.Changes[i]
 		wrong := ""
 		switch {
-		case h.Kind > Routes:
+		case h.Kind > Arrival:
 			wrong = fmt.Sprintf("kind %d", h.Kind)
 		case h.Port < 0 || h.Port >= ports:
 			wrong = fmt.Sprintf("port %d of %d", h.Port, ports)
-		case h.Kind == Rate && h.Rate <= 0:
+		case (h.Kind == Rate || h.Kind == Arrival) && h.Rate <= 0:
 			wrong = fmt.Sprintf("a rate of %v", h.Rate)
 		case h.Begin && (h.Kind == Loss || h.Kind == Corruption) && !(h.Share > 0 && h.Share <= 1):
 			wrong = fmt.Sprintf("a share of %v", h.Share)

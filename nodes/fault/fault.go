@@ -32,6 +32,12 @@ type Rated interface {
 	SetRate(now units.Time, port int, rate units.Rate)
 }
 
+// Receiver is a machine that has to know at which rates packets come in.
+type Receiver interface {
+	// SetArrivalRate sets the rate of the packets whose first bit comes in from now on.
+	SetArrivalRate(now units.Time, port int, rate units.Rate)
+}
+
 // Switch is a machine that forwards. What it drops in Discard and Restart it counts for
 // its ports; the reason is the caller's to count.
 type Switch interface {
@@ -51,8 +57,9 @@ type Machine struct {
 	cfg          Config
 	pool         *wire.Pool
 	sink         metrics.Sink
-	rated        Rated  // Machine, if it is one
-	forwards     Switch // Machine, if it is one
+	rated        Rated    // Machine, if it is one
+	forwards     Switch   // Machine, if it is one
+	receives     Receiver // Machine, if it is one
 
 	next    units.Time // of the next change
 	applied int        // changes that have taken place
@@ -87,15 +94,16 @@ func New(cfg Config, m node.Machine, ports int, pool *wire.Pool, sink *Sink) (*M
 	}
 	f.rated, _ = m.(Rated)
 	f.forwards, _ = m.(Switch)
+	f.receives, _ = m.(Receiver)
 	for i := range cfg.Changes {
 		c := &cfg.Changes[i]
 		switch {
-		case c.Kind == Rate && f.rated == nil, (c.Kind == Restart || c.Kind == Routes) && f.forwards == nil:
+		case c.Kind == Rate && f.rated == nil, c.Kind == Arrival && f.receives == nil, (c.Kind == Restart || c.Kind == Routes) && f.forwards == nil:
 			return nil, fmt.Errorf("node %d: fault %d: a %T cannot have it", cfg.Node, c.Fault, m)
 		case c.Kind <= Corruption && f.ports[c.Port] == nil:
 			f.ports[c.Port] = &port{clear: -1}
 		}
-		if c.Begin && !slices.ContainsFunc(f.totals, func(t metrics.FaultTotals) bool { return t.Fault == c.Fault }) {
+		if c.Begin && c.Kind != Arrival && !slices.ContainsFunc(f.totals, func(t metrics.FaultTotals) bool { return t.Fault == c.Fault }) {
 			f.totals = append(f.totals, metrics.FaultTotals{Fault: c.Fault, Reason: reasons[c.Kind]})
 		}
 	}
@@ -314,6 +322,8 @@ func (f *Machine) apply(c *Change) {
 		f.ports[c.Port].corrupt = f.setLossy(f.ports[c.Port].corrupt, c)
 	case Rate:
 		f.rated.SetRate(c.At, c.Port, c.Rate)
+	case Arrival:
+		f.receives.SetArrivalRate(c.At, c.Port, c.Rate)
 	case Restart:
 		packets, bytes := f.forwards.Restart(c.At)
 		f.of(c.Fault).AddQueued(packets, bytes)

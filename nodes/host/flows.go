@@ -265,3 +265,10 @@ func (h *Host) SetRate(_ units.Time, port int, rate units.Rate) {
 		h.nic = units.NewSerialiser(rate)
 	}
 }
+
+// SetArrivalRate says at which rate data comes in from now on: credits are for no more.
+func (h *Host) SetArrivalRate(_ units.Time, port int, rate units.Rate) {
+	if port == NIC && h.puller != nil {
+		h.puller.SetRate(rate)
+	}
+}

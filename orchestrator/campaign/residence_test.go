@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -13,7 +14,7 @@ import (
 // residences runs two packets that leave two hosts of one leaf at the same instant for
 // a host of the other leaf, and returns what their tags say of the only switch that
 // writes them, in ns.
-func residences(t *testing.T, hop string, links string) map[string]int64 {
+func residences(t *testing.T, hop, links string, more ...string) map[string]int64 {
 	t.Helper()
 	text := fmt.Sprintf(`
 schema: 1
@@ -26,7 +27,7 @@ csig:
   quantisers: {delay: linear(1ns)}
   decode: lower
   ports: [{switch: "*", policy: pass}, {switch: %s, policy: update}]
-`, links, hop)
+`, links, hop) + strings.Join(more, "\n")
 	set, err := experiment.Parse("t.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
 	if err != nil {
 		t.Fatal(err)

@@ -153,6 +153,7 @@ func checkRate(g *topologies.Graph, adjacency [][]topologies.Adjacent, f *experi
 // faultPlanner compiles the faults of one plan.
 type faultPlanner struct {
 	graph     *topologies.Graph
+	grants    func(node int) bool // reports whether it is a host that grants credits
 	adjacency [][]topologies.Adjacent
 	links     []string // names
 	changes   [][]fault.Change
@@ -184,6 +185,7 @@ func (s *Shape) addFaults(p *Plan, seed uint64) error {
 	b := &faultPlanner{
 		graph: s.graph, adjacency: s.graph.Adjacency(), links: s.graph.LinkNames(),
 		changes: make([][]fault.Change, len(s.graph.Nodes)), rates: map[topologies.End][]rateFault{},
+		grants: func(node int) bool { return s.sizing.credits && p.Nodes[node].Host != nil },
 	}
 	for i := range faults {
 		f := &faults[i]
@@ -358,10 +360,20 @@ func (b *faultPlanner) addRates() {
 				}
 				if c.Rate != before {
 					b.change(n, c)
+					b.arrival(a, c)
 				}
 				before = c.Rate
 			}
 		}
+	}
+}
+
+// arrival has the peer of a port know of the port's rate, if something there follows from
+// it: the residence in a switch, and the credits of a host.
+func (b *faultPlanner) arrival(a topologies.Adjacent, c fault.Change) {
+	if peer := a.Peer; b.graph.Nodes[peer.Node].Kind == topologies.Switch || b.grants(peer.Node) {
+		c.Kind, c.At, c.Port = fault.Arrival, c.At.Add(b.graph.Links[a.Link].Delay), peer.Port
+		b.change(peer.Node, c)
 	}
 }
 

@@ -44,6 +44,9 @@ func changes(p *plan.Plan, name string) []string {
 			continue
 		}
 		for _, c := range p.Nodes[i].Faults.Changes {
+			if c.Kind == fault.Arrival {
+				continue
+			}
 			text := fmt.Sprintf("%v kind %d begin %v fault %d port %d", units.Duration(c.At), c.Kind, c.Begin, c.Fault, c.Port)
 			if c.Kind == fault.Rate {
 				text += " " + c.Rate.String()
@@ -122,6 +125,33 @@ func TestRestartAndSlowNIC(t *testing.T) {
 	}
 	if p.Faults[0].What != "switch agg1 restarting" || p.Faults[1].What != "the NIC of host h1 at 1Gbps" {
 		t.Errorf("%q, %q", p.Faults[0].What, p.Faults[1].What)
+	}
+}
+
+// A switch knows at which rate its peer sends, from when the first bit at that rate can
+// arrive: the link's delay after the peer's change. A host needs it for its credits alone.
+func TestReceivingEndKnowsTheRate(t *testing.T) {
+	arrivals := func(p *plan.Plan, name string) (list []string) {
+		for i, n := range p.Graph.Nodes {
+			if n.Name == name && p.Nodes[i].Faults != nil {
+				for _, c := range p.Nodes[i].Faults.Changes {
+					if c.Kind == fault.Arrival {
+						list = append(list, fmt.Sprintf("%v port %d %v", units.Duration(c.At), c.Port, c.Rate))
+					}
+				}
+			}
+		}
+		return list
+	}
+	p := compileFaults(t, 1, "{kind: rate, links: tor0-agg0, rate: 50Gbps, at: 3us, until: 5us, direction: up}",
+		"{kind: rate, links: tor0-agg1, rate: 20Gbps, direction: down}", "{kind: slow_nic, hosts: h1, rate: 1Gbps}",
+		"{kind: rate, links: h0-tor0, rate: 30Gbps, direction: down}")
+	for name, want := range map[string][]string{
+		"agg0": {"4us port 0 50Gbps", "6us port 0 100Gbps"}, "agg1": nil, "tor0": {"1us port 1 1Gbps", "1us port 3 20Gbps"}, "h0": nil, "h1": nil,
+	} {
+		if got := arrivals(p, name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
 

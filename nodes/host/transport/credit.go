@@ -36,10 +36,13 @@ func NewCreditTerms(rate units.Rate, rtt units.Duration, mtu, header units.Size)
 	return &CreditTerms{
 		Max:   max(units.Size(maxCreditBDP*float64(rate.Volume(rtt))), mtu),
 		Grant: max(1, int64(grantPackets*(mtu-header)/quantum)),
-		Rate:  max(1, rate/100*pullShare),
+		Rate:  pullRate(rate),
 		Least: rtt,
 	}
 }
+
+// pullRate returns at which rate a host with a link of the given rate grants credit.
+func pullRate(link units.Rate) units.Rate { return max(1, link/100*pullShare) }
 
 // credit is what a sender knows of its credits.
 type credit struct {
@@ -178,6 +181,9 @@ type Puller struct {
 func NewPuller(terms *CreditTerms) *Puller {
 	return &Puller{terms: terms, line: units.NewSerialiser(terms.Rate), due: units.Never}
 }
+
+// SetRate sets the rate at which data comes in from now on.
+func (u *Puller) SetRate(rate units.Rate) { u.line = units.NewSerialiser(pullRate(rate)) }
 
 // Due returns when Pull wants to be called.
 func (u *Puller) Due() units.Time { return u.due }

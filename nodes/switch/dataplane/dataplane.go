@@ -79,7 +79,7 @@ type CSIG struct {
 type DelayMode uint8
 
 // Delay modes. Residence is first bit in to first bit out: serialisation at the
-// ingress port's rate, the switch's own delay and waiting (a 4150 B packet that
+// rate at which the packet came in, the switch's own delay and waiting (a 4150 B packet that
 // comes from a 100 Gb/s link through an idle switch: 332 ns). Wait is the time in
 // the queue.
 const (
@@ -133,7 +133,8 @@ type Switch struct {
 	ready  node.PortSet
 	filter node.PortSet // ports at which tags that come in may be removed or put on
 
-	classes *classes // nil without
+	classes  *classes  // nil without
+	arrivals *arrivals // nil while no rate has changed
 
 	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
 
@@ -289,6 +290,9 @@ func (s *Switch) Touch() (sum int64) {
 // Receive takes a packet from a port.
 func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
+	if s.arrivals != nil {
+		s.arrivals.receive(now, ingress, s.cfg.Sizes.OnLine(p))
+	}
 	if s.classes != nil {
 		if !s.receiveClass(now, ingress, p) {
 			return
@@ -493,9 +497,18 @@ func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.
 	delay := s.waited(starts, p)
 	if s.cfg.CSIG.Delay == Residence {
 		// The packet arrived with its last bit.
-		delay = starts.Sub(p.EnqueuedAt) + s.ports[p.Ingress].line.Takes(s.cfg.Sizes.OnLine(p))
+		delay = starts.Sub(p.EnqueuedAt) + s.cameIn(p)
 	}
 	return uint64(delay / units.Nanosecond)
+}
+
+// cameIn returns how long a packet took from its first bit in to its last.
+func (s *Switch) cameIn(p *wire.Packet) units.Duration {
+	size := s.cfg.Sizes.OnLine(p)
+	if s.arrivals != nil {
+		return s.arrivals.takes(p.EnqueuedAt, int(p.Ingress), size)
+	}
+	return s.ports[p.Ingress].line.Takes(size) // the peer sends at the same rate
 }
 
 // waited returns the time that a packet was, until now, in the queue of its egress

@@ -14,6 +14,7 @@ import (
 // port knows its rate: available bandwidth is measured against it. The limits of its
 // buffer and the thresholds and parameters of its AQM stay.
 func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
+	s.arrivalsOf() // which the port's own rate says no longer
 	out := &s.ports[egress]
 	out.Rate = rate
 	out.line = units.NewSerialiser(rate)
