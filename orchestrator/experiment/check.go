@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
@@ -196,6 +197,12 @@ func (d *decoder) csig(e *Experiment) {
 	}
 	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
+	}
+	switch scopes := meter.Scopes(); {
+	case c.ABW == scopes[meter.PauseAware] && !e.Lossless() && d.sound("classes"):
+		d.failAt("csig.abw", "pause-aware needs a lossless class; without one nothing is paused, and it reads what raw reads", "")
+	case c.ABW == scopes[meter.PerClass] && len(e.Classes) == 0 && d.sound("classes"):
+		d.failAt("csig.abw", "per-class needs classes", "")
 	}
 	if e.Hosts.TrimPlace == "locator" && c.TrimRule != csig.TrimForceLocal.String() && d.sound("csig", "hosts.trim_place") {
 		d.failAt("hosts.trim_place", fmt.Sprintf("locator needs csig.trim_rule: %v; with %s the tag may name another port than the one that trimmed", csig.TrimForceLocal, c.TrimRule), "")

@@ -97,6 +97,7 @@ var rules = map[string]Rule{
 	"csig.meter":             OneOf(meter.Modes()...),
 	"csig.phase":             OneOf(meter.Phases()...),
 	"csig.delay":             OneOf(dataplane.DelayModes()...),
+	"csig.abw":               OneOf(meter.Scopes()...),
 	"csig.nqd":               OneOf(meter.DepthModes()...),
 	"csig.decode":            OneOf(csig.DecodeModes()...),
 	"csig.trim_rule":         OneOf(csig.TrimRules()...),
@@ -232,7 +233,7 @@ func defaults() *Experiment {
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
 			Locators: Locators{Scheme: csig.Structured.String()}, Signal: signals[0], Interval: 128 * units.Microsecond,
 			Meter: meter.Modes()[meter.Tumbling], Phase: meter.Phases()[meter.Seeded], Delay: dataplane.DelayModes()[dataplane.Residence],
-			NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
+			ABW: meter.Scopes()[meter.Raw], NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every",
 		},
 		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Recoveries()[transport.Selective], TrimPlace: transport.TrimPlaces()[transport.ByDSCP]},

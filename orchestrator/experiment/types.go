@@ -115,6 +115,7 @@ type CSIG struct {
 	Meter        string            `yaml:"meter"`         // see meter.Mode
 	Phase        string            `yaml:"phase"`         // where the windows of ABW begin; see meter.Phase
 	CountTrimmed bool              `yaml:"count_trimmed"` // trimmed packets count as used bandwidth; default false
+	ABW          string            `yaml:"abw"`           // whose available bandwidth tags hold; see meter.Scope
 	Delay        string            `yaml:"delay"`         // see dataplane.DelayMode
 	NQD          string            `yaml:"nqd"`           // see meter.DepthMode
 	Quantisers   map[string]string `yaml:"quantisers"`    // signal type -> table name of package csig, for the chosen format

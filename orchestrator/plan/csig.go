@@ -88,6 +88,9 @@ func switchCSIG(c experiment.CSIG, domain csig.Config, tau units.Duration) (s da
 	if s.Depth, err = meter.ParseDepthMode(c.NQD); err != nil {
 		return s, err
 	}
+	if s.Available, err = meter.ParseScope(c.ABW); err != nil {
+		return s, err
+	}
 	s.Delay, err = dataplane.ParseDelayMode(c.Delay)
 	return s, err
 }

@@ -48,6 +48,7 @@ type classes struct {
 type classPort struct {
 	queues buffer.Classes
 	class  []classState
+	shares []meter.Share // by class; nil with meter.Raw
 	pfc    flowState
 }
 

@@ -2,6 +2,7 @@ package dataplane_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -11,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -340,5 +342,67 @@ func TestClassesDoNotAllocate(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, hop); n > 0 {
 		t.Errorf("%v allocations for six packets and two pause frames", n)
+	}
+}
+
+// A port that is paused is free by the raw signal, and not by the one that knows of pauses;
+// the port's class of weight 3 is not the one that is paused.
+func TestPausedTimeIsNotAvailable(t *testing.T) {
+	const interval = 100 * units.Microsecond
+	for _, c := range []struct {
+		scope        meter.Scope
+		paused, free float64 // shares of the rate that the lossless and the heavy class read
+	}{{meter.Raw, 1, 1}, {meter.PauseAware, 0.25, 1}, {meter.PerClass, 0.25, 1}} {
+		cfg := withClasses(withCSIG(config(), csig.FormatWide))
+		cfg.CSIG.Available, cfg.CSIG.Domain.Interval, cfg.CSIG.Phase = c.scope, interval, meter.Aligned
+		r := newRig(t, cfg)
+		quanta := uint16(75 * units.Microsecond / (5120 * units.Picosecond)) // of 512 bits
+		r.receive(units.Time(interval), 1, r.pausing(lossless, quanta))
+		got := map[int]float64{}
+		for _, k := range []int{lossless, heavy} {
+			p := of(k, r.tagged(1, 4150, csig.ABWC))
+			r.receive(units.Time(2*interval)+1, 3, p)
+			r.Run(units.Time(2*interval) + units.Time(10*units.Microsecond))
+			sample, ok := r.domain.Decode(p.Tag())
+			if !ok {
+				t.Fatal("the tag has no sample")
+			}
+			got[k] = float64(sample.Point) / 1e6
+		}
+		if math.Abs(got[lossless]-c.paused) > 0.001 || math.Abs(got[heavy]-c.free) > 0.001 {
+			t.Errorf("%s: the paused class reads %.4f, another %.4f, want %v and %v", meter.Scopes()[c.scope], got[lossless], got[heavy], c.paused, c.free)
+		}
+	}
+}
+
+// The lossless class fills the port. Strict classes read what they could have: the first
+// all but its own, the last nothing. By weight a class of 3 beside one of 1 could have 3/4.
+func TestAvailableBandwidthOfClasses(t *testing.T) {
+	for _, c := range []struct {
+		scope  meter.Scope
+		strict bool
+		want   [3]float64
+	}{{meter.Raw, true, [3]float64{}}, {meter.PerClass, true, [3]float64{0, 1, 0}}, {meter.PerClass, false, [3]float64{0.5, 0.75, 0}}} {
+		cfg := withClasses(withCSIG(config(), csig.FormatWide))
+		cfg.CSIG.Available, cfg.CSIG.Domain.Interval, cfg.CSIG.Phase = c.scope, 100*units.Microsecond, meter.Aligned
+		list := cfg.Classes.List
+		for k := range list {
+			list[k].Strict, list[k].Order = c.strict, []int{plain: 2, heavy: 0, lossless: 1}[k]
+		}
+		r := newRig(t, cfg)
+		full := units.Time(0)
+		for ; full < units.Time(110*units.Microsecond); full = full.Add(332 * units.Nanosecond) { // 4150 bytes
+			r.receive(full, 3, of(lossless, r.data(1, 4150)))
+		}
+		for k := range list {
+			p := of(k, r.tagged(1, 4150, csig.ABWC))
+			r.receive(full, 3, p)
+			r.Run(full + units.Time(10*units.Microsecond))
+			full += units.Time(10 * units.Microsecond)
+			sample, _ := r.domain.Decode(p.Tag())
+			if got := float64(sample.Point) / 1e6; math.Abs(got-c.want[k]) > 0.01 {
+				t.Errorf("%s, strict %v: class %s reads %.4f, want %v", meter.Scopes()[c.scope], c.strict, list[k].Name, got, c.want[k])
+			}
+		}
 	}
 }

@@ -66,8 +66,11 @@ type CSIG struct {
 	Meter  meter.Mode
 	Phase  meter.Phase
 	Delay  DelayMode
-	Depth  meter.DepthMode
-	Tau    units.Duration // constant of meter.Drain
+	// Available is whose available bandwidth tags hold; other than meter.Raw it needs
+	// Config.Classes.
+	Available meter.Scope
+	Depth     meter.DepthMode
+	Tau       units.Duration // constant of meter.Drain
 	// Covered says of which types every port between switches updates the tags, so that
 	// a tag that has crossed such a port and was not written is a measurement.
 	Covered [csig.Types]bool
@@ -234,6 +237,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		}
 		if s.domain != nil {
 			s.ports[i].abw = s.newBandwidth(i)
+			s.configureShares(i)
 			s.ports[i].depth = meter.NewDepth(cfg.CSIG.Depth, p.Buffer.Data, p.Rate, cfg.CSIG.Tau)
 			if err := s.configureIngress(i); err != nil {
 				return nil, fmt.Errorf("switch %s: port %d: %w", cfg.Name, i, err)
@@ -475,6 +479,9 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 		// (docs/references.md#available-bandwidth).
 		if s.cfg.CSIG.CountTrimmed || !p.Trimmed() {
 			out.abw.Transmit(now, departs, size)
+			if out.classPort != nil && out.shares != nil {
+				s.countShares(now, departs, out, p, size)
+			}
 		}
 	}
 	return p, departs, true
@@ -485,8 +492,14 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
 	switch t {
 	case csig.ABW:
+		if out.classPort != nil && out.shares != nil {
+			return out.shares[s.classOf(p)].Available(now)
+		}
 		return out.abw.Available(now)
 	case csig.ABWC:
+		if out.classPort != nil && out.shares != nil {
+			return out.shares[s.classOf(p)].Relative(now)
+		}
 		return out.abw.Relative(now)
 	case csig.NQD:
 		if out.classPort != nil {

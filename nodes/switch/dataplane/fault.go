@@ -26,6 +26,9 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 			for k := range out.class {
 				out.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, out.class[k].Queue, rate, s.cfg.CSIG.Tau)
 			}
+			for k := range out.shares {
+				out.shares[k].SetRate(now, rate)
+			}
 		}
 	}
 }
@@ -99,6 +102,11 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 		if s.domain != nil {
 			out.record.Advance(now)
 			out.abw = out.abw.Restart(now, s.newBandwidth(i))
+			if out.classPort != nil {
+				for k := range out.shares {
+					out.shares[k].Restart(now, s.newBandwidth(i))
+				}
+			}
 			out.turn = 0
 		}
 	}

@@ -123,9 +123,10 @@ func (s *Switch) receivePause(now units.Time, port int, p *wire.Packet) {
 	s.schedule()
 }
 
-// opened acts on what the gate of a port has opened since it was as before.
+// opened acts on what the gate of a port has closed and opened since it was as before.
 func (s *Switch) opened(now units.Time, port int, before uint8) {
 	f := &s.ports[port].pfc
+	s.ports[port].gateChanged(now, before)
 	opened := before &^ f.gate.Closed()
 	if opened == 0 {
 		return

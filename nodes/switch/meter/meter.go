@@ -183,9 +183,12 @@ func (b *Bandwidth) available(sum uint64) uint64 {
 }
 
 // Relative returns the available bandwidth in ppm of the rate.
-func (b *Bandwidth) Relative(now units.Time) uint64 {
-	hi, lo := bits.Mul64(b.Available(now), 8*partsPerMillion)
-	ppm, _ := bits.Div64(hi, lo, uint64(b.rate))
+func (b *Bandwidth) Relative(now units.Time) uint64 { return relative(b.Available(now), b.rate) }
+
+// relative returns byte/s in ppm of a rate.
+func relative(available uint64, rate units.Rate) uint64 {
+	hi, lo := bits.Mul64(available, 8*partsPerMillion)
+	ppm, _ := bits.Div64(hi, lo, uint64(rate))
 	return min(ppm, partsPerMillion)
 }
 
