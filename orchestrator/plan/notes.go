@@ -1,11 +1,11 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -35,6 +35,11 @@ var noteRules = []noteRule{
 	fewFrames,
 	sharedLocators,
 	ambiguousLastHops,
+	pausedPorts,
+	onePortManyClasses,
+	lostBandwidth,
+	saturatedDepth,
+	weakSteps,
 }
 
 // Bounds of the rules.
@@ -55,6 +60,7 @@ type signalling struct {
 	mtu       units.Size // of transfers
 
 	customers  []customer            // of transfers
+	given      algorithm.Values      // parameters of the congestion control
 	thresholds []congestion.Constant // delays that the congestion control compares its samples with
 	unloaded   units.Duration        // of a sample of Delay: what an idle hop adds to what is compared
 
@@ -95,7 +101,7 @@ func newSignalling(s *Shape, p *Plan) *signalling {
 		return nil
 	}
 	c := &signalling{
-		plan: p, domain: p.Domain(), adjacency: s.graph.Adjacency(), routes: s.routes, detours: s.dragonfly != nil,
+		plan: p, domain: p.Domain(), given: s.experiment.Hosts.CC.Params, adjacency: s.graph.Adjacency(), routes: s.routes, detours: s.dragonfly != nil,
 		mtu: s.experiment.Links.MTU, flows: make([]tagged, len(p.Flows)),
 	}
 	if p.Transfers > 0 {
@@ -459,7 +465,7 @@ func fewFrames(c *signalling) []string {
 	if !ok {
 		return nil
 	}
-	slowest := slices.MinFunc(c.plan.Graph.Links, func(a, b topologies.Link) int { return cmp.Compare(a.Rate, b.Rate) }).Rate
+	slowest := c.slowest()
 	least := fewestFrames * slowest.Serialisation(frame+c.plan.Format.Overhead)
 	window := c.plan.CSIG.Interval
 	if window >= least {
