@@ -31,7 +31,7 @@ var (
 )
 
 // outputs are Markdown files that csiglab writes.
-var outputs = []string{"verdict.md"}
+var outputs = []string{"stress.md", "verdict.md"}
 
 // tree is a repository: the content of each file by its path, with slashes. Of
 // files that are no text the content is empty.

@@ -12,7 +12,7 @@ var groups = []struct {
 	commands []string
 }{
 	{"Experiments:", []string{"demo", "init", "validate", "run", "check", "report", "list"}},
-	{"Comparisons:", []string{"sweep", "compare", "regress", "baseline", "bisect"}},
+	{"Comparisons:", []string{"sweep", "stress", "compare", "regress", "baseline", "bisect"}},
 	{"Labs, in real time:", []string{"up", "ps", "inspect", "exec", "top", "down", "clean"}},
 	{"Packets, tables and dashboards:", []string{"capture", "dissector", "export", "serve", "grafana", "scrape-config"}},
 	{"Fabrics and workloads:", []string{"graph", "topo", "workload", "jobs"}},

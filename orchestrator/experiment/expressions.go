@@ -37,6 +37,7 @@ func (d *decoder) results(e *Experiment, declared []declaredVariant) {
 	for i, text := range e.Expect {
 		d.expression(fmt.Sprintf("expect[%d]", i), text, expression.Scope{Expectation: true, Variants: names})
 	}
+	d.promises(e)
 	for i, p := range e.Published {
 		path := fmt.Sprintf("published[%d]", i)
 		if !slices.Contains(names, p.Variant) {

@@ -191,6 +191,10 @@ var rules = map[string]Rule{
 	"faults[].reroute_delay": {min: 0, max: int64(maxLength), word: "never", special: int64(NoReroute)},
 	"faults[].rate":          Between(minRate, maxRate).Or("auto"),
 
+	"robust[].settings[]": oneOfTable(stressNames),
+	"robust[].expect[]":   {},
+	"robust[].except[]":   {},
+
 	"derived[].name": {pattern: metricPattern, want: "letters, digits and _, such as fairness_ratio"},
 }
 
@@ -210,6 +214,7 @@ var required = map[string][]string{
 	"jobs[]":                  {"name"},
 	"jobs[].stragglers[]":     {"rank"},
 	"derived[]":               {"name", "expr"},
+	"robust[]":                {"settings"},
 	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }
 
@@ -248,7 +253,7 @@ func defaults() *Experiment {
 
 // fixed are the top-level keys that a variant cannot change, because the
 // variants of an experiment share them.
-var fixed = []string{"schema", "name", "description", "variants", "sweep", "seeds", "derived", "expect", "published", "runtime", "clock", "wall", "telemetry"}
+var fixed = []string{"schema", "name", "description", "variants", "sweep", "seeds", "derived", "expect", "robust", "published", "runtime", "clock", "wall", "telemetry"}
 
 func unknown(what, text string, known []string) error {
 	return fmt.Errorf("unknown %s %q; known: %s", what, text, strings.Join(known, " "))

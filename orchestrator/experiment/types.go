@@ -47,6 +47,7 @@ type Experiment struct {
 	TieSeed      uint64         `yaml:"tie_seed"`  // 0: receives of one instant in port order
 	Derived      []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
 	Expect       []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
+	Robust       []Promise      `yaml:"robust"`    // which expectations hold under which other settings
 	Published    []Published    `yaml:"published"` // figures to compare with in the report
 	Runtime      string         `yaml:"runtime"`   // see package runtimes
 	Clock        string         `yaml:"clock"`     // see package runtimes

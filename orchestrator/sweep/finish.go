@@ -141,7 +141,7 @@ func (s *Sweep) write(w *results.Writer, sum *Summary) error {
 	p := s.Plan
 	values := map[string][]float64{} // of the variant at the point, by metric
 	for i := range p.Trials() {
-		point, variant, seed := p.place(i)
+		at := p.place(i)
 		if p.Shard.has(i) {
 			sum.Trials++
 		}
@@ -151,7 +151,7 @@ func (s *Sweep) write(w *results.Writer, sum *Summary) error {
 		}
 		if ok {
 			row := results.Row{
-				Point: point, Set: p.Points[point].Values, Variant: p.Variants[variant], Seed: p.Seeds[seed],
+				Point: at.point, Set: p.Points[at.point].Values, Variant: at.variant, Seed: at.seed,
 				Outcome: outcome(&out), Reason: strings.Join(out.Reasons, "\n"), TraceHash: out.TraceHash, Metrics: out.Metrics,
 			}
 			if err := w.Write(row); err != nil {
@@ -159,7 +159,7 @@ func (s *Sweep) write(w *results.Writer, sum *Summary) error {
 			}
 			s.count(sum, row, out, values)
 		}
-		if seed == len(p.Seeds)-1 && len(sum.Points) > 0 {
+		if at.last && len(sum.Points) > 0 {
 			last := &sum.Points[len(sum.Points)-1]
 			for name, list := range values {
 				last.Metrics[name] = runfolder.Median(list)
@@ -196,6 +196,22 @@ func (s *Sweep) count(sum *Summary, row results.Row, out trial.Outcome, values m
 			values[name] = append(values[name], v)
 		}
 	}
+}
+
+// Each calls visit with the outcome of every trial that has ended, by point, then variant,
+// then seed. The error is of class failure.ErrInfrastructure.
+func (s *Sweep) Each(visit func(point int, variant string, seed uint64, out trial.Outcome)) error {
+	for i := range s.Plan.Trials() {
+		out, ok, err := s.journal.Get(s.Plan.trial(i))
+		if err != nil {
+			return failure.Infrastructure(err)
+		}
+		if ok {
+			at := s.Plan.place(i)
+			visit(at.point, at.variant, at.seed, out)
+		}
+	}
+	return nil
 }
 
 // outcome returns the outcome of a trial as the table has it.

@@ -177,8 +177,7 @@ func (s *Sweep) Run(ctx context.Context, r trial.Runner, parallel int, progress 
 	whole := 0.0
 	for i := range s.Plan.Trials() {
 		if s.Plan.Shard.has(i) {
-			point, _, _ := s.Plan.place(i)
-			weight := max(s.Plan.Points[point].Weight, 1e-9)
+			weight := max(s.Plan.Points[s.Plan.place(i).point].Weight, 1e-9)
 			trials, weights, whole = append(trials, s.Plan.trial(i)), append(weights, weight), whole+weight
 		}
 	}

@@ -52,6 +52,7 @@ type Plan struct {
 	Points     []Point   `json:"points"`
 	Variants   []string  `json:"variants"`
 	Seeds      []uint64  `json:"seeds"`
+	Parts      []Part    `json:"parts,omitempty"` // by point; none: every variant with every seed at each
 	Digest     string    `json:"digest"` // of what decides about the results; all shards have the same
 	Shard      Shard     `json:"shard,omitzero"`
 }
@@ -65,6 +66,14 @@ type Point struct {
 	Set    []string `json:"set"`    // PATH=VALUE in their order, with absolute names of files
 	// Weight is what a run of the point is predicted to take, in any unit.
 	Weight float64 `json:"weight"`
+	// Refused is why the experiment cannot be run at the point (Request.Lenient).
+	Refused string `json:"refused,omitempty"`
+}
+
+// Part is the variants and the seeds that are run at a point.
+type Part struct {
+	Variants []string `json:"variants"`
+	Seeds    []uint64 `json:"seeds"`
 }
 
 // Shard is the part of a sweep that one process runs; the zero value is all of it.
@@ -96,6 +105,11 @@ type Request struct {
 	Version  string
 	Command  []string
 	Parallel int // points that are validated at once
+	// Parts are what is run at each point; nil: every variant with every seed.
+	Parts []Part
+	// Lenient keeps a point at which the experiment is wrong, without a trial
+	// (Point.Refused). It needs Parts.
+	Lenient bool
 }
 
 // PointError is what is wrong with a point.
@@ -155,6 +169,7 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	for _, v := range base.Variants {
 		p.Variants = append(p.Variants, v.Name)
 	}
+	p.Parts = slices.Clone(r.Parts)
 	if n := len(p.Points) * len(p.Variants) * len(p.Seeds); n > maxTrials {
 		return nil, failure.Configuration(fmt.Errorf("%d points, %d variants and %d seeds are %d trials; the most is %d", len(p.Points), len(p.Variants), len(p.Seeds), n, maxTrials))
 	}
@@ -219,6 +234,11 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	workers.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	for i := range wrong {
+		if r.Lenient && wrong[i] != nil {
+			p.Points[i].Refused, p.Parts[i], wrong[i] = wrong[i].Error(), Part{}, nil
+		}
 	}
 	if err := p.wrong(wrong); err != nil {
 		return nil, err
@@ -341,7 +361,11 @@ func (p *Plan) digest() string {
 	for i := range p.Points {
 		values[i] = p.Points[i].Values
 	}
-	text, err := json.Marshal([]any{p.Schema, p.Name, p.Identity, p.Content, p.Given, p.Paths, values, p.Variants, p.Seeds})
+	all := []any{p.Schema, p.Name, p.Identity, p.Content, p.Given, p.Paths, values, p.Variants, p.Seeds}
+	if p.Parts != nil {
+		all = append(all, p.Parts)
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		panic("sweep: " + err.Error()) // texts and numbers
 	}
@@ -349,21 +373,58 @@ func (p *Plan) digest() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Trials returns the number of trials of all shards.
-func (p *Plan) Trials() int { return len(p.Points) * len(p.Variants) * len(p.Seeds) }
+// part returns what is run at a point.
+func (p *Plan) part(point int) Part {
+	if p.Parts == nil {
+		return Part{p.Variants, p.Seeds}
+	}
+	return p.Parts[point]
+}
 
-// place returns the point, the variant and the seed of a trial, by their indexes. Trials are
-// by point, then variant, then seed.
-func (p *Plan) place(i int) (point, variant, seed int) {
-	return i / len(p.Seeds) / len(p.Variants), i / len(p.Seeds) % len(p.Variants), i % len(p.Seeds)
+// trials returns the number of trials of a part.
+func (r Part) trials() int { return len(r.Variants) * len(r.Seeds) }
+
+// Trials returns the number of trials of all shards.
+func (p *Plan) Trials() (n int) {
+	if p.Parts == nil {
+		return len(p.Points) * len(p.Variants) * len(p.Seeds)
+	}
+	for _, part := range p.Parts {
+		n += part.trials()
+	}
+	return n
+}
+
+// place is which trial one is. Trials are by point, then variant, then seed.
+type place struct {
+	point   int
+	variant string
+	seed    uint64
+	last    bool // of the variant at the point
+}
+
+// place returns the place of a trial.
+func (p *Plan) place(i int) place {
+	point := 0
+	if p.Parts == nil {
+		n := len(p.Variants) * len(p.Seeds)
+		point, i = i/n, i%n
+	}
+	for p.Parts != nil && i >= p.Parts[point].trials() {
+		i -= p.Parts[point].trials()
+		point++
+	}
+	part := p.part(point)
+	n := len(part.Seeds)
+	return place{point, part.Variants[i/n], part.Seeds[i%n], i%n == n-1}
 }
 
 // trial returns a trial.
 func (p *Plan) trial(i int) trial.Trial {
-	point, variant, seed := p.place(i)
+	at := p.place(i)
 	return trial.Trial{
 		Identity: p.Identity, Experiment: p.Experiment, Content: p.Content,
-		Set: slices.Concat(p.Set, p.Points[point].Set), Variant: p.Variants[variant], Seed: p.Seeds[seed],
+		Set: slices.Concat(p.Set, p.Points[at.point].Set), Variant: at.variant, Seed: at.seed,
 	}
 }
 
@@ -374,6 +435,8 @@ func (p *Plan) check() error {
 		return fmt.Errorf("it is of schema %d, and this csiglab reads %d", p.Schema, planSchema)
 	case len(p.Points) == 0 || len(p.Variants) == 0 || len(p.Seeds) == 0:
 		return errors.New("it has no trials")
+	case p.Parts != nil && len(p.Parts) != len(p.Points):
+		return fmt.Errorf("it has %d parts for %d points", len(p.Parts), len(p.Points))
 	case len(p.Points) > maxTrials || len(p.Variants) > maxTrials || len(p.Seeds) > maxTrials || len(p.Points)*len(p.Variants) > maxTrials || p.Trials() > maxTrials:
 		return errors.New("it has too many trials")
 	case p.Shard != (Shard{}) && (p.Shard.Index < 1 || p.Shard.Index > p.Shard.Of):
