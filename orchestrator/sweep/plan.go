@@ -53,7 +53,7 @@ type Plan struct {
 	Variants   []string  `json:"variants"`
 	Seeds      []uint64  `json:"seeds"`
 	Parts      []Part    `json:"parts,omitempty"` // by point; none: every variant with every seed at each
-	Digest     string    `json:"digest"` // of what decides about the results; all shards have the same
+	Digest     string    `json:"digest"`          // of what decides about the results; all shards have the same
 	Shard      Shard     `json:"shard,omitzero"`
 }
 
