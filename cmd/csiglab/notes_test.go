@@ -45,6 +45,9 @@ const abw = "hosts.cc.csig=none; csig.signal=abw; "
 // lossless is the setting of a lossless class.
 const lossless = "classes=[{name: default, lossless: true}]"
 
+// initiated are the settings with which ports put tags on for hosts, without their end.
+const initiated = "csig.init=none; hosts.cc.csig=none; csig.ports=[{to: host, policy: terminate, init: every, signals: [delay]}, "
+
 // misleading are the settings that make results look like something that they are not,
 // and the nearest ones that do not.
 var misleading = []struct {
@@ -66,13 +69,13 @@ var misleading = []struct {
 	{rule: "steps wider than the target", settings: "csig.quantisers.delay=delay-lin-16us", sound: "csig.quantisers.delay=delay-geo",
 		note: "that goes from 0s to 16us, all of which reads as 8us"},
 	{rule: "terminate at the last hop", settings: "csig.ports=[{switch: tor6, port: 1, policy: terminate}]", sound: "csig.ports=[{switch: tor6, port: 0, policy: terminate}]",
-		note: "csig.ports: with policy terminate at port tor6-h13, towards receivers, delay samples do not cover the last hop: an incast there is in none of them, and the receiver has no tag"},
+		note: "csig.ports: with policy terminate at port tor6-h13, towards receivers, delay tags end there, and the receiver has no tag to return to the sender"},
 	{rule: "strip at the last hop", settings: "csig.ports=[{switch: tor6, type: delay, policy: strip}]", sound: "csig.ports=[{switch: tor6, type: abw, policy: strip}]",
 		note: "csig.ports: with policy strip at port tor6-h13, towards receivers"},
 	{rule: "pass at the last hop", settings: "csig.ports=[{switch: tor6, policy: pass}]", sound: "csig.ports=[{switch: tor6, policy: pass}, {switch: tor6, policy: update}]",
 		note: "csig.ports: with policy pass at port tor6-h13, towards receivers"},
-	{rule: "terminate at the last hop of programs", settings: "csig.ports=[{switch: tor6, port: 1, type: abw, policy: terminate}]", sound: "csig.ports=[{switch: tor6, port: 1, type: nqd, policy: terminate}]", programs: true,
-		note: "csig.ports: with policy terminate at port tor6-h13, towards receivers, abw samples do not cover the last hop"},
+	{rule: "strip at the last hop of programs", settings: "csig.ports=[{switch: tor6, port: 1, type: abw, policy: strip}]", sound: "csig.ports=[{switch: tor6, port: 1, type: abw, policy: terminate}]", programs: true,
+		note: "csig.ports: with policy strip at port tor6-h13, towards receivers, abw samples do not cover the last hop"},
 	{rule: "pass inside", settings: "csig.ports=[{switch: core*, policy: pass}]", sound: "csig.ports=[{switch: tor5, policy: pass}]", // no path of the transfer
 		note: "csig.ports: with policy pass at 4 ports (core0-agg6, core1-agg7, core2-agg6, …), delay samples do not cover the queues there"},
 	{rule: "strip inside", settings: "csig.ports=[{switch: agg6, policy: strip}]", sound: "csig.ports=[{switch: agg4, policy: strip}]",
@@ -86,6 +89,12 @@ var misleading = []struct {
 	{rule: "telemetry of some flows", settings: "csig.policies=[{match: {flows: [0-13]}, signals: {abw: 1}}]; csig.interval=5us", sound: "csig.policies=[{match: {flows: [0-13]}, signals: {nqd: 1}}]; csig.interval=5us",
 		note: "csig.interval: a window of 5us is shorter than the network RTT, 14.02272us; abw swings"},
 	{rule: "tags that ports put on end at ports", settings: "", sound: "csig.init=none; hosts.cc.csig=none; csig.ports=[{to: host, policy: terminate, init: every, signals: [delay]}]"},
+	{rule: "tags that ports put on and a policy that does not update", settings: initiated + "{switch: core*, policy: pass}]", sound: initiated + "{switch: tor5, policy: pass}]",
+		note: "csig.ports: with policy pass at 4 ports (core0-agg6, core1-agg7, core2-agg6, …), delay tags that ports put on do not cover the queues there; use update there"},
+	{rule: "tags that ports put on and the last hop", settings: initiated + "{switch: tor6, policy: pass}]", sound: initiated + "{switch: agg4, policy: pass}]",
+		note: "csig.ports: with policy pass at port tor6-h13, delay tags that ports put on go to a host, and do not cover the last hop: an incast there is in none of them; use terminate there"},
+	{rule: "tags that ports put on end without a sample", settings: initiated + "{switch: agg6, policy: strip}]", sound: initiated + "{switch: agg6, policy: terminate}]",
+		note: "csig.ports: with policy strip at port agg6-tor6, delay tags that ports put on end without a sample; use terminate there"},
 	{rule: "a window below the RTT", settings: abw + "csig.interval=14us", sound: abw + "csig.interval=15us",
 		note: "csig.interval: a window of 14us is shorter than the network RTT, 14.02272us"},
 	{rule: "a window of many RTTs", settings: abw + "csig.interval=2ms", sound: abw + "csig.interval=1ms",

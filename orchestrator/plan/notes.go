@@ -271,8 +271,9 @@ type portSet struct {
 }
 
 // exceptions returns the ports on the paths of packets with tags whose policy for the
-// type is not update, by type and policy. lastHop says whether the ports lead to hosts.
-func (c *signalling) exceptions(lastHop bool) (sets []portSet) {
+// type is not update, by type and policy. lastHop says whether the ports lead to hosts, and
+// initiated whether the tags are those that ports put on for hosts without CSIG.
+func (c *signalling) exceptions(lastHop, initiated bool) (sets []portSet) {
 	var crossed [csig.Types]map[topologies.End]bool
 	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
 		for i := range c.plan.Switch(node).Ports {
@@ -283,7 +284,7 @@ func (c *signalling) exceptions(lastHop bool) (sets []portSet) {
 					continue
 				}
 				if crossed[t] == nil {
-					crossed[t] = c.crossed(signal)
+					crossed[t] = c.crossed(signal, initiated)
 				}
 				if !crossed[t][topologies.End{Node: node, Port: i}] {
 					continue
@@ -300,13 +301,12 @@ func (c *signalling) exceptions(lastHop bool) (sets []portSet) {
 	return sets
 }
 
-// crossed returns the switch ports on the paths of packets whose tags ask for a type. Tags
-// that a port puts on for a host without CSIG do not count: they must end before the
-// other host.
-func (c *signalling) crossed(t csig.Type) map[topologies.End]bool {
+// crossed returns the switch ports on the paths of packets whose tags ask for a type: tags
+// of hosts, or those that ports put on, which cross ports up to the one that removes them.
+func (c *signalling) crossed(t csig.Type, initiated bool) map[topologies.End]bool {
 	sources := map[int][]int{} // first switches, by destination
 	for i := range c.flows {
-		if f := &c.plan.Flows[i]; c.flows[i].fabric.has(t) && c.flows[i].host.has(t) {
+		if f := &c.plan.Flows[i]; c.flows[i].fabric.has(t) && c.flows[i].host.has(t) != initiated {
 			sources[int(f.Dst)] = append(sources[int(f.Dst)], c.adjacency[f.Src][0].Peer.Node)
 		}
 	}
@@ -330,6 +330,9 @@ func (c *signalling) crossed(t csig.Type) map[topologies.End]bool {
 			seen[node] = true
 			for _, port := range c.routes[node].To(dst) {
 				ports[topologies.End{Node: node, Port: int(port)}] = true
+				if policy := c.plan.Switch(node).Ports[port].Policies[t]; initiated && policy >= dataplane.Strip {
+					continue
+				}
 				next = append(next, c.adjacency[node][port].Peer.Node)
 			}
 		}
@@ -356,26 +359,48 @@ func (p *portSet) ports() string {
 }
 
 // hiddenLastHop finds ports that lead to receivers and do not report their own queue,
-// which is where an incast builds up.
+// which is where an incast builds up, or leave the receiver nothing to report.
 func hiddenLastHop(c *signalling) (notes []string) {
-	for _, p := range c.exceptions(true) {
+	for _, p := range c.exceptions(true, false) {
 		text := fmt.Sprintf("csig.ports: %s, towards receivers, %v samples do not cover the last hop: an incast there is in none of them", p.where(), p.signal)
-		if p.policy != dataplane.Pass && c.transfers[p.signal] {
+		switch {
+		case p.policy == dataplane.Terminate && !c.transfers[p.signal]:
+			continue // the port's own samples are as good as the receiver's
+		case p.policy == dataplane.Terminate:
+			text = fmt.Sprintf("csig.ports: %s, towards receivers, %v tags end there, and the receiver has no tag to return to the sender", p.where(), p.signal)
+		case p.policy == dataplane.Strip && c.transfers[p.signal]:
 			text += ", and the receiver has no tag to return to the sender"
 		}
 		notes = append(notes, text+"; use update there")
 	}
-	return notes
+	return append(notes, c.endless(true)...)
 }
 
 // silentHops finds the other ports of paths that do not report.
 func silentHops(c *signalling) (notes []string) {
-	for _, p := range c.exceptions(false) {
+	for _, p := range c.exceptions(false, false) {
 		text := fmt.Sprintf("csig.ports: %s, %v samples do not cover the queues there", p.where(), p.signal)
 		if p.policy != dataplane.Pass {
 			text = fmt.Sprintf("csig.ports: %s, %v tags end inside the fabric: packets that leave there bring no sample to their receiver", p.where(), p.signal)
 		}
 		notes = append(notes, text+"; use update there")
+	}
+	return append(notes, c.endless(false)...)
+}
+
+// endless finds ports that do not report in the tags that ports put on for hosts without
+// CSIG. Such tags end at a port that terminates them, and nowhere else with a sample.
+func (c *signalling) endless(lastHop bool) (notes []string) {
+	for _, p := range c.exceptions(lastHop, true) {
+		tags := fmt.Sprintf("csig.ports: %s, %v tags that ports put on", p.where(), p.signal)
+		switch {
+		case p.policy == dataplane.Strip:
+			notes = append(notes, tags+" end without a sample; use terminate there")
+		case p.policy == dataplane.Pass && lastHop:
+			notes = append(notes, tags+" go to a host, and do not cover the last hop: an incast there is in none of them; use terminate there")
+		case p.policy == dataplane.Pass:
+			notes = append(notes, tags+" do not cover the queues there; use update there")
+		}
 	}
 	return notes
 }

@@ -129,22 +129,6 @@ func ingressSignals(c experiment.CSIG, rule *experiment.CSIGPort) ([]csig.Type, 
 // allTypes has every type.
 var allTypes = [csig.Types]bool{true, true, true, true}
 
-// coveredTypes returns the types that every port between two switches updates.
-func coveredTypes(g *topologies.Graph, ports [][]portTags) [csig.Types]bool {
-	covered := allTypes
-	for n, adjacent := range g.Adjacency() {
-		for i := range ports[n] {
-			if g.Nodes[adjacent[i].Peer.Node].Kind == topologies.Host {
-				continue
-			}
-			for t := range covered {
-				covered[t] = covered[t] && ports[n][i].updates(csig.Type(t))
-			}
-		}
-	}
-	return covered
-}
-
 // checkPortRules refuses a rule of csig.ports that no port of the fabric matches.
 func checkPortRules(g *topologies.Graph, rules []experiment.CSIGPort) error {
 	adjacency := g.Adjacency()

@@ -140,9 +140,6 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.ports, err = applyPortRules(s.graph, e.CSIG); err != nil {
 		return nil, failure.At("csig.ports", err)
 	}
-	if s.tags != nil {
-		s.tags.switches.Covered = coveredTypes(s.graph, s.ports)
-	}
 	if s.policies, err = newPolicies(e.CSIG.Policies); err != nil {
 		return nil, err
 	}

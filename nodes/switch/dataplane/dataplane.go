@@ -71,9 +71,6 @@ type CSIG struct {
 	Available meter.Scope
 	Depth     meter.DepthMode
 	Tau       units.Duration // constant of meter.Drain
-	// Covered says of which types every port between switches updates the tags, so that
-	// a tag that has crossed such a port and was not written is a measurement.
-	Covered [csig.Types]bool
 	// CountTrimmed has trimmed packets count as used bandwidth.
 	CountTrimmed bool
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -152,10 +153,7 @@ func TestStacks(t *testing.T) {
 			want, outcome := tc.arrives, tc.outcome
 			if tc.outcome == "kept" {
 				want = map[dataplane.Policy]string{dataplane.Update: tc.updated, dataplane.Pass: tc.arrives, dataplane.Strip: tc.stripped, dataplane.Terminate: tc.stripped}[policy]
-				outcome = []string{"kept", "passed", "stripped", "untouched"}[policy]
-				if policy == dataplane.Terminate && strings.Contains(tc.arrives, forged) {
-					outcome = "terminated"
-				}
+				outcome = []string{"kept", "passed", "stripped", "terminated"}[policy]
 			}
 			if got := tagsOf(p); got != want {
 				t.Errorf("%s, policy %d: left as %s, want %s", tc.arrives, policy, got, want)
@@ -183,64 +181,78 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// A tag that no hop has written is a sample where the domain ends only if it has
-// crossed a hop, and all of them write; bucket 0 is then "less than the first edge".
-func TestUntouchedAtTheEnd(t *testing.T) {
-	for _, tc := range []struct {
-		name             string
-		covered, lastHop bool
-		init             csig.Sampling
-		written          bool
-		samples          int64
-	}{
-		{name: "written", written: true, samples: 1},
-		{name: "not covered"},
-		{name: "covered", covered: true, samples: 1},
-		{name: "from a host", covered: true, lastHop: true},
-		{name: "from a host, written", lastHop: true, written: true, samples: 1},
-		{name: "put on here", covered: true, init: csig.All},
-	} {
-		for i := range 2 * csig.Types {
-			format, signal := formats[i%2], i/2
+// The port where the domain ends is a hop: it writes what it measures into the tag, and the
+// sample is of the whole path. Without a measurement of any hop there is no sample, as of a
+// tag with D set, which no hop writes.
+func TestTerminateUpdatesFirst(t *testing.T) {
+	for i := range 2 * csig.Types {
+		format, signal := formats[i%2], i/2
+		for _, tc := range []struct {
+			name    string
+			tag     func(d *csig.Domain, tag []byte)
+			locator uint16
+			outcome string
+		}{
+			{name: "fresh", locator: 11, outcome: "terminated"},
+			{name: "better", tag: func(d *csig.Domain, tag []byte) { d.Update(tag, better(signal), 33) }, locator: 11, outcome: "terminated"},
+			{name: "worse", tag: func(d *csig.Domain, tag []byte) { d.Update(tag, worst(signal), 33) }, locator: 33, outcome: "terminated"},
+			{name: "frozen", tag: func(_ *csig.Domain, tag []byte) { tag[3] |= 1 }, outcome: "untouched"},
+		} {
 			cfg := withCSIG(config(), format)
-			cfg.CSIG.Covered[signal] = tc.covered
+			cfg.CSIG.Domain.Interval, cfg.CSIG.Phase = 8*units.Microsecond, meter.Aligned
 			cfg.Ports[1].Policies[signal] = dataplane.Terminate
-			cfg.Ports[3].LastHop = tc.lastHop
-			cfg.Ports[3].Ingress = dataplane.Ingress{Init: tc.init, Signals: []csig.Type{signal}}
+			dataLimit(&cfg, 64*4150)
 			r := newRig(t, cfg)
+			for range 55 { // a queue, and two windows of the meter that are full
+				r.receive(0, 3, r.data(1, 4150))
+			}
 			p := r.tagged(1, 4150, signal)
-			if tc.written {
-				r.domain.Update(p.Tag(), 500_000, 33)
+			if tc.tag != nil {
+				tc.tag(r.domain, p.Tag())
 			}
-			r.receive(0, 3, p)
+			r.receive(1, 3, p)
+			for range 4 {
+				r.receive(2, 3, r.data(1, 4150))
+			}
 			r.Run(forever)
-			want, outcome := tc.samples, "untouched"
-			if format == csig.FormatWide && signal == csig.ABWC && !tc.written {
-				want = 0 // the first value is beyond 100 %: every hop would have written the tag
-			}
-			if want > 0 {
-				outcome = "terminated"
-			}
-			r.wants(nil, map[string]int64{outcome: 1})
-			if got := int64(len(r.signals())); got != want || p.Tag() != nil {
-				t.Errorf("%s, %v %v: %d samples, tag %x; want %d, none", tc.name, format, signal, got, p.Tag(), want)
+			r.wants(nil, map[string]int64{tc.outcome: 1})
+			got := r.signals()
+			if (len(got) == 1) != (tc.outcome == "terminated") || len(got) == 1 && got[0].Locator != tc.locator || p.Tag() != nil {
+				t.Errorf("%v %v, %s: samples %+v, tag %x; want locator %d", format, signal, tc.name, got, p.Tag(), tc.locator)
 			}
 		}
 	}
 }
 
-// A first value that is no code of the quantiser is no less untouched.
-func TestUntouchedBeyondTheQuantiser(t *testing.T) {
+// better and worst are raw values of a hop with little load, and with more than any has.
+func better(t csig.Type) uint64 {
+	return map[csig.Type]uint64{csig.ABW: 11_000_000_000, csig.ABWC: 900_000, csig.Delay: 700, csig.NQD: 40_000}[t]
+}
+
+func worst(t csig.Type) uint64 {
+	return map[csig.Type]uint64{csig.ABW: 0, csig.ABWC: 0, csig.Delay: 1 << 40, csig.NQD: 1_000_000}[t]
+}
+
+// A port that is idle leaves a fresh tag as it is, and the sample says so: below the first
+// edge of delay. A first value that is no code of the quantiser is none.
+func TestTerminateAtAnIdlePort(t *testing.T) {
 	cfg := withCSIG(config(), csig.FormatCompact)
 	cfg.CSIG.Domain.Quantisers[csig.ABW].Name = "edges(0Gbps, 10Gbps, 50Gbps)"
-	cfg.CSIG.Covered[csig.ABW] = true
-	cfg.Ports[1].Policies[csig.ABW] = dataplane.Terminate
+	for i := range cfg.Ports[1].Policies {
+		cfg.Ports[1].Policies[i] = dataplane.Terminate
+	}
 	r := newRig(t, cfg)
+	r.receive(0, 3, r.tagged(1, 4150, csig.Delay))
+	r.Run(forever)
+	got := r.signals()
+	if len(got) != 1 || got[0].Locator != 0 || got[0].LowSum != 0 || got[0].HighSum != 499 {
+		t.Errorf("samples %+v, want one below 500 ns", got)
+	}
+	r = newRig(t, cfg)
 	r.receive(0, 3, r.tagged(1, 4150, csig.ABW))
 	r.Run(forever)
-	r.wants(nil, map[string]int64{"untouched": 1})
-	if got := r.signals(); len(got) != 0 {
-		t.Errorf("samples %+v, want none", got)
+	if got := r.signals(); len(got) > 1 || len(got) == 1 && got[0].Locator != 11 {
+		t.Errorf("samples %+v, want what the port measures", got)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	Update    Policy = iota // compare and update
 	Pass                    // leave untouched
 	Strip                   // remove
-	Terminate               // record the sample and remove: the domain ends here
+	Terminate               // compare and update, record the sample and remove: the domain ends here
 )
 
 // ParsePolicy reads update, pass, strip or terminate.
@@ -60,7 +60,7 @@ const (
 	tagPassed = int(csig.Outcomes) + iota
 	tagStripped
 	tagTerminated
-	tagUntouched // removed by Terminate without a sample: no hop had written it
+	tagUntouched // removed by Terminate without a sample: no hop could measure
 	tagSeveral   // the frame has more than one: left alone
 	tagRefused   // removed because it came from outside the domain
 	tagInitiated // put on a frame that came in
@@ -135,8 +135,9 @@ func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte
 	case Pass:
 		s.tags[tagPassed]++
 		return
-	case Terminate:
-		s.tags[s.postcard(now, p, tag)]++
+	case Terminate: // this hop is the last of the domain, and the tag has crossed it
+		measured := s.domain.Update(tag, s.signal(now, now, out, t, p), out.Locator)
+		s.tags[s.postcard(now, p, tag, measured == csig.Updated || measured == csig.Kept)]++
 	case Strip:
 		s.tags[tagStripped]++
 	}
@@ -145,9 +146,9 @@ func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte
 }
 
 // postcard records the sample that a tag holds where the domain ends, and returns the
-// outcome. A tag that no hop has written is no sample, unless all of them would have:
-// it then has crossed at least one of them if it came from another switch.
-func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) int {
+// outcome. A tag that no hop has written is a sample if this port has measured: its value
+// is then in the best range too.
+func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte, measured bool) int {
 	sample, ok := s.domain.Decode(tag)
 	if !ok { // such as a first value that is no code of the quantiser
 		if t, err := s.domain.ParseTag(tag); err == nil && t.Locator == 0 {
@@ -155,8 +156,7 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte) int {
 		}
 		return tagTerminated
 	}
-	from := &s.ports[p.Ingress]
-	if !sample.Measured(s.cfg.CSIG.Covered[sample.Type] && !from.LastHop && from.sampler.Every == 0) {
+	if !sample.Measured(measured) {
 		return tagUntouched
 	}
 	flow, ok := s.flowOf(p)
