@@ -10,6 +10,9 @@ type JobInfo struct {
 	Ranks []int32    // host of each rank
 	Start units.Time // of the job
 	Steps int
+	// PerStage is how many ranks a stage of the job's pipeline has: those from 0 on are the
+	// first stage. 0: it has no pipeline, or nobody knows of its stages.
+	PerStage int
 	// Schedule is the slots at which the job's communication begins; the zero value: it has
 	// none.
 	Schedule Schedule

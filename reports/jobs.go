@@ -11,17 +11,23 @@ import (
 // jobs lists the jobs of all variants: medians over the seeds.
 func jobs(r *analysis.Result) table {
 	t := table{Columns: []column{{Name: "Variant"}, {Name: "Job"}, {Name: "Ranks", Number: true}, {Name: "Steps", Number: true},
-		{Name: "Iteration p50", Number: true}, {Name: "p99", Number: true}, {Name: "Exposed communication", Number: true}, {Name: "Bubble", Number: true},
-		{Name: "Straggler", Number: true}, {Name: "Message p99", Number: true}}}
+		{Name: "Iteration", Number: true}, {Name: "p50", Number: true}, {Name: "p99", Number: true}, {Name: "Compute", Number: true}, {Name: "Bubble", Number: true},
+		{Name: "Exposed network", Number: true}, {Name: "Late ranks", Number: true}, {Name: "Straggler", Number: true}, {Name: "Message p99", Number: true}}}
+	more := false
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
 		steps := number(j.Done)
 		if j.Done < float64(j.Steps) {
 			steps += " of " + number(float64(j.Steps))
 		}
-		exposed, straggler := none, none
-		if j.ExposedUS != nil && j.IterationUS != nil && j.IterationUS.Mean > 0 {
-			exposed = fmt.Sprintf("%s (%s)", tenths(j.ExposedUS.Mean, scalesOfDelays), percent(j.ExposedUS.Mean/j.IterationUS.Mean))
+		straggler, shares := none, [4]string{none, none, none, none}
+		if j.Parts != nil {
+			for i := range shares {
+				shares[i] = percent(j.Parts[i].Share)
+			}
+			for _, p := range j.Parts[len(shares):] {
+				more = more || p.Share >= leastPart
+			}
 		}
 		if s := j.StragglerRatio; s != nil {
 			straggler = number(s.P50)
@@ -29,16 +35,16 @@ func jobs(r *analysis.Result) table {
 				straggler += fmt.Sprintf(", rank %d", *j.Straggler)
 			}
 		}
-		bubble := none
-		if j.BubbleShare != nil {
-			bubble = percent(j.BubbleShare.Mean)
-		}
+		mean := func(s *analysis.Stats) float64 { return s.Mean }
 		t.Rows = append(t.Rows, []cell{{Text: j.Variant}, {Text: j.Name}, {Text: number(float64(j.Ranks))}, {Text: steps},
-			statistic(j.IterationUS, func(s *analysis.Stats) float64 { return s.P50 }), statistic(j.IterationUS, func(s *analysis.Stats) float64 { return s.P99 }),
-			{Text: exposed}, {Text: bubble}, {Text: straggler}, statistic(j.MessageUS, func(s *analysis.Stats) float64 { return s.P99 })})
+			statistic(j.IterationUS, mean), statistic(j.IterationUS, func(s *analysis.Stats) float64 { return s.P50 }), statistic(j.IterationUS, func(s *analysis.Stats) float64 { return s.P99 }),
+			{Text: shares[0]}, {Text: shares[1]}, {Text: shares[2]}, {Text: shares[3]}, {Text: straggler}, statistic(j.MessageUS, func(s *analysis.Stats) float64 { return s.P99 })})
 	}
-	t.Note = "Exposed communication: mean time in which a rank computes nothing and waits for messages, and its share of the iteration. Bubble: the time in which ranks do not compute over that in which they do. " +
-		"Straggler: the most that a rank computes over the mean. Medians over the seeds."
+	t.Note = "Iteration: mean, from the start of a step to that of the next one. Ranks compute, wait for other stages of the pipeline (bubble), for messages that are under way (exposed network) or for late ranks: shares of the iterations. "
+	if more {
+		t.Note += "The rest is time in which a schedule holds ranks, or in which nothing is under way. "
+	}
+	t.Note += "Straggler: the most that a rank computes over the mean. Medians over the seeds."
 	t.bound("jobs", "metrics.parquet")
 	return t
 }

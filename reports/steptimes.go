@@ -1,23 +1,27 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // stepTimes is the figure of the first screen of runs with jobs: how long their steps
-// take, and how much of that ranks wait for messages.
+// take, and what the ranks do in this time.
 type stepTimes struct {
 	Title, Caption string
 	Legend         []Key
 	SVG, Narrow    template.HTML
 
-	data figureData
+	data   figureData
+	shown  []int    // indices in analysis.PartNames, by series
+	labels []string // of the bars
 }
 
 // Measures of the drawing, in units of its view box.
@@ -26,11 +30,34 @@ const (
 	maxTimes                      = 7 // bars
 )
 
-// Parts of the bars: the first is what remains of a step.
-const (
-	styleOther   = 2
-	styleExposed = 4
-)
+// stepParts are the parts of the bars by the names of analysis.PartNames: their words in the
+// legend, those behind a share, and their styles.
+var stepParts = map[string]struct {
+	legend, words string
+	style         int
+}{
+	"compute":   {"computing", "computing", 2},
+	"bubble":    {"waiting for other stages of the pipeline (bubble)", "in the bubble of the pipeline", 0},
+	"exposed":   {"waiting for the network", "waiting for the network", 4},
+	"skew_wait": {"waiting for late ranks", "waiting for late ranks", 1},
+	"held":      {"held by the schedule", "held by the schedule", 3},
+	"idle":      {"idle", "idle", 5},
+}
+
+// leastPart is the share of an iteration from which on a part is worth a word.
+const leastPart = 0.005
+
+// partWords says what ranks wait for, in the order of shares: "61 % waiting for the network".
+func partWords(j *analysis.Job) (words []string) {
+	parts := slices.Clone(j.Parts)
+	slices.SortStableFunc(parts, func(a, b analysis.JobPart) int { return cmp.Compare(b.Share, a.Share) })
+	for _, p := range parts {
+		if p.Name != "compute" && p.Share >= leastPart {
+			words = append(words, percent(p.Share)+" "+stepParts[p.Name].words)
+		}
+	}
+	return words
+}
 
 const stepTimesFigure = "step-times"
 
@@ -41,7 +68,7 @@ func newStepTimes(r *analysis.Result) *stepTimes {
 	longest := 0.0
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		if j.IterationUS == nil || j.ExposedUS == nil || !(j.IterationUS.Mean > 0) {
+		if j.IterationUS == nil || j.Parts == nil || !(j.IterationUS.Mean > 0) {
 			continue
 		}
 		jobs = append(jobs, j)
@@ -52,8 +79,7 @@ func newStepTimes(r *analysis.Result) *stepTimes {
 		return nil
 	}
 	unit := scaleFor(longest, scalesOfDelays)
-	t := &stepTimes{Title: "Time of a step", Legend: []Key{{"computing, or idle in the pipeline", styleOther, true}, {"waiting for messages", styleExposed, true}},
-		Caption: "Mean over ranks and steps. Waiting: the time in which a rank computes nothing and waits for messages (exposed communication)."}
+	t := &stepTimes{Title: "Time of a step", Caption: "From the start of a step to that of the next one; mean over ranks and steps."}
 	if seeds := len(r.Setup.Seeds); seeds > 1 {
 		t.Caption += " Medians over the seeds."
 	}
@@ -62,20 +88,28 @@ func newStepTimes(r *analysis.Result) *stepTimes {
 		jobs = jobs[:maxTimes]
 	}
 	_, top := niceTicks(longest * unit.factor)
-	t.data = figureData{ID: stepTimesFigure, Kind: figureBars, Name: t.Title, X: axisData{Name: "Time", Unit: unit.unit, Max: top}, Y: axisData{Max: float64(len(jobs))},
-		Series: []seriesData{{Name: t.Legend[0].Name, Colour: partPaint(styleOther).variable()}, {Name: t.Legend[1].Name, Colour: partPaint(styleExposed).variable()}}}
+	t.data = figureData{ID: stepTimesFigure, Kind: figureBars, Name: t.Title, X: axisData{Name: "Time", Unit: unit.unit, Max: top}, Y: axisData{Max: float64(len(jobs))}}
+	for i, name := range analysis.PartNames {
+		if slices.ContainsFunc(jobs, func(j *analysis.Job) bool { return j.Parts[i].US > 0 }) {
+			p := stepParts[name]
+			t.shown = append(t.shown, i)
+			t.Legend = append(t.Legend, Key{p.legend, p.style, true})
+			t.data.Series = append(t.data.Series, seriesData{Name: p.legend, Colour: partPaint(p.style).variable()})
+		}
+	}
 	var words []string
 	for _, j := range jobs {
 		name := j.Variant
 		if several {
 			name += ", " + j.Name
 		}
-		exposed := min(max(j.ExposedUS.Mean, 0), j.IterationUS.Mean)
 		t.data.Y.Names = append(t.data.Y.Names, name)
-		for i, us := range []float64{j.IterationUS.Mean - exposed, exposed} {
-			t.data.Series[i].Values = append(t.data.Series[i].Values, us*unit.factor)
+		for i, part := range t.shown {
+			t.data.Series[i].Values = append(t.data.Series[i].Values, j.Parts[part].US*unit.factor)
 		}
-		words = append(words, fmt.Sprintf("%s: %s, %s of it waiting for messages", name, span(j.IterationUS.Mean), percent(exposed/j.IterationUS.Mean)))
+		waiting, _ := j.Waiting()
+		t.labels = append(t.labels, fmt.Sprintf("%s: %s, %s waiting", shortened(name, mostInDrawing), span(j.IterationUS.Mean), percent(waiting)))
+		words = append(words, strings.Join(append([]string{name + ": " + span(j.IterationUS.Mean)}, partWords(j)...), ", "))
 	}
 	if !several {
 		t.Title += " of " + jobs[0].Name
@@ -98,18 +132,15 @@ func (t *stepTimes) draw(width float64, description string) template.HTML {
 	for _, tick := range ticks {
 		fmt.Fprintf(&b, `<path class="rule" d="M%g 0V%g"/><text class="tick" x="%g" y="%g">%s</text>`, x(tick.Value), plot.Height, x(tick.Value), plot.Height+14, tick.Label)
 	}
-	for i, name := range names {
+	for i := range names {
 		y := timesRow * float64(i)
-		from, whole := 0.0, 0.0
+		from := 0.0
 		for k := range t.data.Series {
 			v := t.data.Series[k].Values[i]
 			fmt.Fprintf(&b, `<rect data-series="%d" x="%g" y="%g" width="%g" height="%g" style="fill:var(%s)"/>`, k, x(from), y+timesRow-timesBar-4, math.Round(10*max(x(from+v)-x(from), 0.5))/10, timesBar, t.data.Series[k].Colour)
 			from += v
-			whole += v
 		}
-		waiting := t.data.Series[1].Values[i]
-		text := fmt.Sprintf("%s: %s\u00a0%s, %s waiting", shortened(name, mostInDrawing), number(math.Round(100*whole)/100), t.data.X.Unit, percent(waiting/whole))
-		fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, left, y+14, html.EscapeString(text))
+		fmt.Fprintf(&b, `<text x="%g" y="%g">%s</text>`, left, y+14, html.EscapeString(t.labels[i]))
 	}
 	fmt.Fprintf(&b, `<path class="edge" d="M%g %gH%g"/><text class="tick" x="%g" y="%g">Time (%s)</text></svg>`, left, plot.Height, width-right, plot.X+plot.Width/2, plot.Height+30, t.data.X.Unit)
 	return template.HTML(b.String())

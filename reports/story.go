@@ -89,12 +89,16 @@ func stepsTake(r *analysis.Result) string {
 		more = fmt.Sprintf(" (and %d more variants)", left)
 	}
 	text := fmt.Sprintf("a step of job %s on %s takes %s%s", first.Name, plural(first.Ranks, "rank"), list(times), more)
-	if j := r.SlowestJob(); j != nil && j.ExposedUS != nil && j.IterationUS.Mean > 0 {
+	if j := r.SlowestJob(); j != nil && j.Parts != nil {
 		in := ""
 		if len(r.Variants) > 1 {
 			in = "in " + j.Variant + " "
 		}
-		text += fmt.Sprintf("; %sthe ranks spend %s of it waiting for messages", in, percent(j.ExposedUS.Mean/j.IterationUS.Mean))
+		words := partWords(j)
+		if len(words) == 0 {
+			words = []string{"all of it computing"}
+		}
+		text += fmt.Sprintf("; %sthe ranks spend %s", in, list(words))
 	}
 	return text
 }

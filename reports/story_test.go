@@ -31,7 +31,7 @@ func ofJob(kind analysis.BlameKind) *analysis.Result {
 	}
 	for i, variant := range []string{"a", "b"} {
 		us := float64(1000 + 500*i)
-		r.Jobs = append(r.Jobs, analysis.Job{Variant: variant, Name: "gpt", Ranks: 64, IterationUS: &analysis.Stats{Mean: us}, ExposedUS: &analysis.Stats{Mean: us / 2}})
+		r.Jobs = append(r.Jobs, analysis.Job{Variant: variant, Name: "gpt", Ranks: 64, IterationUS: &analysis.Stats{Mean: us}, Parts: []analysis.JobPart{{Name: "compute", Share: 0.4}, {Name: "bubble", Share: 0.1}, {Name: "exposed", Share: 0.5}}})
 	}
 	r.Blame = []analysis.Blame{{Variant: "b", Job: "gpt", Step: 1, Collective: "dp", ToUS: 500, UnloadedUS: 100, Kind: kind, Port: "tor0-agg0", Node: "h7", Rank: 7, Src: "h1", Dst: "h2", WaitUS: 300, Other: 1, Free: 1, Freest: "tor0-agg1", By: analysis.ByCSIG},
 		{Variant: "b", Job: "gpt", Step: 1, Collective: "dp", ToUS: 400, UnloadedUS: 100, Kind: analysis.BlameEdge, Port: "tor0-h2", WaitUS: 30, By: analysis.ByCSIG}}
@@ -60,7 +60,7 @@ func TestStory(t *testing.T) {
 		{"invalid", invalid, []string{"8 hosts send to h0", "Do not rely on these figures: 1 of 1 run is not valid;"}, "the run is valid"},
 		{"incomplete", lacking, []string{"Only 2 of 9 runs have finished; 1234 records found no room and the charts lack them;"}, ""},
 		{"fault", faulty, []string{"; fault: a link down."}, "never"},
-		{"job", ofJob(analysis.BlameCore), []string{"A step of job gpt on 64 ranks takes 1\u00a0ms in variant a and 1.5\u00a0ms in b; in b the ranks spend 50 % of it waiting for messages.",
+		{"job", ofJob(analysis.BlameCore), []string{"A step of job gpt on 64 ranks takes 1\u00a0ms in variant a and 1.5\u00a0ms in b; in b the ranks spend 50 % waiting for the network and 10 % in the bubble of the pipeline.",
 			"In b 1 of the 2 slowest collectives wait longest at ports within the fabric, most of all at tor0-agg0; in 1 case another path was free.", "The worst of them, dp of gpt, step 1, group 0, takes 500\u00a0µs instead of 100\u00a0µs on an idle fabric; messages from h1 to h2 wait longest.",
 			"CSIG (b) makes steps longer than in a (1\u00a0ms → 1.5\u00a0ms, +50\u00a0%).", "All 6 runs are valid; the figures are medians of 3 seeds"}, "queues"},
 		{"straggler", ofJob(analysis.BlameRank), []string{"wait longest for a rank that comes late or computes longer than others, most of all for rank 7 (h7).", "because rank 7 (h7) comes late or computes long."}, "free"},

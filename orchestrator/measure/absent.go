@@ -30,8 +30,7 @@ var absences = []struct{ pattern, why string }{
 	{"paused_us.*.*", "the port paused nobody and nobody paused it"},
 	{"iteration_us.*", "the ranks did not end a step"},
 	{"iteration_settled_us.*", "the ranks did not end a step"},
-	{"exposed_us.*", "the ranks did not end a step"},
-	{"bubble_share.*", "the ranks did not end a step in which they compute"},
+	{"compute_*", noDivision}, {"bubble_*", noDivision}, {"exposed_*", noDivision}, {"skew_wait_*", noDivision}, {"held_*", noDivision}, {"idle_*", noDivision},
 	{"straggler_*", "the ranks did not end a step in which they compute"},
 	{"message_us.*", "no message crossed the fabric"},
 	{"cct_us.*", "not all ranks of a group left the collective"},
@@ -44,6 +43,9 @@ var absences = []struct{ pattern, why string }{
 	{"iteration_fluid_us.*", "the run, or the part of it at which the fluid model looks, ends before the first iteration that the model predicts"},
 	{"bottleneck_share.*", "no sample in the measuring window names it"},
 }
+
+// noDivision is why a run lacks the parts of iterations.
+const noDivision = "the ranks did not end a step, or a step has more than 2097152 operations"
 
 // WhyAbsent returns why a run lacks a metric that runs of its plan can have; "" if there is
 // nothing to say.

@@ -17,8 +17,6 @@ import (
 const (
 	iterationTime  = "iteration_us"
 	settledTime    = "iteration_settled_us"
-	exposedTime    = "exposed_us"
-	bubbleShare    = "bubble_share"
 	straggling     = "straggler_ratio"
 	stragglerRank  = "straggler_rank"
 	messageTime    = "message_us"
@@ -41,13 +39,12 @@ func jobNames(s *Subjects) []Family {
 	jobs := s.Plan.Jobs
 	if len(jobs) == 0 {
 		var families []Family
-		for _, quantity := range []string{iterationTime, exposedTime, bubbleShare, straggling, messageTime, collectiveTime, arrivalSkew, algorithmRate, busRate, holdTime, lateTime} {
+		for _, quantity := range slices.Concat([]string{iterationTime, straggling, messageTime, collectiveTime, arrivalSkew, algorithmRate, busRate, holdTime, lateTime}, partTimes()) {
 			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksJobs})
 		}
 		return append(families,
 			Family{Parts: []*Part{Words(stragglerRank), AnyWord()}, Lacks: lacksJobs},
-			Family{Parts: []*Part{Words(stepsDone), AnyWord()}, Lacks: lacksJobs},
-			Family{Parts: []*Part{Words(settledTime), AnyWord()}, Lacks: lacksJobs})
+			Family{Parts: []*Part{Words(append(partShares(), stepsDone, settledTime)...), AnyWord()}, Lacks: lacksJobs})
 	}
 	var names, scheduled, collectives, sized []string
 	for i := range jobs {
@@ -73,7 +70,8 @@ func jobNames(s *Subjects) []Family {
 			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), subjects}})
 		}
 	}
-	add(names, iterationTime, exposedTime, bubbleShare, straggling, messageTime)
+	add(names, iterationTime, straggling, messageTime)
+	add(names, partTimes()...)
 	if len(scheduled) > 0 {
 		add(scheduled, holdTime, lateTime)
 	} else {
@@ -83,13 +81,12 @@ func jobNames(s *Subjects) []Family {
 	}
 	add(collectives, collectiveTime, arrivalSkew)
 	add(sized, algorithmRate, busRate)
-	return append(families, Family{Parts: []*Part{Words(stragglerRank), Words(names...)}}, Family{Parts: []*Part{Words(stepsDone), Words(names...)}},
-		Family{Parts: []*Part{Words(settledTime), Words(names...)}})
+	return append(families, Family{Parts: []*Part{Words(append(partShares(), stragglerRank, stepsDone, settledTime)...), Words(names...)}})
 }
 
 // jobSums computes the metrics and the instances of jobs from the operations of their
-// ranks, as they come. Of a step it holds what its ranks have left so far; no operation is
-// kept.
+// ranks, as they come. It holds the operations of the steps that some rank has not left, and
+// no others (waits).
 type jobSums struct {
 	jobs  []jobSum // as Plan.Jobs
 	ready []metrics.Instance
@@ -104,10 +101,8 @@ type jobSum struct {
 	marked      bool                          // ranks mark where they leave steps
 	unmarked    []rankTime                    // steps that ranks left without a mark, while none has come
 	done        int                           // steps that all ranks have left
-	iterations  []float64                     // µs
+	iterations  iterations
 	straggling  []float64
-	bubbles     []float64
-	exposed     histogram.Histogram // ps, of each rank in each step
 	messages    histogram.Histogram // ps
 	held, late  histogram.Histogram // ps, of each rank in each step
 	slow        []int32             // steps in which a rank computed longest, by rank
@@ -177,6 +172,7 @@ func newJobSums(p *plan.Plan) *jobSums {
 		*j = jobSum{
 			info: info, ranks: make([]rankSum, len(info.Ranks)), steps: map[int32]*stepSum{}, open: map[instanceKey]*openInstance{},
 			slow: make([]int32, len(info.Ranks)), collectives: make([]collectiveSum, len(info.Collectives)),
+			iterations: iterations{waits: waits{perStage: int32(info.PerStage), ranks: make([]waitRank, len(info.Ranks))}},
 		}
 		firsts := map[string]int{}
 		for k := range info.Collectives {
@@ -211,6 +207,7 @@ func (s *jobSums) take() []metrics.Instance {
 // add counts an operation. Those of one rank come in the order of their ends.
 func (j *jobSum) add(o *metrics.Operation, s *jobSums) {
 	r := j.rank(o, s)
+	j.iterations.add(o)
 	if o.Kind != metrics.OperationSpan {
 		r.from, r.to = min(r.from, o.Ready), max(r.to, o.End)
 	}
@@ -288,7 +285,6 @@ func (j *jobSum) leaveStep(r rankTime, s *jobSums) {
 		j.steps[r.step] = t
 	}
 	enter(&t.instance, r.rank, r.from, r.to)
-	j.exposed.Add(int64(r.exposed), 1)
 	t.compute += r.compute
 	t.exposed += r.exposed
 	i := &t.instance
@@ -306,13 +302,11 @@ func (j *jobSum) leaveStep(r rankTime, s *jobSums) {
 func (j *jobSum) endStep(t *stepSum, s *jobSums) {
 	i, n := &t.instance, units.Duration(t.instance.Ranks)
 	i.ComputeMean, i.ExposedMean = t.compute/n, t.exposed/n
-	length := i.End.Sub(i.Begin)
 	j.done++
-	j.iterations = append(j.iterations, length.Microseconds())
+	j.iterations.step(i)
 	if t.compute > 0 {
 		j.slow[i.Slow]++
 		j.straggling = append(j.straggling, float64(i.ComputeMax)*float64(n)/float64(t.compute))
-		j.bubbles = append(j.bubbles, (float64(length)*float64(n)-float64(t.compute))/float64(t.compute))
 	}
 	s.ready = append(s.ready, *i)
 }
@@ -394,18 +388,26 @@ func (s *jobSums) finish(done func(job int32) bool) {
 			}
 			j.ranks[rank].steps = nil
 		}
-		if j.marked || !done(j.info.Job) {
-			continue
+		if !j.marked && done(j.info.Job) {
+			j.leaveUnmarked(s)
 		}
-		slices.SortFunc(j.unmarked, func(a, b rankTime) int {
-			return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.rank, b.rank))
-		})
-		for _, r := range j.unmarked {
-			j.leaveStep(r, s)
-		}
-		for _, step := range slices.Sorted(maps.Keys(j.steps)) {
-			j.endStep(j.steps[step], s)
-		}
+		j.iterations.finish()
+	}
+}
+
+// leaveUnmarked counts the steps of a job that does not mark them.
+func (j *jobSum) leaveUnmarked(s *jobSums) {
+	slices.SortFunc(j.unmarked, func(a, b rankTime) int {
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.rank, b.rank))
+	})
+	for _, r := range j.unmarked {
+		j.iterations.bound(r.rank, r.to)
+	}
+	for _, r := range j.unmarked {
+		j.leaveStep(r, s)
+	}
+	for _, step := range slices.Sorted(maps.Keys(j.steps)) {
+		j.endStep(j.steps[step], s)
 	}
 }
 
@@ -415,19 +417,14 @@ func (s *jobSums) measure(e *emitter) {
 		j := &s.jobs[k]
 		name := j.info.Name
 		e.of(stepsDone, name, float64(j.done), OfRun)
-		if settled := j.iterations[len(j.iterations)/2:]; len(settled) > 0 {
-			e.of(settledTime, name, mean(settled), OfRun)
-		}
-		e.values(iterationTime, name, j.iterations, OfRun) // which sorts them
-		exposed, messages := distributionOf(&j.exposed, perMicrosecond), distributionOf(&j.messages, perMicrosecond)
-		e.distribution(exposedTime, name, &exposed, OfRun)
+		j.iterations.measure(e, name)
+		messages := distributionOf(&j.messages, perMicrosecond)
 		e.distribution(messageTime, name, &messages, OfRun)
 		if j.info.Schedule.Period > 0 {
 			held, late := distributionOf(&j.held, perMicrosecond), distributionOf(&j.late, perMicrosecond)
 			e.distribution(holdTime, name, &held, OfRun)
 			e.distribution(lateTime, name, &late, OfRun)
 		}
-		e.values(bubbleShare, name, j.bubbles, OfRun)
 		e.values(straggling, name, j.straggling, OfRun)
 		if len(j.straggling) > 0 {
 			e.of(stragglerRank, name, float64(slices.Index(j.slow, slices.Max(j.slow))), OfRun)

@@ -81,16 +81,20 @@ func TestMetricsOfJobs(t *testing.T) {
 	r.add(1, metrics.OperationHold, step, 100, 100) // a slot
 	r.add(1, metrics.OperationHold, step, 110, 110) // 10 us behind it
 	r.add(0, compute, step, 110, 120)
-	r.add(0, send, grads, 60, 160).Flow = 2
-	r.add(0, recv, grads, 60, 180)
+	message := func(o *metrics.Operation, peer, flow int32) int64 {
+		o.Peer, o.Flow = peer, flow
+		return int64(o.Op)
+	}
+	message(r.add(0, send, grads, 60, 160), 1, 2)
+	received := message(r.add(0, recv, grads, 60, 180), 1, metrics.Absent)
 	r.add(0, span, grads, 60, 180)
-	r.add(0, span, step, 0, 200) // nothing is under way from 180 to 200
+	r.add(0, span, step, 0, 200).After = received // nothing is under way from 180 to 200
 	// Rank 1 begins later, computes longer and hides all but 10 us of its communication.
 	r.add(1, compute, step, 20, 170)
-	r.add(1, send, grads, 100, 180).Flow = 2
-	r.add(1, recv, grads, 100, 160)
+	sent := message(r.add(1, send, grads, 100, 180), 0, 2)
+	message(r.add(1, recv, grads, 100, 160), 0, metrics.Absent)
 	r.add(1, span, grads, 100, 180)
-	r.add(1, span, step, 20, 190)
+	r.add(1, span, step, 20, 190).After = sent
 	// Of the second step rank 1 does not leave the collective.
 	r.add(0, span, metrics.Tag{Step: 2, Collective: 1}, 200, 210)
 	r.add(0, span, metrics.Tag{Step: 2}, 200, 220)
@@ -99,11 +103,21 @@ func TestMetricsOfJobs(t *testing.T) {
 	records.Consume(&metrics.Batch{Operations: r.list})
 	records.Consume(totals(p))
 	got := ofJobs(p, records)
-	want := map[string]float64{"steps_done.train": 1, "straggler_rank.train": 1, "iteration_settled_us.train": 200}
+	want := map[string]float64{
+		"steps_done.train": 1, "straggler_rank.train": 1, "iteration_settled_us.train": 200,
+		// Of 400 us of both ranks: rank 0 waits for the message from 120 to 180, and rank 1 for its
+		// acknowledgement from 170 to 180.
+		"compute_share.train": 260. / 400, "exposed_share.train": 70. / 400, "idle_share.train": 70. / 400,
+		"bubble_share.train": 0, "skew_wait_share.train": 0, "held_share.train": 0,
+	}
 	for quantity, stats := range map[string][4]float64{ // mean, p50, p99, max
 		"iteration_us.%s.train":       {200, 200, 200, 200},
-		"exposed_us.%s.train":         {80. / 3, 10, 70, 70}, // rank 0 has 100-110 and 120-180, rank 1 170-180, rank 0 nothing in step 2
-		"bubble_share.%s.train":       {140. / 260, 140. / 260, 140. / 260, 140. / 260},
+		"compute_us.%s.train":         {130, 130, 130, 130},
+		"exposed_us.%s.train":         {35, 35, 35, 35},
+		"idle_us.%s.train":            {35, 35, 35, 35},
+		"bubble_us.%s.train":          {},
+		"skew_wait_us.%s.train":       {},
+		"held_us.%s.train":            {},
 		"straggler_ratio.%s.train":    {150. / 130, 150. / 130, 150. / 130, 150. / 130},
 		"message_us.%s.train":         {90, 80, 100, 100},
 		"schedule_hold_us.%s.train":   {9. / 3, 0, 9, 9},
@@ -211,7 +225,7 @@ func TestRepeatedCollectives(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float64{
-		"cct_us.max.train.tp": 5, "cct_us.mean.train.tp": 5, "skew_us.p50.train.tp": 1, "steps_done.train": 6, "iteration_us.mean.train": 25,
+		"cct_us.max.train.tp": 5, "cct_us.mean.train.tp": 5, "skew_us.p50.train.tp": 1, "steps_done.train": 6, "iteration_us.mean.train": 525. / 6, "iteration_us.p50.train": 100,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

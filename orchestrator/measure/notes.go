@@ -17,7 +17,7 @@ type NoteRule func(r *Run, records *Records) []string
 
 // NoteRules is the table of the rules of Notes. A new note is an entry. Notes that
 // follow from the experiment alone belong to plan.Shape.
-var NoteRules = []NoteRule{droppedRecords, shortRun, starved, lateFaults, stranded}
+var NoteRules = []NoteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided}
 
 // Notes returns the notes of a run, in the order of NoteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
@@ -73,4 +73,14 @@ func shortRun(r *Run, _ *Records) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the measuring window goes on to %v, when the run has ended; rates count the rest as idle", units.Duration(to))}
+}
+
+// undivided finds jobs whose steps are too large to be divided into their parts.
+func undivided(_ *Run, records *Records) (notes []string) {
+	for i := range records.jobs.jobs {
+		if j := &records.jobs.jobs[i]; j.iterations.lacks {
+			notes = append(notes, fmt.Sprintf("the iterations of job %s are not divided into compute and waiting: a step has more than %d operations", j.info.Name, mostWaits))
+		}
+	}
+	return notes
 }

@@ -331,6 +331,9 @@ func jobInfos(load *workloads.Workload, traffic []jobTraffic) (infos []metrics.J
 	for i := range load.Jobs {
 		job := &load.Jobs[i]
 		info := metrics.JobInfo{Job: int32(i), Name: job.Name, Start: units.Time(job.Start), Steps: job.Source.Steps(), Schedule: metrics.Schedule(job.Schedule), Records: traffic[i].records}
+		if staged, ok := job.Source.(interface{ PerStage() int }); ok {
+			info.PerStage = staged.PerStage()
+		}
 		for _, h := range job.Hosts {
 			info.Ranks = append(info.Ranks, int32(h))
 		}

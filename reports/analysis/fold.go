@@ -64,10 +64,10 @@ func (f *fold) settle(intervalUS float64) {
 	for i := range f.steps {
 		s := &f.steps[i]
 		f.index[s.step] = i
-		lengths = append(lengths, s.toUS-s.fromUS)
 		if i+1 < len(f.steps) {
 			s.toUS = min(s.toUS, f.steps[i+1].fromUS)
 		}
+		lengths = append(lengths, s.toUS-s.fromUS)
 	}
 	f.spans = spreadOf(lengths)
 	f.binUS = intervalUS * max(1, math.Ceil(f.spans.Max/intervalUS/SignatureBins-1e-9))

@@ -86,7 +86,9 @@ const fairVariant = "fair"
 
 // jobSteps is what the instances of a run say of a job.
 type jobSteps struct {
-	times  []float64 // us, of all steps
+	times  []float64 // us, of all steps from start to start, in their order; the last one is the time until end
+	begin  float64   // of the last step so far
+	end    float64   // of all
 	steps  map[int32]*Iteration
 	phases map[int32][]span // by step; of the shown seed
 }
@@ -176,7 +178,13 @@ func componentsOf(jobs []runfolder.Job) (all [][]*runfolder.Job) {
 func (j *jobSteps) add(r *runfolder.InstanceRow, shown bool) {
 	switch {
 	case r.Collective == "":
-		j.times = append(j.times, r.EndUS-r.BeginUS)
+		if n := len(j.times); n > 0 {
+			j.times[n-1] = max(0, r.BeginUS-j.begin)
+		} else {
+			j.begin, j.end = r.BeginUS, r.EndUS
+		}
+		j.begin, j.end = max(j.begin, r.BeginUS), max(j.end, r.EndUS)
+		j.times = append(j.times, j.end-j.begin)
 		if shown {
 			j.steps[r.Step] = &Iteration{Step: r.Step, BeginUS: r.BeginUS, EndUS: r.EndUS}
 		}

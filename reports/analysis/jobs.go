@@ -11,15 +11,16 @@ import (
 // Job is a training job in one variant. Statistics are medians over the seeds; paths and
 // the picture are of the seed that charts show.
 type Job struct {
-	Variant        string          `json:"variant"`
-	Seed           uint64          `json:"seed"`
-	Name           string          `json:"name"`
-	Ranks          int             `json:"ranks"`
-	Steps          int             `json:"steps"`
-	Done           float64         `json:"done"` // steps that all ranks have ended
-	IterationUS    *Stats          `json:"iterationUs,omitempty"`
-	ExposedUS      *Stats          `json:"exposedUs,omitempty"`
-	BubbleShare    *Stats          `json:"bubbleShare,omitempty"`
+	Variant     string  `json:"variant"`
+	Seed        uint64  `json:"seed"`
+	Name        string  `json:"name"`
+	Ranks       int     `json:"ranks"`
+	Steps       int     `json:"steps"`
+	Done        float64 `json:"done"` // steps that all ranks have ended
+	IterationUS *Stats  `json:"iterationUs,omitempty"`
+	// Parts are what an iteration is made of, in the order of PartNames: together all of it.
+	// Folders of older versions have none.
+	Parts          []JobPart       `json:"parts,omitempty"`
 	StragglerRatio *Stats          `json:"stragglerRatio,omitempty"`
 	Straggler      *int            `json:"stragglerRank,omitempty"` // the rank that computes longest in most steps
 	MessageUS      *Stats          `json:"messageUs,omitempty"`
@@ -31,6 +32,27 @@ type Job struct {
 	// Slowest is the index in Paths of the step that takes longest, -1 without paths.
 	Slowest int          `json:"slowest"`
 	Picture *StepPicture `json:"picture,omitempty"` // of this step
+}
+
+// JobPart is a part of the time of the ranks of a job (docs/metrics.md#jobs).
+type JobPart struct {
+	Name  string  `json:"name"`
+	US    float64 `json:"us"`    // of an iteration, mean over ranks and iterations
+	Share float64 `json:"share"` // of all iterations
+}
+
+// PartNames are the names of the parts of an iteration, as in the names of metrics.
+var PartNames = []string{"compute", "bubble", "exposed", "skew_wait", "held", "idle"}
+
+// Waiting returns the share of the iterations in which the ranks do not compute, and whether
+// it is known.
+func (j *Job) Waiting() (share float64, ok bool) {
+	for i := range j.Parts {
+		if j.Parts[i].Name != "compute" {
+			share += j.Parts[i].Share
+		}
+	}
+	return share, len(j.Parts) > 0
 }
 
 // Stats are the statistics of a metric of jobs.
@@ -177,7 +199,7 @@ func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) 
 	}
 	one := Job{
 		Variant: variant, Seed: seed, Name: j.Name, Ranks: len(j.Ranks), Steps: j.Steps, Done: medians["steps_done."+j.Name], Slowest: -1,
-		IterationUS: stats("iteration_us", j.Name), ExposedUS: stats("exposed_us", j.Name), BubbleShare: stats("bubble_share", j.Name),
+		IterationUS: stats("iteration_us", j.Name), Parts: partsOf(medians, j.Name),
 		StragglerRatio: stats("straggler_ratio", j.Name), MessageUS: stats("message_us", j.Name), Collectives: []JobCollective{}, Paths: []CriticalPath{},
 	}
 	if rank, ok := medians["straggler_rank."+j.Name]; ok {
@@ -203,6 +225,19 @@ func newJob(f *runfolder.Folder, variant string, seed uint64, j *runfolder.Job) 
 		})
 	}
 	return one
+}
+
+// partsOf returns the parts of the iterations of a job, nil if the metrics lack them.
+func partsOf(medians map[string]float64, job string) (parts []JobPart) {
+	for _, name := range PartNames {
+		us, ok := medians[name+"_us.mean."+job]
+		share, known := medians[name+"_share."+job]
+		if !ok || !known {
+			return nil
+		}
+		parts = append(parts, JobPart{name, us, share})
+	}
+	return parts
 }
 
 // wantedSteps is what the instances say of a job.

@@ -189,7 +189,7 @@ func TestFoldSplitsWindows(t *testing.T) {
 	f.add(1, 0, 300)   // it ends after the next one has begun
 	f.add(3, 0, math.NaN())
 	f.settle(100)
-	if f.bins != 3 || f.steps[0].toUS != 250 || f.spans != (Spread{2, 240, 300}) {
+	if f.bins != 3 || f.steps[0].toUS != 250 || f.spans != (Spread{2, 240, 250}) {
 		t.Fatalf("fold %+v", f)
 	}
 	got := map[int]float64{}

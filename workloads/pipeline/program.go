@@ -33,6 +33,9 @@ func MessageNames() []string { return []string{"pp-forward", "pp-backward"} }
 // Ranks implements graph.Source: a rank for each stage.
 func (s *Source) Ranks() int { return s.Config.Stages }
 
+// PerStage returns how many ranks a stage has.
+func (s *Source) PerStage() int { return 1 }
+
 // Steps implements graph.Source.
 func (s *Source) Steps() int { return s.Config.Steps }
 

@@ -28,6 +28,15 @@ func New(c Config) (graph.Source, error) {
 // Ranks implements graph.Source.
 func (s *Source) Ranks() int { return s.Config.Parallel.Ranks() }
 
+// PerStage returns how many ranks a stage of the pipeline has, 0 without a pipeline: those
+// from 0 on are the first stage.
+func (s *Source) PerStage() int {
+	if p := s.Config.Parallel.degrees(); p.PP > 1 {
+		return p.Ranks() / p.PP
+	}
+	return 0
+}
+
 // Steps implements graph.Source.
 func (s *Source) Steps() int { return s.Config.Steps }
 
