@@ -12,12 +12,6 @@ import (
 // UETPort is the UDP destination port of UET (IANA: uet, 4793).
 const UETPort = 4793
 
-// Entropy values live in the UDP source port, in the dynamic range.
-const (
-	EntropyBase  = 49152
-	EntropyRange = 16384
-)
-
 // Kind is the type of a transport packet; the numbers are UET's PDS types.
 type Kind uint8
 
@@ -120,6 +114,9 @@ const (
 	// NackSequence refuses what comes after a hole: the PSN is the one expected, and the
 	// transmission is 0, because none of it arrived.
 	NackSequence = 0xf0
+	// NackPortDown comes from a switch that dropped the packet, because the port that it was
+	// for is down.
+	NackPortDown = 0xf1
 )
 
 // Offsets in the transport header.
@@ -140,6 +137,7 @@ const (
 	tpHostDelay    = 46
 	tpNackCode     = 13
 	tpNackEcho     = 14
+	tpNackLocator  = 22
 )
 
 // EchoLen is the longest CSIG echo: a wide tag without its TPID.
@@ -292,6 +290,20 @@ func (p *Packet) SetNack(flow uint32, ev uint16, psn uint32, transmission, code 
 	p.buf[at+tpTransmission] = transmission
 	p.buf[at+tpNackCode] = code
 }
+
+// BuildReturn makes p the NACK NackPortDown for a data packet that a switch drops, from the
+// packet's receiver to its sender, without MAC addresses. The locator is that of the port
+// that is down.
+func (p *Packet) BuildReturn(data *Packet, locator uint16, s Sizes) {
+	flow := data.Flow()
+	p.Build(Addresses{Source: data.Destination(), Destination: data.Source(), SourcePort: SourcePort(flow, 0)}, Nack, 0, NotECT, 0)
+	p.SetNack(flow, EntropyOf(flow, data.SourcePort()), data.PSN(), data.Transmission(), NackPortDown)
+	p.put16(p.l4()+tpNackLocator, locator)
+	p.Size = s.Of(p)
+}
+
+// Locator returns the locator of the port that a NACK NackPortDown is from.
+func (p *Packet) Locator() uint16 { return p.u16(p.l4() + tpNackLocator) }
 
 // NackCode returns why a NACK was sent.
 func (p *Packet) NackCode() uint8 { return p.buf[p.l4()+tpNackCode] }

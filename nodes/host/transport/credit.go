@@ -153,7 +153,7 @@ func (s *Sender) Request(now units.Time, p *wire.Packet) {
 	s.credit.requested = now
 	s.totals.Requests++
 	e := s.ends
-	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(s.flow, s.lastEV)}, wire.CreditRequest, 0, wire.NotECT, 0)
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(s.flow, s.lastEV)}, wire.CreditRequest, 0, wire.NotECT, 0)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetPull(s.flow, uint32(s.pullTarget()))
 	p.Size = s.common.Sizes.Of(p)

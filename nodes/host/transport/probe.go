@@ -28,7 +28,7 @@ func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 	g.nextProbe = now.Add(g.tagging.Probe)
 	e := s.ends
 	p.Build(wire.Addresses{
-		Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(s.flow, s.lastEV),
+		Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(s.flow, s.lastEV),
 	}, wire.Probe, 0, wire.ECT0, 0)
 	s.setClass(p)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)

@@ -262,7 +262,7 @@ func TestProbes(t *testing.T) {
 		if probe.Kind() != wire.Probe || probe.DSCP() != wire.DSCPTrimmable || probe.Size != sizes.Header || probe.Tag() == nil || probe.ECN() != wire.ECT0 {
 			t.Fatalf("probe %v: DSCP %d, ECN %d, size %v, tag %x", &probe, probe.DSCP(), probe.ECN(), probe.Size, probe.Tag())
 		}
-		if got := transport.EntropyOf(flow, probe.SourcePort()); got != 1 {
+		if got := wire.EntropyOf(flow, probe.SourcePort()); got != 1 {
 			t.Errorf("probe %d has EV %d, want that of the last data packet, 1", i, got)
 		}
 		d.Update(probe.Tag(), uint64(5000+1000*i), 5)

@@ -48,7 +48,7 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 		flow:    cfg.Flow,
 		packets: cfg.Packets,
 		stops:   cfg.Stops,
-		entropy: uint16(flowHash(cfg.Flow)),
+		entropy: wire.EntropyOffset(cfg.Flow),
 		totals:  metrics.ReceiverTotals{Flow: int32(cfg.Flow), Done: units.Never},
 		log:     metrics.NewFlowRecorder(int(cfg.Flow), cfg.Records, cfg.Sink),
 		ends:    cfg.Ends,
@@ -62,7 +62,7 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 
 func (r *Receiver) build(p *wire.Packet, kind wire.Kind) {
 	e := r.ends
-	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(r.flow, 0)}, kind, 0, wire.NotECT, 0)
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(r.flow, 0)}, kind, 0, wire.NotECT, 0)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.Size = r.common.Sizes.Of(p)
 }

@@ -25,7 +25,7 @@ func newReceiver(size, ackEvery units.Size) *transport.Receiver {
 // data returns a full data packet as it arrives.
 func data(psn uint32, flags wire.Flags, ce bool) *wire.Packet {
 	p := new(wire.Packet)
-	p.Build(wire.Addresses{Source: senderEnds.LocalIP, Destination: senderEnds.RemoteIP, SourcePort: transport.SourcePort(flow, uint16(psn)+100)},
+	p.Build(wire.Addresses{Source: senderEnds.LocalIP, Destination: senderEnds.RemoteIP, SourcePort: wire.SourcePort(flow, uint16(psn)+100)},
 		wire.Data, flags, wire.ECT0, int(mss))
 	p.SetData(flow, psn, 1)
 	p.Size = sizes.Of(p)
@@ -308,7 +308,7 @@ func ExampleNewReceiver() {
 		Common: &transport.Common{Sizes: wire.Sizes{Header: 64}, AckEvery: 16384, Records: 100 * units.Microsecond, Sink: metrics.Discard},
 		Flow:   7, Packets: 10,
 	})
-	for psn, port := uint32(0), transport.SourcePort(7, 3); psn < 6; psn++ {
+	for psn, port := uint32(0), wire.SourcePort(7, 3); psn < 6; psn++ {
 		var p, reply wire.Packet
 		p.Build(wire.Addresses{SourcePort: port}, wire.Data, 0, wire.ECT0, 4086)
 		p.SetData(7, psn, 1)

@@ -157,7 +157,7 @@ func NewSender(cfg SenderConfig) *Sender {
 		cc:         cfg.CC.Output(),
 		lb:         cfg.LB,
 		timeout:    units.Never,
-		entropy:    uint16(flowHash(cfg.Flow)),
+		entropy:    wire.EntropyOffset(cfg.Flow),
 		totals:     metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never},
 		meter:      metrics.NewFlowMeter(int(cfg.Flow)),
 		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
@@ -369,22 +369,6 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 			Cwnd: int64(s.cc.Window), Inflight: int64(s.Inflight()), Pacing: s.cc.PacingRate, Tag: s.tagOf(psn),
 		})
 	}
-}
-
-// SourcePort returns the UDP source port that carries an entropy value:
-// 49152 + ((hash(flow) + EV) mod 16384).
-func SourcePort(flow uint32, ev uint16) uint16 {
-	return wire.EntropyBase + uint16((flowHash(flow)+uint64(ev))%wire.EntropyRange)
-}
-
-// EntropyOf is the inverse of SourcePort.
-func EntropyOf(flow uint32, port uint16) uint16 {
-	return uint16((uint64(port) - wire.EntropyBase - flowHash(flow)) % wire.EntropyRange)
-}
-
-func flowHash(flow uint32) uint64 {
-	const letters = 0x63736967 // csig: a stream of its own
-	return wire.Mix(uint64(flow), letters) % wire.EntropyRange
 }
 
 // OnAck takes an ACK of this flow.

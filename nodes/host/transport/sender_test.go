@@ -366,23 +366,23 @@ func TestSourcePort(t *testing.T) {
 	for _, flow := range []uint32{0, 1, 7, 1 << 20, 1<<32 - 1} {
 		seen := map[uint16]bool{}
 		for ev := range uint16(wire.EntropyRange) {
-			port := transport.SourcePort(flow, ev)
+			port := wire.SourcePort(flow, ev)
 			if port < wire.EntropyBase || seen[port] {
 				t.Fatalf("flow %d, EV %d: port %d is low or taken", flow, ev, port)
 			}
 			seen[port] = true
-			if got := transport.EntropyOf(flow, port); got != ev {
+			if got := wire.EntropyOf(flow, port); got != ev {
 				t.Fatalf("flow %d: EV %d comes back as %d", flow, ev, got)
 			}
 		}
 	}
-	if transport.SourcePort(1, 0) == transport.SourcePort(2, 0) && transport.SourcePort(1, 0) == transport.SourcePort(3, 0) {
+	if wire.SourcePort(1, 0) == wire.SourcePort(2, 0) && wire.SourcePort(1, 0) == wire.SourcePort(3, 0) {
 		t.Error("the flow does not move the ports")
 	}
 	s := newSender(t, 100*mss, units.NoLimit)
 	for ev := range uint16(5) {
-		if p := s.send(); p.SourcePort() != transport.SourcePort(flow, ev) {
-			t.Errorf("EV %d: port %d, want %d", ev, p.SourcePort(), transport.SourcePort(flow, ev))
+		if p := s.send(); p.SourcePort() != wire.SourcePort(flow, ev) {
+			t.Errorf("EV %d: port %d, want %d", ev, p.SourcePort(), wire.SourcePort(flow, ev))
 		}
 	}
 }

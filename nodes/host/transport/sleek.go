@@ -99,7 +99,7 @@ func (s *Sender) sendLossProbe(now units.Time, p *wire.Packet) {
 	k.probe++
 	k.probedAt, k.probeAt = now, now.Add(nextProbeRTTs*s.cc.BaseRTT)
 	e := s.ends
-	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: SourcePort(s.flow, s.lastEV)}, wire.Probe, 0, wire.ECT0, 0)
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(s.flow, s.lastEV)}, wire.Probe, 0, wire.ECT0, 0)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetData(s.flow, lossProbe|k.probe, 1)
 	p.Size = s.common.Sizes.Of(p)
