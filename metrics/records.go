@@ -283,6 +283,7 @@ type SenderTotals struct {
 	Retransmitted int64
 	AcksReceived  int64
 	NacksReceived int64
+	Returned      int64 // of the NACKs, those of switches whose port was down
 	Timeouts      int64
 	GaveUp        bool // it ended before it was done: a fault left it no way
 	Stopped       bool // the transfer ended at its stop, before all of its size was sent
@@ -397,6 +398,7 @@ type NodeTotals struct {
 	Drops     []Count       // packets dropped, by reason, in a fixed order
 	Tags      []Count       // tagged packets that left a switch, by what it did to the tag, in a fixed order
 	Faults    []FaultTotals // of the faults that touch the node; their packets are in Drops too
+	Made      int64         // packets that a switch made itself and forwarded as if they had come in; pause frames are not among them
 	Memory    MemoryTotals
 	Jobs      []JobTotals // whose ranks the node plays
 	Programs  []Count     // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order

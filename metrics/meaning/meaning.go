@@ -87,6 +87,7 @@ var quantities = map[string]Meaning{
 	"packets.probes":          {},
 	"packets.acks":            {},
 	"packets.nacks":           {Better: Lower},
+	"packets.returned":        {},
 	"packets.out_of_sequence": {Better: Lower},
 	"packets.credits":         {},
 	"packets.credit_requests": {},

@@ -187,7 +187,7 @@ register()
 local DATA, ACK, NACK, CONTROL = 2, 9, 10, 11
 local kind_names = { [DATA] = "Data", [ACK] = "ACK", [NACK] = "NACK", [CONTROL] = "Control" }
 local kind_length = { [DATA] = 16, [ACK] = 48, [NACK] = 24, [CONTROL] = 16 }
-local code_names = { [1] = "trimmed", [2] = "trimmed at the last hop" }
+local code_names = { [1] = "trimmed", [2] = "trimmed at the last hop", [240] = "out of sequence", [241] = "port down" }
 
 local lab = Proto("csiglab", "csiglab transport")
 
@@ -215,6 +215,7 @@ local lf = {
 	penalty      = ProtoField.uint8("csiglab.ack.penalty", "Window penalty", base.DEC),
 	code         = ProtoField.uint8("csiglab.nack.code", "Code", base.DEC, code_names),
 	trigger      = ProtoField.uint32("csiglab.control.trigger", "Trigger", base.DEC),
+	locator      = ProtoField.uint16("csiglab.nack.locator", "Locator", base.DEC),
 	action       = ProtoField.uint32("csiglab.control.code", "Code", base.DEC),
 	echolen      = ProtoField.uint8("csiglab.echo.length", "Length of the CSIG echo", base.DEC),
 }
@@ -297,6 +298,9 @@ function lab.dissector(tvb, pinfo, tree)
 		sub:add(lf.psn, tvb(4, 4))
 		sub:add(lf.transmission, tvb(12, 1))
 		sub:add(lf.code, tvb(13, 1))
+		if tvb(13, 1):uint() == 241 then
+			sub:add(lf.locator, tvb(22, 2))
+		end
 		info = info .. add_echo(sub, tvb(14, 7))
 	end
 	sub:append_text(", " .. info)

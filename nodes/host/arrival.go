@@ -118,6 +118,10 @@ func (h *Host) queueControl(p *wire.Packet) {
 func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 	f := h.sender(p.Flow())
 	if f == nil {
+		if r := h.receiver(p.Flow()); r != nil && kind == wire.Nack && p.NackCode() == wire.NackPortDown {
+			r.OnReturned(p)
+			return
+		}
 		h.drops[dropUnknownFlow]++
 		return
 	}

@@ -27,7 +27,7 @@ func TestDocumentedOffsets(t *testing.T) {
 		{"CNP", ControlLen, map[string]int{"prologue": tpType, "flow": tpFlow}},
 		{"NACK", NackLen, map[string]int{
 			"prologue": tpType, "EV": tpAux, "PSN": tpPSN, "flow": tpFlow, "transmission": tpTransmission,
-			"code": tpNackCode, "echo length": tpNackEcho, "echo": tpNackEcho + 1}},
+			"code": tpNackCode, "echo length": tpNackEcho, "echo": tpNackEcho + 1, "locator": tpNackLocator}},
 		{"Control", ControlLen, map[string]int{"prologue": tpType, "code": tpPSN, "trigger": tpFlow}},
 		{"IPv4", IPv4Len, map[string]int{
 			"DSCP (6 bits), ECN (2 bits)": ipTOS, "total length": ipTotalLen, "identification": ipIdent, "flags, fragment offset": ipFragment,

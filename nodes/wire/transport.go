@@ -291,13 +291,24 @@ func (p *Packet) SetNack(flow uint32, ev uint16, psn uint32, transmission, code 
 	p.buf[at+tpNackCode] = code
 }
 
-// BuildReturn makes p the NACK NackPortDown for a data packet that a switch drops, from the
-// packet's receiver to its sender, without MAC addresses. The locator is that of the port
-// that is down.
-func (p *Packet) BuildReturn(data *Packet, locator uint16, s Sizes) {
-	flow := data.Flow()
-	p.Build(Addresses{Source: data.Destination(), Destination: data.Source(), SourcePort: SourcePort(flow, 0)}, Nack, 0, NotECT, 0)
-	p.SetNack(flow, EntropyOf(flow, data.SourcePort()), data.PSN(), data.Transmission(), NackPortDown)
+// Returns reports whether a switch may answer a packet that it drops with a NACK: data, and
+// what answers data.
+func (p *Packet) Returns() bool {
+	kind := p.Kind()
+	return kind == Data || kind == Ack || kind == Nack && p.NackCode() != NackPortDown
+}
+
+// BuildReturn makes p the NACK NackPortDown for a packet that a switch drops, from where it
+// was going to its sender, without MAC addresses. The locator is that of the port that is
+// down. Of an ACK or a NACK only flow and EV are there.
+func (p *Packet) BuildReturn(dropped *Packet, locator uint16, s Sizes) {
+	flow := dropped.Flow()
+	p.Build(Addresses{Source: dropped.Destination(), Destination: dropped.Source(), SourcePort: SourcePort(flow, 0)}, Nack, 0, NotECT, 0)
+	psn, transmission := uint32(0), uint8(0)
+	if dropped.Kind() == Data {
+		psn, transmission = dropped.PSN(), dropped.Transmission()
+	}
+	p.SetNack(flow, EntropyOf(flow, dropped.SourcePort()), psn, transmission, NackPortDown)
 	p.put16(p.l4()+tpNackLocator, locator)
 	p.Size = s.Of(p)
 }

@@ -26,6 +26,7 @@ variants:
   intact: {}
   down: {faults: [{kind: down, links: tor0-agg0, at: 20us, for: 40us}]}
   rerouted: {faults: [{kind: down, links: tor0-agg0, at: 20us, for: 40us, reroute_delay: 5us}]}
+  notified: {csig.port_down: notify, faults: [{kind: down, links: tor0-agg0, at: 20us, for: 40us}]}
   host-down: {faults: [{kind: down, links: h2-tor1, at: 20us, for: 40us}]}
   rate: {faults: [{kind: rate, links: "tor*-agg*", share: 0.25, at: 10us, for: 60us}]}
   loss: {faults: [{kind: loss, links: tor0-agg*, share: 0.02}]}
@@ -93,7 +94,13 @@ func TestFaultsInVirtualTime(t *testing.T) {
 			t.Errorf("invalid: %q", got.Reasons)
 		}
 		checkFaulty(t, folder, runtimes.Virtual)
+		if down, notified := got.Variants["down"].Metrics["fct_us.mean"], got.Variants["notified"].Metrics["fct_us.mean"]; notified > 0.9*down {
+			t.Errorf("the mean FCT is %v us where switches notify senders, %v us where they do not", notified, down)
+		}
 		for name, v := range got.Variants {
+			if name == "notified" {
+				continue
+			}
 			if intact := got.Variants["intact"].Metrics["fct_us.mean"]; name != "intact" && v.Metrics["fct_us.mean"] < 1.1*intact {
 				t.Errorf("%s: the mean FCT is %v us, %v us without a fault", name, v.Metrics["fct_us.mean"], intact)
 			}
@@ -110,7 +117,7 @@ func TestFaultsInVirtualTime(t *testing.T) {
 	if !slices.Equal(hashes[0], hashes[1]) {
 		t.Errorf("two runs with one seed differ:\n%s\nand\n%s", strings.Join(hashes[0], "\n"), strings.Join(hashes[1], "\n"))
 	}
-	if all := slices.Clone(hashes[0]); len(slices.Compact(all)) != 10 {
+	if all := slices.Clone(hashes[0]); len(slices.Compact(all)) != 11 {
 		t.Errorf("%d runs", len(all))
 	}
 }

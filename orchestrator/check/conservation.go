@@ -78,7 +78,7 @@ func checkLinks(p *plan.Plan, drained bool, nodes []metrics.NodeTotals) (inNetwo
 		}
 	}
 	for _, r := range nodes[p.Hosts():] {
-		var in, enqueued int64
+		in, enqueued := r.Made, int64(0)
 		for _, t := range r.Ports {
 			in += t.RxPackets - t.PausesReceived // switches forward no pause frames
 			enqueued += t.EnqueuedPackets - t.PausesSent

@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
@@ -260,6 +261,9 @@ func (d *decoder) locators(c CSIG) {
 
 // needTags refuses algorithms, and parameters of theirs, that need CSIG tags, of which there are none.
 func (d *decoder) needTags(e *Experiment) {
+	if e.CSIG.PortDown != dataplane.PortDowns()[dataplane.Silent] {
+		d.failAt("csig.port_down", e.CSIG.PortDown+" needs the locators of CSIG; set csig.format to compact or wide", "")
+	}
 	if e.Hosts.TrimPlace == "locator" {
 		d.failAt("hosts.trim_place", "locator needs CSIG tags; set csig.format to compact or wide", "")
 	}

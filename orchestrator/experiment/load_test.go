@@ -80,7 +80,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			LastHopTrim: 1, Buffer: Buffer{Alpha: 1}, PFC: PFC{Deadlock: units.Millisecond}},
 		Routing: Algorithm{Name: "ecmp", Params: algorithm.Values{}},
 		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: "structured"}, Signal: "delay",
-			Interval: 128 * units.Microsecond, Meter: "tumbling", Phase: "seeded", ABW: "raw", Delay: "residence", NQD: "occupancy",
+			Interval: 128 * units.Microsecond, Meter: "tumbling", Phase: "seeded", ABW: "raw", Delay: "residence", NQD: "occupancy", PortDown: "silent",
 			Decode: "auto", TrimRule: "force_local", Init: "every"},
 		Hosts: Hosts{
 			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},

@@ -124,6 +124,7 @@ type CSIG struct {
 	TrimRule     string            `yaml:"trim_rule"`     // see csig.TrimRule
 	Init         string            `yaml:"init"`          // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
 	MaxAge       units.Duration    `yaml:"max_age"`       // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
+	PortDown     string            `yaml:"port_down"`     // see dataplane.PortDown
 	Policies     []CSIGPolicy      `yaml:"policies"`      // exceptions from Init and Signal, later wins
 	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
 }

@@ -54,6 +54,7 @@ var Scalars = []Scalar{
 	ofTransfers("packets.probes", func(f *metrics.Flow) int64 { return f.Sender.Probes }),
 	ofTransfers("packets.acks", func(f *metrics.Flow) int64 { return f.Receiver.AcksSent }),
 	ofTransfers("packets.nacks", func(f *metrics.Flow) int64 { return f.Receiver.NacksSent }),
+	ofTransfers("packets.returned", func(f *metrics.Flow) int64 { return f.Sender.Returned }),
 	ofTransfers("packets.out_of_sequence", func(f *metrics.Flow) int64 { return f.Receiver.OutOfSequence }),
 	ofTransfers("packets.credits", func(f *metrics.Flow) int64 { return f.Receiver.CreditsSent }),
 	ofTransfers("packets.credit_requests", func(f *metrics.Flow) int64 { return f.Sender.Requests }),

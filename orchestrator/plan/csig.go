@@ -15,6 +15,7 @@ import (
 type tags struct {
 	domain   csig.Config
 	tagging  transport.Tagging // of the hosts
+	portDown dataplane.PortDown
 	switches dataplane.CSIG
 	locators []uint16        // of switch ports, in order of node and port
 	lastHops csig.LocatorSet // locators that stand for ports to hosts alone
@@ -62,6 +63,9 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 		return nil, err
 	}
 	t.tagging.MaxAge = c.MaxAge
+	if t.portDown, err = dataplane.ParsePortDown(c.PortDown); err != nil {
+		return nil, err
+	}
 	if t.switches, err = switchCSIG(c, t.domain, rtt); err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		c.Forward.Router = int32(n - s.graph.Hosts())
 	}
 	if s.tags != nil {
-		c.CSIG = &s.tags.switches
+		c.CSIG, c.PortDown = &s.tags.switches, s.tags.portDown
 	}
 	return c
 }

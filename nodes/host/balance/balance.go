@@ -39,7 +39,7 @@ const (
 	Good    Outcome = iota // acknowledged, not marked
 	Marked                 // acknowledged, marked CE
 	Trimmed                // refused by a NACK, or a trimmed probe
-	Lost                   // timed out
+	Lost                   // timed out, or returned by a switch
 )
 
 // Feedback is the outcome of a packet that was sent with an EV.
@@ -49,6 +49,10 @@ type Feedback struct {
 	Sampled bool // Sample and LastHop are valid
 	LastHop bool // the sample's locator names a port that leads to a host
 	Dated   bool // Age is valid
+	// Returned says of a lost packet that a switch returned it, because a port on the path of
+	// EV is down: the one that Locator names.
+	Returned bool
+	Locator  uint16
 	// Age is how long ago the packet was sent: the RTT of an acknowledged one. It is not
 	// known where it is not clear which transmission came back.
 	Age units.Duration

@@ -63,7 +63,9 @@ type pathState struct {
 	weight float64    // of the last sample that counts; clean: as the best
 	credit float64    // of the round robin: what the EV is owed, in packets
 	at     units.Time // the weight was learnt; units.Never: it is not known
-	lost   units.Time // until then the EV is not used, because a packet timed out
+	lost   units.Time // until then the EV is not used, because a packet timed out or was returned
+	gone   units.Time // a packet was returned then: samples of packets sent before say nothing of the path
+	worst  uint16     // locator of the last sample
 }
 
 // lostFor is how long an EV is not used after a timeout, not even to explore: as long as
@@ -227,6 +229,8 @@ func (s *csigState) OnFeedback(now units.Time, f *Feedback) {
 	lastHop := f.LastHop && s.keep
 	s.now = now
 	switch {
+	case f.Returned:
+		s.avoid(f)
 	case f.Sampled && f.Sample.DoNotUpdate:
 		// Trimmed: in the core as bad as a path can be; at the last hop no path's fault.
 		// The locator of the tag decides, whatever the outcome says.
@@ -238,11 +242,29 @@ func (s *csigState) OnFeedback(now units.Time, f *Feedback) {
 	case f.Outcome == Lost:
 		s.set(p, 0)
 		p.lost = now.Add(lostFor)
-	case f.Sampled && f.Sample.Type == s.signal:
+	case f.Sampled && f.Sample.Type == s.signal && !(f.Dated && now.Add(-f.Age) < p.gone):
+		p.worst = f.Sample.Locator
 		s.learn(p, s.weigh(&f.Sample), lastHop)
 	}
 	if s.clocked && f.Acked > 0 {
 		s.recycle(p, f.EV)
+	}
+}
+
+// avoid leaves the EVs alone that lead to a port that is down: the one whose packet was
+// returned, and those whose last sample names the port.
+func (s *csigState) avoid(f *Feedback) {
+	returned := f.EV & (s.walk.lap - 1)
+	for i := range s.states {
+		if p := &s.states[i]; uint16(i) == returned || f.Locator != 0 && p.worst == f.Locator {
+			s.set(p, 0)
+			p.lost, p.gone = s.now.Add(lostFor), s.now
+		}
+	}
+	for range s.returned.Len() {
+		if ev, _ := s.returned.Pop(); s.states[ev&(s.walk.lap-1)].lost <= s.now {
+			s.returned.Push(ev)
+		}
 	}
 }
 

@@ -35,8 +35,15 @@ func (m *mixedState) Next(units.Time) uint16 {
 }
 
 func (m *mixedState) OnFeedback(_ units.Time, f *Feedback) {
-	if f.Outcome == Good {
+	switch {
+	case f.Outcome == Good:
 		m.good.Push(f.EV)
+	case f.Returned: // what came back before it went the same way
+		for range m.good.Len() {
+			if ev, _ := m.good.Pop(); ev != f.EV {
+				m.good.Push(ev)
+			}
+		}
 	}
 	m.walk.punish(f)
 }

@@ -85,6 +85,9 @@ func (s *repsState) Next(units.Time) uint16 {
 }
 
 func (s *repsState) OnFeedback(now units.Time, f *Feedback) {
+	if f.Returned {
+		s.forget(f.EV) // it may have come back clean before its path went down
+	}
 	if f.Outcome == Lost && !s.frozen && s.explore == 0 && s.freeze > 0 {
 		s.frozen, s.thaw = true, now.Add(s.freeze)
 	}
@@ -97,5 +100,21 @@ func (s *repsState) OnFeedback(now units.Time, f *Feedback) {
 		s.fresh |= 1 << s.head
 		s.head = (s.head + 1) % repsRing
 		s.count = min(s.count+1, repsRing)
+	}
+}
+
+// forget takes an EV out of the ring.
+func (s *repsState) forget(ev uint16) {
+	was, old := *s, s.ring
+	s.fresh, s.head, s.count, s.cursor = 0, 0, 0, 0
+	for k := range int(was.count) {
+		i := (int(was.head) + repsRing - int(was.count) + k) % repsRing // from the oldest one
+		if old[i] == ev {
+			continue
+		}
+		s.ring[s.head] = old[i]
+		s.fresh |= was.fresh >> i & 1 << s.head
+		s.head = (s.head + 1) % repsRing
+		s.count++
 	}
 }

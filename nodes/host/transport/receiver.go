@@ -37,6 +37,7 @@ type Receiver struct {
 	ack          wire.Packet // template
 	nack, answer *wire.Packet
 	ends         Ends
+	ev           uint16     // of what the receiver sends
 	nextCNP      units.Time // none is sent before
 	demand       demand     // of receiver credits
 }
@@ -62,7 +63,7 @@ func NewReceiver(cfg ReceiverConfig) *Receiver {
 
 func (r *Receiver) build(p *wire.Packet, kind wire.Kind) {
 	e := r.ends
-	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(r.flow, 0)}, kind, 0, wire.NotECT, 0)
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(r.flow, r.ev)}, kind, 0, wire.NotECT, 0)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.Size = r.common.Sizes.Of(p)
 }
@@ -75,6 +76,18 @@ func (r *Receiver) template(at **wire.Packet, kind wire.Kind) *wire.Packet {
 		r.build(*at, kind)
 	}
 	return *at
+}
+
+// OnReturned takes the notice that a switch dropped a packet of the receiver, because the
+// port that it was for is down: what the receiver sends takes another EV from now on, unless
+// it has done so since. An ACK that comes later repeats what the dropped one said.
+func (r *Receiver) OnReturned(p *wire.Packet) {
+	if p.EV() != r.ev {
+		return
+	}
+	r.ev++
+	r.build(&r.ack, wire.Ack)
+	r.nack, r.answer = nil, nil
 }
 
 // evOf returns the EV of a packet of the flow.

@@ -59,6 +59,10 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	if sl.state != outstanding || !missing && sl.transmissions != p.Transmission() {
 		return
 	}
+	if p.NackCode() == wire.NackPortDown {
+		s.takeBack(now, p, psn)
+		return
+	}
 	event := &s.common.nack
 	*event = congestion.Nack{
 		Size: s.sizeOf(psn),
@@ -97,6 +101,32 @@ func (s *Sender) OnNack(now units.Time, p *wire.Packet) {
 	event.Inflight = s.Inflight()
 	s.controller.OnNack(now, event)
 	s.traceReaction(false)
+}
+
+// mostReturns is how many transmissions of a packet are sent again at once when a switch
+// returns them. What keeps coming back waits for RTO, so that a flow that has no other way
+// does not send as fast as its packets return.
+const mostReturns = 3
+
+// takeBack has a packet sent again that a switch returned, because the port that it was for
+// is down. The balancer learns which EV led there and which port it is. The controller
+// learns nothing: nothing was congested.
+func (s *Sender) takeBack(now units.Time, p *wire.Packet, psn uint32) {
+	s.totals.Returned++
+	sl := s.slot(psn)
+	if sl.transmissions > mostReturns {
+		return
+	}
+	s.lose(psn)
+	told := &s.common.outcome
+	*told = balance.Feedback{
+		EV: sl.ev, Outcome: balance.Lost, Returned: true, Locator: p.Locator(),
+		Age: now.Sub(sl.sentAt), Dated: true, Inflight: s.Inflight(),
+	}
+	s.lb.OnFeedback(now, told)
+	if s.credit != nil {
+		s.needCredit(now)
+	}
 }
 
 // lose has a packet that is outstanding sent again, and with GoBackN all that follow.

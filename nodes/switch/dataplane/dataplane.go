@@ -38,11 +38,13 @@ type Config struct {
 	Classes *Classes         // nil: one class that may lose packets, at ports that share no memory
 	Trim    bool             // trim what does not fit; otherwise drop it
 	CSIG    *CSIG
-	Pairs   []metrics.Pair // of hosts with programs: the flows of raw frames
-	Seed    uint64
-	Measure metrics.Span
-	Records units.Duration // telemetry interval
-	Traced  metrics.Traced // events to record, where tags end here
+	// PortDown is what the senders hear of packets for a port that is down.
+	PortDown PortDown
+	Pairs    []metrics.Pair // of hosts with programs: the flows of raw frames
+	Seed     uint64
+	Measure  metrics.Span
+	Records  units.Duration // telemetry interval
+	Traced   metrics.Traced // events to record, where tags end here
 }
 
 // Port is one port.
@@ -104,6 +106,29 @@ var delayModes = []string{"residence", "wait"}
 // values.
 func DelayModes() []string { return slices.Clone(delayModes) }
 
+// PortDown is what a switch does beside dropping a data packet for a port that is down.
+type PortDown uint8
+
+// What a switch does.
+const (
+	Silent PortDown = iota
+	Notify          // return a NACK to the sender at once, with the port's locator
+)
+
+// ParsePortDown reads silent or notify.
+func ParsePortDown(text string) (PortDown, error) {
+	i := slices.Index(portDowns, text)
+	if i < 0 {
+		return 0, fmt.Errorf("unknown way to treat packets for a port that is down %q; use %s", text, strings.Join(portDowns, " or "))
+	}
+	return PortDown(i), nil
+}
+
+var portDowns = []string{Silent: "silent", Notify: "notify"}
+
+// PortDowns returns the names that ParsePortDown reads, in the order of their values.
+func PortDowns() []string { return slices.Clone(portDowns) }
+
 type dropReason uint8
 
 const (
@@ -139,6 +164,7 @@ type Switch struct {
 	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
 
 	drops   [dropReasons]int64
+	made    int64 // packets that the switch made and forwarded
 	tags    [tagOutcomes]int64
 	samples map[uint32]*samples // of Terminate, by flow
 	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination

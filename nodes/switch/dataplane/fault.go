@@ -34,24 +34,43 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 }
 
 // Discard drops what is queued for a port, pause frames too, and returns how much it was.
+// With PortDown Notify those who sent it hear of it.
 func (s *Switch) Discard(now units.Time, egress int) (packets, bytes int64) {
+	packets, bytes, returns := s.discardQueued(now, egress, s.cfg.PortDown == Notify)
+	for _, p := range returns {
+		s.made++
+		p.EnqueuedAt = now
+		s.forward(now, p)
+	}
+	return packets, bytes
+}
+
+// discardQueued drops what is queued for a port. It returns the notices for those who
+// sent it, if they are to hear of it.
+func (s *Switch) discardQueued(now units.Time, egress int, notify bool) (packets, bytes int64, returns []*wire.Packet) {
 	out := &s.ports[egress]
 	drop := func(p *wire.Packet) {
 		packets++
 		bytes += int64(p.Size)
 		out.record.Drop(now, int64(p.Size))
+		if notify && p.Returns() {
+			q := s.pool.Get()
+			q.BuildReturn(p, out.Locator, s.cfg.Sizes)
+			q.Ingress = p.Ingress
+			returns = append(returns, q)
+		}
 		s.pool.Put(p)
 	}
 	if out.classPort != nil {
 		s.discardClasses(now, egress, drop)
-		return packets, bytes
+		return packets, bytes, returns
 	}
 	for p, _ := out.buffer.Pop(); p != nil; p, _ = out.buffer.Pop() {
 		drop(p)
 	}
 	out.record.Depth(now, 0)
 	s.ready.Remove(egress)
-	return packets, bytes
+	return packets, bytes, returns
 }
 
 // discardClasses is Discard of a port with classes. The peer hears of what it was to be
@@ -88,7 +107,7 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 		s.pool.Put(first.packet)
 	}
 	for i := range s.ports {
-		p, b := s.Discard(now, i)
+		p, b, _ := s.discardQueued(now, i, false) // a switch that restarts says nothing
 		packets, bytes = packets+p, bytes+b
 		out := &s.ports[i]
 		policy, _ := aqm.Table.Lookup(s.cfg.AQM.Name)
