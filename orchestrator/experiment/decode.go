@@ -395,6 +395,7 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 			return r.parse(t.text).Error(), suggestion
 		}
 		return fmt.Sprintf("%q is not %s", t.text, r.want), suggestion
+	case r.noFile && t.text == "":
 	case r.file:
 		read := inputFile
 		if r.packed {

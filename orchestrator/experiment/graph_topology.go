@@ -53,7 +53,7 @@ var _ = RegisterTopology(TopologyKind{
 	Kind: Kind{
 		Name: "graph", Doc: "any fabric, node by node and link by link", Rank: 90,
 		Keys: []Key{
-			{Path: "file", Rule: InputFile(), Doc: "YAML file with the other keys"},
+			{Path: "file", Rule: InputFile().OrNone(), Doc: "YAML file with the other keys"},
 			{Path: "rate", Default: "none", Rule: Between(minRate, maxRate).Or("none"), Doc: "of links without a rate of their own"},
 			{Path: "delay", Default: "none", Rule: Between(minDelay, maxDelay).Or("none"), Doc: "of links without a delay of their own"},
 			{Path: "nodes", Doc: "hosts, which are numbered from 0 in their order, and switches"},

@@ -19,6 +19,7 @@ type Rule struct {
 	parse    func(string) error // that must accept a text; nil: any
 	file     bool               // a file name, taken from the folder of the experiment
 	packed   bool               // the file may be packed, and may be a folder
+	noFile   bool               // "" stands for no file
 	hex      bool               // printed as 0x...
 }
 
@@ -47,6 +48,12 @@ func oneOfTable(names func() []string) Rule { return Rule{enum: names} }
 // InputFile asks for the name of a regular file that can be read. A relative name
 // is taken from the folder of the experiment file.
 func InputFile() Rule { return Rule{file: true} }
+
+// OrNone returns the rule of a file with "" for no file, so that an override can take it back.
+func (r Rule) OrNone() Rule {
+	r.noFile = true
+	return r
+}
 
 // InputPath asks for the name of a file or folder as InputFile does. The file may be
 // compressed.

@@ -42,7 +42,11 @@ func (t Topology) Scale(by Scaling) ([]Override, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Override{written("topology.graph", graph)}, nil
+	list := []Override{written("topology.graph", graph)}
+	if _, ok := t.Spec.(Graph); ok {
+		list = append(list, Override{Path: "topology.graph.file", Value: `""`})
+	}
+	return list, nil
 }
 
 // written returns the override that gives a value as a whole.
