@@ -112,8 +112,12 @@ func scaled[T units.Duration | units.Rate | units.Size](v T, by float64) T {
 
 // mtu sets the size of full packets.
 func mtu(value string) change {
+	size, err := units.ParseSize(value)
+	if err != nil {
+		panic("stress: " + err.Error()) // of the table of dimensions
+	}
 	return func(e *experiment.Experiment) ([]experiment.Override, string, error) {
-		if e.Links.MTU.String() == value {
+		if e.Links.MTU == size {
 			return nil, "it has that MTU already", nil
 		}
 		return []experiment.Override{set("links.mtu", value)}, "", nil
