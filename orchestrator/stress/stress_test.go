@@ -299,6 +299,14 @@ func TestChosen(t *testing.T) {
 	if _, r = judged(t, text, f, func(r *Request) { r.Promised = true }); len(f.ran) != 0 || len(r.Settings) != 0 {
 		t.Errorf("nothing is promised: %+v", r)
 	}
+	f = &fake{outcome: times} // what the user gives is changed, too
+	_, r = judged(t, text, f, func(r *Request) {
+		r.Settings = []string{"mtu"}
+		r.Options.Override = []experiment.Override{{Path: "links.mtu", Value: "2kB", Origin: "--set"}}
+	})
+	if got := verdicts(r, 0); got != "held" || len(f.ran) != 4 || !at(f.ran[0], "mtu=1500B ") {
+		t.Errorf("%s, %+v", got, f.ran)
+	}
 	file, _ := load(t, text)
 	_, err := (&Request{Experiment: file, Seeds: 1, SettingSeeds: 1, Settings: []string{"rates"}, Options: experiment.Options{Tables: experiment.StandardTables()}}).Plan(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `unknown setting "rates"; known: seeds, rate x0.25, `) {

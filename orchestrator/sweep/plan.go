@@ -108,7 +108,7 @@ type Request struct {
 	// Parts are what is run at each point; nil: every variant with every seed.
 	Parts []Part
 	// Lenient keeps a point at which the experiment is wrong, without a trial
-	// (Point.Refused). It needs Parts.
+	// (Point.Refused), and lets points change what Options give. It needs Parts.
 	Lenient bool
 }
 
@@ -199,7 +199,7 @@ func (r *Request) check(points *experiment.Sweep) error {
 	}
 	for _, path := range points.Paths() {
 		for _, o := range r.Options.Override {
-			if o.Path == path {
+			if o.Path == path && !r.Lenient {
 				return fmt.Errorf("%s and the points give the same value; want one of them", o.Origin)
 			}
 		}
