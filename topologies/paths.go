@@ -41,6 +41,8 @@ type Longest struct {
 	Links    int
 	Delay    units.Duration // one way: links and switches, without serialisation
 	Most     int            // links of the minimal path with the most, of any two hosts
+	// ByLinks has the largest delay of paths with so many links, by index; 0: no path.
+	ByLinks []units.Duration
 }
 
 // NewPaths returns the Paths of a valid graph, which must not change.
@@ -175,19 +177,21 @@ func (p *Paths) Longest() Longest {
 		position[i] = -1
 	}
 	var best Longest
-	most, oneWay := 0, p.graph.OneWay()
+	var byLinks []units.Duration
+	oneWay := p.graph.OneWay()
 	from, to := -1, -1 // racks of best
 	consider := func(i, j, src, dst, links int, delay units.Duration) {
 		better := cmp.Or(cmp.Compare(delay, best.Delay), cmp.Compare(links, best.Links), cmp.Compare(from, i), cmp.Compare(to, j))
 		if better > 0 {
-			best, from, to = Longest{src, dst, links, delay, 0}, i, j
+			best, from, to = Longest{Src: src, Dst: dst, Links: links, Delay: delay}, i, j
 		}
 	}
 	for i, r := range racks {
 		position[r.sw-p.distances.hosts] = int32(i)
 		if r.second >= 0 {
-			most = 2
-			consider(i, i, r.first, r.second, 2, p.hostDelay(r.first)+p.graph.Nodes[r.sw].Delay+p.hostDelay(r.second))
+			whole := p.hostDelay(r.first) + p.graph.Nodes[r.sw].Delay + p.hostDelay(r.second)
+			byLinks = atLeast(byLinks, 2, whole)
+			consider(i, i, r.first, r.second, 2, whole)
 		}
 	}
 	p.eachRack(func(first int, set uint64, sw int32, links int, delay units.Duration) {
@@ -205,15 +209,25 @@ func (p *Paths) Longest() Longest {
 			case i == j:
 				continue
 			}
-			most = max(most, links+2)
 			src := racks[i]
-			if whole := p.hostDelay(src.first) + p.graph.Nodes[src.sw].Delay + delay; whole >= best.Delay {
+			whole := p.hostDelay(src.first) + p.graph.Nodes[src.sw].Delay + delay
+			byLinks = atLeast(byLinks, links+2, whole)
+			if whole >= best.Delay {
 				consider(i, j, src.first, dst, links+2, whole)
 			}
 		}
 	})
-	best.Most = most
+	best.ByLinks, best.Most = byLinks, max(0, len(byLinks)-1)
 	return best
+}
+
+// atLeast raises an element of a list, which grows as needed, to a delay.
+func atLeast(byLinks []units.Duration, links int, delay units.Duration) []units.Duration {
+	for len(byLinks) <= links {
+		byLinks = append(byLinks, 0)
+	}
+	byLinks[links] = max(byLinks[links], delay)
+	return byLinks
 }
 
 func (p *Paths) hostDelay(h int) units.Duration {
@@ -276,10 +290,11 @@ func LongestPath(g *Graph) (links int, delay units.Duration) {
 	return longest.Links, longest.Delay
 }
 
-// LongestRoundTrip returns the largest sum of the delay of a longest minimal path between
+// LongestRoundTrips returns the largest sum of the delay of a longest minimal path between
 // two hosts and of one back, where there and back are one fabric with the delays of each
-// direction. It looks at each pair of racks; it is for fabrics with one-way links.
-func LongestRoundTrip(there, back *Graph) (longest units.Duration) {
+// direction, by the number of links there; 0: no path. It looks at each pair of racks; it
+// is for fabrics with one-way links.
+func LongestRoundTrips(there, back *Graph) (byLinks []units.Duration) {
 	out, home := NewPaths(there), NewPaths(back)
 	var ends []int
 	for _, r := range out.racks() {
@@ -291,19 +306,19 @@ func LongestRoundTrip(there, back *Graph) (longest units.Duration) {
 	for _, src := range ends {
 		for _, dst := range ends {
 			if src != dst {
-				_, first := out.Between(src, dst)
+				links, first := out.Between(src, dst)
 				_, second := home.Between(dst, src)
-				longest = max(longest, first+second)
+				byLinks = atLeast(byLinks, links, first+second)
 			}
 		}
 	}
-	return longest
+	return byLinks
 }
 
-// LongestDetour returns the largest one-way delay, as LongestPath, of paths over a third
-// group: minimal to its first router, or to any of its routers, and minimal from there.
-// The graph is one that NewGroups takes.
-func LongestDetour(g *Graph, byRouter bool) (delay units.Duration) {
+// LongestDetours returns the largest one-way delay, as LongestPath, of paths over a third
+// group, by the number of links: minimal to its first router, or to any of its routers,
+// and minimal from there. The graph is one that NewGroups takes.
+func LongestDetours(g *Graph, byRouter bool) (byLinks []units.Duration) {
 	p := NewPaths(g)
 	hosts := g.Hosts()
 	routers := len(p.distances.to)
@@ -311,13 +326,13 @@ func LongestDetour(g *Graph, byRouter bool) (delay units.Duration) {
 	for h, router := range p.attached {
 		ends[router-hosts] = max(ends[router-hosts], p.hostDelay(h))
 	}
-	onward := make([]units.Duration, routers) // from a router to the farthest host
+	onward := make([][]units.Duration, routers) // from a router to the farthest host, by links
 	var row []reach
 	for i := range routers {
 		row = p.search(row, hosts+i)
 		for to, end := range ends {
 			if end > 0 {
-				onward[i] = max(onward[i], row[to].delay+end)
+				onward[i] = atLeast(onward[i], int(row[to].hops)+1, row[to].delay+end)
 			}
 		}
 	}
@@ -330,10 +345,14 @@ func LongestDetour(g *Graph, byRouter bool) (delay units.Duration) {
 			if g.Nodes[hosts+to].Pod == g.Nodes[hosts+i].Pod || !byRouter && !p.entered(row, to) {
 				continue
 			}
-			delay = max(delay, ends[i]+g.Nodes[hosts+i].Delay+row[to].delay+onward[to])
+			for links, delay := range onward[to] {
+				if delay > 0 {
+					byLinks = atLeast(byLinks, 1+int(row[to].hops)+links, ends[i]+g.Nodes[hosts+i].Delay+row[to].delay+delay)
+				}
+			}
 		}
 	}
-	return delay
+	return byLinks
 }
 
 // entered reports whether the path of a row comes to a switch, without the hosts, from

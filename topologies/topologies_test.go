@@ -3,6 +3,7 @@ package topologies_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -228,8 +229,8 @@ func TestLongestPath(t *testing.T) {
 	}
 }
 
-// Longest and Between are checked against each other on a fabric where every
-// delay differs, and Links against Between.
+// Longest and Between are checked against each other, also for each number of links, on a
+// fabric where every delay differs, and Links against Between.
 func TestPathsOnUnevenFabric(t *testing.T) {
 	g := build(t, bundled())
 	for i := range g.Links {
@@ -240,6 +241,7 @@ func TestPathsOnUnevenFabric(t *testing.T) {
 	}
 	p := topologies.NewPaths(g)
 	var longest units.Duration
+	byLinks := make([]units.Duration, 7) // 2, 4 and 6 links
 	for src := range g.Hosts() {
 		for dst := range g.Hosts() {
 			if src == dst {
@@ -247,6 +249,7 @@ func TestPathsOnUnevenFabric(t *testing.T) {
 			}
 			links, delay := p.Between(src, dst)
 			longest = max(longest, delay)
+			byLinks[links] = max(byLinks[links], delay)
 			var sum units.Duration
 			at := src
 			ids := p.Links(src, dst)
@@ -263,8 +266,12 @@ func TestPathsOnUnevenFabric(t *testing.T) {
 			}
 		}
 	}
-	if got := p.Longest(); got.Delay != longest {
+	got := p.Longest()
+	if got.Delay != longest {
 		t.Errorf("longest %v, want %v", got.Delay, longest)
+	}
+	if !slices.Equal(got.ByLinks, byLinks) {
+		t.Errorf("longest by links %v, want %v", got.ByLinks, byLinks)
 	}
 }
 

@@ -47,7 +47,7 @@ var golden = map[string]map[string]string{
 	"priorities":       {"fair": "1f4738908e2331db", "strict": "b4bf04dae1587457", "unfit-fair": "3e279ea386eaa129", "unfit-strict": "79cf6967ab26aecd"},
 	"flow-scheduling":  {"together": "0ddda394a8d3c5c3", "offset": "d6732b81676ebad2", "scheduled": "490859463fa129a9", "unfit": "82b2eb6f55f44b72", "turns": "eba1a60ca285e087"},
 	"cluster-rotation": {"together": "9e78c9f81e4cd4a4", "rotated": "8d5dcaefc48c166f"},
-	"dragonfly-delay":  {"swift": "0d9767fe216fb073", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
+	"dragonfly-delay":  {"swift": "47b233c6c08149c6", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }
 
 // goldenEnd cuts off the runs of experiments that take long.

@@ -87,10 +87,11 @@ var autoCases = map[string]autoCase{
 	"csig.max_age":           {twoRates + transfer + "csig: {format: compact}\n", "  max_age: auto # twice the last RTT of each flow"},
 	"hosts.cc.cwnd":          {twoRates + transfer, "    cwnd: auto # 53.302kB"},          // 1.5 BDP at 25 Gb/s
 	"hosts.cc.target_qdelay": {twoRates + transfer, "    target_qdelay: auto # 8.5284us"}, // 0.75 network RTT
-	// 1.25 of 11.3712 us, 4 times that, and a 25th of it; 2 BDP of 35,535 B in packets.
-	"hosts.cc.base_target": {twoRates + transfer + "hosts: {cc: swift}\n", "    base_target: auto # 14.214us"},
-	"hosts.cc.flow_range":  {twoRates + transfer + "hosts: {cc: swift}\n", "    flow_range: auto # 56.856us"},
-	"hosts.cc.hop_target":  {twoRates + transfer + "hosts: {cc: swift}\n", "    hop_target: auto # 568.56ns"},
+	// 2.348 us and 3.337 us of idle links, with 2 packets and 1 packet of 1.328 us; twice and
+	// 1.25 times 11.3712 us; 2 BDP of 35,535 B in packets.
+	"hosts.cc.base_target": {twoRates + transfer + "hosts: {cc: swift}\n", "    base_target: auto # 7.01584us"},
+	"hosts.cc.flow_range":  {twoRates + transfer + "hosts: {cc: swift}\n", "    flow_range: auto # 22.7424us"},
+	"hosts.cc.hop_target":  {twoRates + transfer + "hosts: {cc: swift}\n", "    hop_target: auto # 3.66512us"},
 	"hosts.cc.host_target": {twoRates + transfer + "hosts: {cc: swift}\n", "    host_target: auto # 14.214us"},
 	"hosts.cc.max_cwnd":    {twoRates + transfer + "hosts: {cc: swift}\n", "    max_cwnd: auto # 17.12"},
 	// 10 MB, 40 Mb/s and ten times that at 40 Gb/s, in proportion.

@@ -38,6 +38,35 @@ func TestNetworkRTTOfUnequalPaths(t *testing.T) {
 	}
 }
 
+// The line above the round trips over idle paths, by the number of switches. A link of
+// 100 Gb/s and 1 us each way takes 2,337,120 ps of them, one of 400 Gb/s 2,084,280 ps.
+func TestIdleRoundTripsByHops(t *testing.T) {
+	const link, fast = 2_337_120, 2_084_280
+	for _, c := range []struct {
+		topology, rest string
+		host, hop      units.Duration
+	}{
+		{"k_ary: {k: 4, rate: 100Gbps, delay: 1us}", "", link, link},
+		{"parking_lot: {hops: 3, rate: 100Gbps, delay: 1us, switch_delay: 100ns}", "", link, link + 200*units.Nanosecond},
+		{"leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 8, rate: 100Gbps, spine_rate: 400Gbps, delay: 1us}", "", 2*link - fast, fast},
+		// Over 1 to 4 switches at most 2.67, 13.01, 14.35 and 15.69 us: the global link makes 2
+		// as slow as 3. The line of 1 and 4, raised to 2, is at most 6 us above.
+		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, delay: 500ns, global_delay: 5us}", "", 4_337_120, 4_337_120},
+		// One way only: the shorter the data's way, the longer the ACK's. Each switch more has
+		// 332 ns of a packet for 5.12 of an ACK.
+		{"ring: {switches: 5, rate: 100Gbps, delay: 1us, routes: clockwise}", "", 9*units.Microsecond + 3*332_000 + 6*5120 - 2*326_880, 326_880},
+		// ACKs report 31 switches at most: the line of 1 and 31 has the 42 links of 41 there.
+		{"parking_lot: {hops: 40, rate: 100Gbps, delay: 1us}", "", 1_558_080, 3_116_160},
+		// Over 1 switch 4.87 us; detours over 6 at most 47.35 us, over 3, two global links, 40.05 us.
+		{"dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, delay: 1us, local_delay: 2us, global_delay: 10us, switch_delay: 100ns}", "routing: valiant\n", 14_568_384, 8_495_072},
+	} {
+		p := backendtest.Compile(t, "schema: 1\nname: t\ntopology: {"+c.topology+"}\nworkload: {all_to_all: {size: 1kB}}\n"+c.rest)
+		if p.Path.HostRTT != c.host || p.Path.HopRTT != c.hop {
+			t.Errorf("%s: at most %v and %v for each switch, want %v and %v", c.topology, p.Path.HostRTT, p.Path.HopRTT, c.host, c.hop)
+		}
+	}
+}
+
 // A flow over one-way links has the base RTT of its own ways there and back, and the idle
 // flow completion time of a packet is just that.
 func TestOneWayBaseRTT(t *testing.T) {

@@ -113,11 +113,11 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.dragonfly, err = newRouting(s.graph, e.Routing); err != nil {
 		return nil, err
 	}
-	rtt, err := fabric.rtt(e.Links, s.detour())
+	idle, err := fabric.idle(e.Links, s.detour())
 	if err != nil {
 		return nil, err
 	}
-	s.sizing = sizing{links: e.Links, rtt: rtt, credits: credits(e)}
+	s.sizing = sizing{links: e.Links, idle: idle, credits: credits(e)}
 	if s.faults, err = faults(e, s.graph, load.Failures); err != nil {
 		return nil, err
 	}

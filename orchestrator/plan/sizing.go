@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
-	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
@@ -21,7 +19,7 @@ import (
 // RTT, and from it queues and thresholds (docs/references.md#network-constants and #switch-queue).
 type sizing struct {
 	links experiment.Links
-	rtt   units.Duration // of the network
+	idle
 	// interval is that of switches' ABW; 0 without CSIG.
 	interval units.Duration
 	credits  bool // receivers grant credit
@@ -32,48 +30,8 @@ type sizing struct {
 func (s sizing) path(rate units.Rate) congestion.Path {
 	l := s.links
 	return congestion.Path{
-		LinkRate: rate, NetworkRTT: s.rtt, MTU: l.MTU, Header: l.Header, Trim: l.Trim, SignalInterval: s.interval, Credits: s.credits,
+		LinkRate: rate, NetworkRTT: s.rtt, HostRTT: s.host, HopRTT: s.hop, SlowestRate: s.slowest, MTU: l.MTU, Header: l.Header, Trim: l.Trim, SignalInterval: s.interval, Credits: s.credits,
 	}
-}
-
-// networkRTT returns the time of a full packet from a host to the farthest other
-// one over idle links, and of its ACK back. Departs from the reference where
-// links differ: that charges as many links as the path with the largest delay
-// has, each at the rate of the hosts' links. It returns an error for a path with more
-// switches than packets may cross. Where data may take a detour, the packet goes there on
-// the longest one, and its ACK back on the longest minimal path.
-func networkRTT(g *topologies.Graph, links experiment.Links, d detour) (units.Duration, error) {
-	// With longer paths than twice the most, searches from several racks at once take long.
-	if farthest, switches := topologies.NewPaths(g).Spread(); switches > 2*wire.MaxHops {
-		return 0, failure.At("topology", fmt.Errorf("the way from %s to %s has %d switches; packets cross at most %d, as the TTL of IP ends",
-			g.Nodes[0].Name, g.Nodes[farthest].Name, switches, wire.MaxHops))
-	}
-	weighted := func(weigh func(l *topologies.Link), switches units.Duration) *topologies.Graph {
-		w := &topologies.Graph{Nodes: slices.Clone(g.Nodes), Links: slices.Clone(g.Links)}
-		for i := range w.Nodes {
-			w.Nodes[i].Delay *= switches
-		}
-		for i := range w.Links {
-			weigh(&w.Links[i])
-		}
-		return w
-	}
-	data := func(l *topologies.Link) units.Duration { return l.Rate.Serialisation(links.MTU + links.Overhead) }
-	ack := func(l *topologies.Link) units.Duration { return l.Rate.Serialisation(links.Header + links.Overhead) }
-	longest := topologies.NewPaths(weighted(func(l *topologies.Link) { l.Delay = 2*l.Delay + data(l) + ack(l) }, 2)).Longest()
-	if switches := longest.Most - 1; switches > wire.MaxHops {
-		return 0, failure.At("topology", fmt.Errorf("a path has %d switches; packets cross at most %d, as the TTL of IP ends", switches, wire.MaxHops))
-	}
-	if !g.OneWay() && !d.taken {
-		return longest.Delay, nil
-	}
-	there := weighted(func(l *topologies.Link) { l.Delay += data(l) }, 1)
-	back := weighted(func(l *topologies.Link) { l.Delay += ack(l) }, 1)
-	if d.taken {
-		_, acks := topologies.LongestPath(back)
-		return topologies.LongestDetour(there, d.router) + acks, nil
-	}
-	return topologies.LongestRoundTrip(there, back), nil
 }
 
 // portSizing is the queues and thresholds of a port by its own rate. Departs from the

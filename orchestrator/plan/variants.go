@@ -33,11 +33,11 @@ type fabric struct {
 	topology experiment.Topology
 	built    experiment.Built
 	routes   []topologies.Routes
-	// rtts has the network RTT by what it depends on besides the topology.
-	rtts map[rttKey]units.Duration
+	// idles has the round trips over idle paths by what they depend on besides the topology.
+	idles map[fabricKey]idle
 }
 
-type rttKey struct {
+type fabricKey struct {
 	mtu, header, overhead units.Size
 	detour                detour
 }
@@ -82,7 +82,7 @@ func (v *Variants) fabric(t experiment.Topology) (*fabric, error) {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the paths would take an estimated %d million steps; the limit of one experiment is %d million",
 			v.steps/1e6, int64(maxSteps)/1_000_000))
 	}
-	f := &fabric{topology: t, built: built, rtts: map[rttKey]units.Duration{}}
+	f := &fabric{topology: t, built: built, idles: map[fabricKey]idle{}}
 	v.fabrics = append(v.fabrics, f)
 	return f, nil
 }
@@ -95,17 +95,17 @@ func (f *fabric) nextHops() []topologies.Routes {
 	return f.routes
 }
 
-// rtt returns the network RTT; see networkRTT.
-func (f *fabric) rtt(links experiment.Links, d detour) (rtt units.Duration, err error) {
-	key := rttKey{links.MTU, links.Header, links.Overhead, d}
-	rtt, ok := f.rtts[key]
+// idle returns the round trips over idle paths; see newIdle.
+func (f *fabric) idle(links experiment.Links, d detour) (i idle, err error) {
+	key := fabricKey{links.MTU, links.Header, links.Overhead, d}
+	i, ok := f.idles[key]
 	if !ok {
-		if rtt, err = networkRTT(f.built.Graph, links, d); err != nil {
-			return 0, err
+		if i, err = newIdle(f.built.Graph, links, d); err != nil {
+			return idle{}, err
 		}
-		f.rtts[key] = rtt
+		f.idles[key] = i
 	}
-	return rtt, nil
+	return i, nil
 }
 
 // count adds a variant's nodes and transfers to those of the variants before it.

@@ -184,10 +184,13 @@ type Timeout struct {
 type Path struct {
 	LinkRate   units.Rate     // of the sender's link
 	NetworkRTT units.Duration // round trip of a full packet and its ACK over the longest path
-	MTU        units.Size     // wire size of a full data packet
-	Header     units.Size
-	Trim       bool // switches trim instead of dropping
-	Credits    bool // receivers grant credit for what is sent (hosts.credits, Needs.Credits)
+	// Over an idle path with n switches that round trip is at most HostRTT + n*HopRTT.
+	HostRTT, HopRTT units.Duration
+	SlowestRate     units.Rate // of the fabric's links
+	MTU             units.Size // wire size of a full data packet
+	Header          units.Size
+	Trim            bool // switches trim instead of dropping
+	Credits         bool // receivers grant credit for what is sent (hosts.credits, Needs.Credits)
 	// SignalInterval is over which time switches measure ABW and ABW/C; 0 without CSIG.
 	SignalInterval units.Duration
 }

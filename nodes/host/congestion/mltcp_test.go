@@ -35,6 +35,7 @@ func TestMLTCPScale(t *testing.T) {
 			want.scaleIncrease(test.want)
 			one := plain()
 			a := packets(4, rtt, 5)
+			a.Hops = 5
 			c.OnAck(early, a)
 			want.OnAck(early, a)
 			one.OnAck(early, a)

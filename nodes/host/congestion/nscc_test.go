@@ -10,11 +10,17 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
+// What a link and its switch, with 1 us each way, add to the round trip of a packet.
+const (
+	threeTierHop = 2*units.Microsecond + 332_000 + 5_120
+	twoTierHop   = 2*units.Microsecond + 41_500 + 640
+)
+
 // The networks of the check values (docs/references.md#network-constants): hops of 1 us, a full packet and its
 // ACK serialised on every link.
 var (
-	threeTier = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 12*units.Microsecond + 6*(332_000+5_120), MTU: 4150, Header: 64, Trim: true}
-	twoTier   = Path{LinkRate: 800 * units.Gbps, NetworkRTT: 8*units.Microsecond + 4*(41_500+640), MTU: 4150, Header: 64, Trim: true}
+	threeTier = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 6 * threeTierHop, HostRTT: threeTierHop, HopRTT: threeTierHop, SlowestRate: 100 * units.Gbps, MTU: 4150, Header: 64, Trim: true}
+	twoTier   = Path{LinkRate: 800 * units.Gbps, NetworkRTT: 4 * twoTierHop, HostRTT: twoTierHop, HopRTT: twoTierHop, SlowestRate: 800 * units.Gbps, MTU: 4150, Header: 64, Trim: true}
 )
 
 const packet = 4150

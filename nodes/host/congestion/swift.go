@@ -26,9 +26,9 @@ var swift = Algorithm{
 		Name: "swift",
 		Doc:  "Swift: windows by fabric and host delay against targets, paced below one packet; fru adds growth by CSIG min(ABW/C)",
 		Params: []algorithm.Param{
-			{Name: "base_target", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "fabric delay aimed for with no hop and a large window, propagation included; auto: 1.25 network RTT"},
-			{Name: "hop_target", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseDuration), Doc: "more of it for each switch on the path; auto: 1/25 of base_target"},
-			{Name: "flow_range", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseDuration), Doc: "the most that flow scaling adds; auto: 4 times base_target"},
+			{Name: "base_target", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "fabric delay aimed for with no hop and a large window, propagation included; auto: what the links of the two hosts take on an idle path, and 2 packets"},
+			{Name: "hop_target", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseDuration), Doc: "more of it for each switch on the path; auto: what a switch and a link more take on an idle path, and 1 packet"},
+			{Name: "flow_range", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseDuration), Doc: "the most that flow scaling adds; auto: 2 network RTTs"},
 			{Name: "flow_min_cwnd", Kind: algorithm.Number, Default: "0.1", Check: positiveNumber, Doc: "window in packets at which flow scaling adds the most"},
 			{Name: "flow_max_cwnd", Kind: algorithm.Number, Default: "100", Check: positiveNumber, Doc: "window in packets from which it adds nothing"},
 			{Name: "host_target", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "delay in the receiving host aimed for; auto: 1.25 network RTT"},
@@ -71,14 +71,20 @@ const (
 	swiftDecrease
 )
 
-// Scales of swift's automatic targets. The paper names the parameters and few values.
-// 25 : 1 : 100 are base target, target per hop and range of flow scaling in us in the
-// public Isekai simulator (google/isekai @52e2622e, falcon/rue).
+// Swift's automatic targets. The base target is "the minimum target delay required to
+// provide 100% utilization in a one hop network with a small number of flows", and the
+// fabric's links add to it hop by hop (Swift paper §3.5); the paper gives no values. So
+// both are the delay of idle links and some packets of queue: with fewer, links stand
+// idle where several paths meet; with more, a flow of two bottlenecks, which has the
+// allowance once, loses to the flows of each (docs/references.md#swift has the measures).
 const (
-	swiftBaseRTTs   = 1.25 // of the network RTT, which is what an idle path takes
-	swiftHopsInBase = 25
-	swiftRangeBases = 4
-	swiftMaxBDPs    = 2
+	swiftBasePackets = 2
+	swiftHopPackets  = 1
+	// The target of a flow with a window of a packet is then 0.6 network RTTs higher, which
+	// the default queue of a BDP still holds.
+	swiftRangeRTTs = 2
+	swiftHostRTTs  = 1.25
+	swiftMaxBDPs   = 2
 )
 
 // positiveNumber is a Check of a Number or Int: above 0.
@@ -124,7 +130,11 @@ func firstCwnd(p Path, r *algorithm.Reader, least, most float64) float64 {
 }
 
 func swiftBase(p Path, r *algorithm.Reader) units.Duration {
-	return algorithm.OrAuto(r, "base_target", r.Duration, units.Duration(swiftBaseRTTs*float64(p.NetworkRTT)))
+	return algorithm.OrAuto(r, "base_target", r.Duration, p.HostRTT+swiftBasePackets*p.SlowestRate.Serialisation(p.MTU))
+}
+
+func swiftHop(p Path, r *algorithm.Reader) units.Duration {
+	return algorithm.OrAuto(r, "hop_target", r.Duration, p.HopRTT+swiftHopPackets*p.SlowestRate.Serialisation(p.MTU))
 }
 
 type swiftState struct {
@@ -166,13 +176,12 @@ type swiftWindow struct {
 }
 
 func newSwift(p Path, r *algorithm.Reader) Controller {
-	base := swiftBase(p, r)
 	least, most := packetWindows(p, r)
 	c := &swiftState{
-		rtts: newRTTs(p), packet: p.MTU, base: base, growth: 1,
-		hop:        algorithm.OrAuto(r, "hop_target", r.Duration, base/swiftHopsInBase),
-		flowRange:  float64(algorithm.OrAuto(r, "flow_range", r.Duration, swiftRangeBases*base)),
-		hostTarget: algorithm.OrAuto(r, "host_target", r.Duration, units.Duration(swiftBaseRTTs*float64(p.NetworkRTT))),
+		rtts: newRTTs(p), packet: p.MTU, base: swiftBase(p, r), growth: 1,
+		hop:        swiftHop(p, r),
+		flowRange:  float64(algorithm.OrAuto(r, "flow_range", r.Duration, swiftRangeRTTs*p.NetworkRTT)),
+		hostTarget: algorithm.OrAuto(r, "host_target", r.Duration, units.Duration(swiftHostRTTs*float64(p.NetworkRTT))),
 		ai:         r.Number("ai"), beta: r.Number("beta"), maxMDF: r.Number("max_mdf"), past: r.Number("smoothing"),
 		retxReset: r.Int("retx_reset"), least: least, most: most,
 		fru: r.Number("fru"), interval: p.SignalInterval, rtt: float64(p.NetworkRTT),

@@ -124,9 +124,11 @@ func TestSwiftTarget(t *testing.T) {
 			t.Errorf("%d hops: action %d, want %d", hops, c.out.Action, action)
 		}
 	}
-	// The scales of the automatic targets: 25 : 1 : 100, and 1.25 network RTT.
+	// "base_target is the minimum target delay required to provide 100% utilization in a one
+	// hop network with a small number of flows" (§3.5), and each hop adds what it takes: the
+	// idle links, and 2 packets and 1 packet of 332 ns.
 	c := made[*swiftState](t, swift, nil)
-	if base := 1.25 * 14.02272; !about(c.base.Microseconds(), base, 1e-6) || !about(c.hop.Microseconds(), base/25, 1e-6) || !about(c.flowRange/1e6, 4*base, 1e-6) {
+	if link := 14.02272 / 6; !about(c.base.Microseconds(), link+2*0.332, 1e-6) || !about(c.hop.Microseconds(), link+0.332, 1e-6) || !about(c.flowRange/1e6, 2*14.02272, 1e-6) {
 		t.Errorf("base %v, hop %v, range %v ps", c.base, c.hop, c.flowRange)
 	}
 }
