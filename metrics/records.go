@@ -58,6 +58,9 @@ type Batch struct {
 	Stalls           []Stall
 	Operations       []Operation
 	Instances        []Instance
+	Hops             []HopValue
+	Tagged           []TaggedSample
+	Truths           []Truth
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
@@ -110,6 +113,9 @@ func (b *Batch) Each(to Sink) {
 	each(b.Stalls, to)
 	each(b.Operations, to)
 	each(b.Instances, to)
+	each(b.Hops, to)
+	each(b.Tagged, to)
+	each(b.Truths, to)
 	each(b.Traces, to)
 }
 
@@ -126,7 +132,8 @@ func each[T any, P interface {
 func (b *Batch) Len() int {
 	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
 		len(b.PortMeasurements) + len(b.FlowMeasurements) + len(b.Values) +
-		len(b.Classes) + len(b.Stalls) + len(b.Operations) + len(b.Instances)
+		len(b.Classes) + len(b.Stalls) + len(b.Operations) + len(b.Instances) +
+		len(b.Hops) + len(b.Tagged) + len(b.Truths)
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
@@ -137,6 +144,7 @@ func (b *Batch) Reset() {
 		Totals: b.Totals[:0], Traces: b.Traces[:0],
 		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0], Values: b.Values[:0],
 		Classes: b.Classes[:0], Stalls: b.Stalls[:0], Operations: b.Operations[:0], Instances: b.Instances[:0],
+		Hops: b.Hops[:0], Tagged: b.Tagged[:0], Truths: b.Truths[:0],
 	}
 }
 

@@ -115,6 +115,10 @@ var quantities = map[string]Meaning{
 	"csig_nqd":            {},
 	"abw_gbps":            {},
 	"bottleneck_share":    {Share: true},
+	"csig_error_percent":  {Better: Lower},
+	"truth_samples":       {Unit: "samples"},
+	"truth_missed":        {Better: Lower, Share: true},
+	"truth_outside":       {Better: Lower, Share: true},
 	"tags":                {Unit: "tags"},
 
 	// Ports and classes of data. A busy port is good or bad by what it is busy with.

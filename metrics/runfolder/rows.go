@@ -255,6 +255,7 @@ var recordTables = []recordTable{
 	}},
 	tableOf[OperationRow]{tableOperations, operationRows},
 	tableOf[InstanceRow]{tableInstances, instanceRows},
+	tableOf[TruthRow]{tableTruth, truthRows},
 	tableOf[MetricRow]{tableMetrics, func(b *metrics.Batch, add func(MetricRow), n *names) {
 		for i := range b.Values {
 			v := &b.Values[i]

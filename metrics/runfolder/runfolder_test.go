@@ -153,15 +153,15 @@ func TestRoundTrip(t *testing.T) {
 
 	want := manifest()
 	want.Schema, want.Complete, want.Finished = Schema, true, f.Manifest.Finished
-	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "events": 12, "phases": 2, "metrics": 4, "classes": 0, "operations": 0, "instances": 0}
+	want.Tables = map[string]int64{"ports": 2, "flows": 2, "cc": 2, "signals": 6, "events": 12, "phases": 2, "metrics": 4, "classes": 0, "operations": 0, "instances": 0, "truth": 0}
 	for seed := range uint64(2) {
 		want.Runs = append(want.Runs, Run{Variant: "base", Seed: seed, TraceHash: "0102" + strings.Repeat("0", 60),
 			NodeHashes:  []NodeHash{{"tor0", fmt.Sprintf("%02x", seed) + strings.Repeat("0", 62)}},
 			WallSeconds: 2, CPUSeconds: 1, DataPackets: 5, Valid: true})
 	}
 	want.Files, want.Digest = f.Manifest.Files, f.Manifest.Digest // see TestFlippedBits
-	if len(want.Files) != 13 || want.Digest == "" {
-		t.Errorf("%d digests and %q of the manifest, want 13 and one", len(want.Files), want.Digest)
+	if len(want.Files) != 14 || want.Digest == "" {
+		t.Errorf("%d digests and %q of the manifest, want 14 and one", len(want.Files), want.Digest)
 	}
 	if !f.HasMetrics() {
 		t.Error("the folder has no table of metrics")

@@ -188,7 +188,7 @@ func (h *Host) shared() *transport.Common {
 		}
 		h.common = &transport.Common{
 			MTU: c.MTU, Sizes: c.Sizes, RTO: c.RTO, AckEvery: c.AckEvery, Recovery: c.Recovery, Credit: h.terms(), Sleek: sleek, Measure: c.Measure, Records: c.Records,
-			Domain: h.domain, GiveUp: c.GiveUp, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced, Bounds: h.maker.bounds,
+			Domain: h.domain, GiveUp: c.GiveUp, LastHops: c.LastHops, Place: c.Place, Actions: h.maker.actions, Needs: h.maker.needs, Sink: h.sink, Traced: c.Traced, Truth: c.Truth, Bounds: h.maker.bounds,
 		}
 	}
 	return h.common

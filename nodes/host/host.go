@@ -61,6 +61,7 @@ type Config struct {
 	Measure metrics.Span
 	Records units.Duration
 	Traced  metrics.Traced // events to record, of flows that this host sends
+	Truth   metrics.TruthChoice
 }
 
 // Ports returns the number of the machine's ports.

@@ -75,7 +75,8 @@ const (
 	maxPorts    = 4096
 	maxJobs     = 1 << 20
 	maxWeight   = math.MaxUint8 // of a signal, see csig.Weights
-	maxSteps    = 1_000_000     // of a job
+	maxTruth    = 1_000_000
+	maxSteps    = 1_000_000 // of a job
 	maxLocal    = 1000 * units.Tbps
 
 	maxRanksPerHost = 64

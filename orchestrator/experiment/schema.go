@@ -56,6 +56,7 @@ var rules = map[string]Rule{
 	"telemetry.interval":   Between(units.Microsecond, maxDelay).Or("auto"),
 	"telemetry.trace_hash": OneOf(TraceHashFull, TraceHashNone),
 	"telemetry.operations": {parse: func(text string) error { _, err := ParseOperations(text); return err }},
+	"telemetry.truth":      Between(1, maxTruth).Or("none"),
 	"trace.flows[]":        {parse: checkFlowPattern},
 	"trace.events[]":       OneOf(metrics.EventNames()...),
 	"capture[]":            {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?-[A-Za-z0-9._-]+$`), want: "the name of a link, such as tor0-agg0"},

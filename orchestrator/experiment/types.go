@@ -232,6 +232,9 @@ type Telemetry struct {
 	TraceHash string `yaml:"trace_hash"`
 	// Operations says which operations of jobs the tables keep, as ParseOperations.
 	Operations string `yaml:"operations"`
+	// Truth has one of so many tagged data packets recorded with the exact values of the hops
+	// beside its sample; 0: none.
+	Truth int `yaml:"truth"`
 }
 
 // Values of Telemetry.TraceHash.

@@ -34,6 +34,7 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	addGroups(&e, run)
 	r.cc.measure(&e)
 	r.signals.measure(&e)
+	r.truths.measure(&e)
 	r.ports.measure(&e, out)
 	r.classes.measure(&e, run.Nodes)
 	r.jobs.measure(&e)

@@ -74,7 +74,7 @@ type Subjects struct {
 // namers is the table of what declares the names of metrics: one entry for each part of
 // Metrics, in the same file.
 var namers = []func(s *Subjects) []Family{
-	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, groupNames, ccNames, signalNames, portNames, classMetricNames, jobNames, overlapNames, predictionNames,
+	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, groupNames, ccNames, signalNames, truthNames, portNames, classMetricNames, jobNames, overlapNames, predictionNames,
 }
 
 // Names returns the names of the metrics that a run of the plan can have. They do not
@@ -287,6 +287,7 @@ const (
 	lacksRaw       = "it has no programs and no generators"
 	lacksPrograms  = "it has no programs"
 	lacksFaults    = "it has no faults"
+	lacksTruth     = "its telemetry.truth is none"
 )
 
 // noTransfers, noCSIG, noFaults and noRaw return why a plan's runs lack a metric that needs these,

@@ -17,7 +17,7 @@ type NoteRule func(r *Run, records *Records) []string
 
 // NoteRules is the table of the rules of Notes. A new note is an entry. Notes that
 // follow from the experiment alone belong to plan.Shape.
-var NoteRules = []NoteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided}
+var NoteRules = []NoteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided, truthNotes}
 
 // Notes returns the notes of a run, in the order of NoteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {

@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -23,6 +24,7 @@ type Records struct {
 	ports   *portSums
 	classes *classSums
 	jobs    *jobSums
+	truths  *truths
 	over    bool               // the run, for jobs
 	stalls  *deadlock.Detector // nil without a lossless class
 	cycle   *deadlock.Cycle
@@ -42,7 +44,7 @@ func NewRecords(p *plan.Plan, writer Writer) *Records {
 	r := &Records{
 		classes: newClassSums(p), plan: p,
 		totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), signals: newSignalSums(p),
-		flows: make(flowSums, len(p.Flows)), ports: newPortSums(p), jobs: newJobSums(p), writer: writer,
+		flows: make(flowSums, len(p.Flows)), ports: newPortSums(p), jobs: newJobSums(p), truths: newTruths(p), writer: writer,
 	}
 	if p.Format.PFC {
 		r.stalls = deadlock.New(p.Graph.Links)
@@ -61,9 +63,15 @@ func (r *Records) Consume(b *metrics.Batch) {
 	r.classes.Consume(b)
 	r.watch(b)
 	r.jobs.Consume(b)
+	r.truths.Consume(b)
 	instances := r.jobs.take()
 	r.mu.Unlock()
 	if r.writer != nil {
+		if len(b.Hops)+len(b.Tagged) > 0 { // the run's table has what they are joined to
+			kept := *b
+			kept.Hops, kept.Tagged = nil, nil
+			b = &kept
+		}
 		r.writer.Consume(b)
 		r.write(instances)
 	}
@@ -90,8 +98,16 @@ func (r *Records) finish() {
 		}
 		r.jobs.finish(func(job int32) bool { return !undone[job] })
 		r.write(r.jobs.take())
+		for rows := range slices.Chunk(r.truths.take(), truthBatch) {
+			if r.writer != nil {
+				r.writer.Consume(&metrics.Batch{Truths: rows})
+			}
+		}
 	}
 }
+
+// truthBatch is the number of truths that are written together.
+const truthBatch = 256
 
 // watch looks for a deadlock among what switches report.
 func (r *Records) watch(b *metrics.Batch) {

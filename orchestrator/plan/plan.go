@@ -52,6 +52,7 @@ type Plan struct {
 	Faults   []Fault        // in the order of the experiment
 	Groups   []Group        // of Flows: all transfers, each job's, then those of the experiment
 	Traced   metrics.Traced // events to record, by flow; nil: none
+	Truth    metrics.TruthChoice
 
 	// StartUnit is the unit in which start times of a workload file were read, such as
 	// us; "" without a file.

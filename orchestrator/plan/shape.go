@@ -201,6 +201,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		Captured:  s.captured,
 		StartUnit: s.workload.StartUnit,
 		Traced:    newTraced(e.Trace),
+		Truth:     metrics.TruthChoice(e.Telemetry.Truth),
 	}
 	for i, shares := range s.shares {
 		p.Jobs[i].Shares = shares
@@ -333,6 +334,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Measure:    p.Measure,
 		Records:    p.Interval,
 		Traced:     p.Traced,
+		Truth:      p.Truth,
 	}
 	c.Place, _ = transport.ParseTrimPlace(e.Hosts.TrimPlace) // it was checked when it was read
 	if s.tags != nil {

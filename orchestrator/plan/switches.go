@@ -63,6 +63,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		Measure: p.Measure,
 		Records: p.Interval,
 		Traced:  p.Traced,
+		Truth:   p.Truth,
 	}
 	if s.data != nil {
 		c.Classes = &s.data.switches

@@ -45,7 +45,8 @@ type Common struct {
 	Actions  []string        // names of the controller's actions, by index, for the records
 	Sink     metrics.Sink    // takes the flows' windows and events, and their FlowMeasurements
 	Traced   metrics.Traced  // events to record
-	Bounds   Bounds          // of the controllers' windows
+	Truth    metrics.TruthChoice
+	Bounds   Bounds // of the controllers' windows
 
 	// What a controller gets; here because a pointer that goes to an interface would be
 	// a new object each time.
@@ -56,7 +57,8 @@ type Common struct {
 	sent  congestion.Send
 	phase congestion.Phase
 
-	outcome balance.Feedback // what a balancer gets
+	outcome balance.Feedback     // what a balancer gets
+	sample  metrics.TaggedSample // what recordTruth emits
 }
 
 // SenderConfig is what a Sender is built from.
@@ -506,7 +508,12 @@ func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16,
 		s.take(now, p, origin{ev, int64(psn), units.Never})
 		return held{}
 	}
-	return s.take(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
+	from := s.slot(psn)
+	h := s.take(now, p, origin{ev, int64(psn), from.sentAt})
+	if s.common.Truth != 0 && h.valid && !h.sample.DoNotUpdate && s.common.Truth.Has(s.flow, psn) {
+		s.recordTruth(now, psn, from, &h.sample)
+	}
+	return h
 }
 
 func (s *Sender) acknowledge(f wire.AckFields) {

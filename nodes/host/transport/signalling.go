@@ -242,6 +242,18 @@ func (s *Sender) traceReaction(acked bool) {
 	s.events.Release()
 }
 
+// recordTruth records the sample that the packet of a slot has brought, for the values that
+// the packet met on its way to be compared with.
+func (s *Sender) recordTruth(now units.Time, psn uint32, from *slot, sample *csig.Sample) {
+	r := &s.common.sample
+	*r = metrics.TaggedSample{
+		Flow: s.flow, Packet: psn, Transmission: from.transmissions, Type: uint8(sample.Type), Code: sample.Code,
+		Value: metrics.Reading{Point: int64(sample.Point)}, Locator: sample.Locator, At: now, Age: now.Sub(from.sentAt),
+	}
+	r.Value.Low, r.Value.High = s.common.Domain.Ends(sample)
+	s.common.Sink.Emit(r)
+}
+
 // starved notes for how long the flow has wanted samples and got none.
 func (s *Sender) starved(now units.Time) {
 	if last := s.signalling.last; last != units.Never {

@@ -45,6 +45,7 @@ type Config struct {
 	Measure  metrics.Span
 	Records  units.Duration // telemetry interval
 	Traced   metrics.Traced // events to record, where tags end here
+	Truth    metrics.TruthChoice
 }
 
 // Port is one port.
@@ -167,6 +168,7 @@ type Switch struct {
 	made    int64 // packets that the switch made and forwarded
 	tags    [tagOutcomes]int64
 	samples map[uint32]*samples // of Terminate, by flow
+	truth   *truth              // nil: it is not recorded
 	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination
 }
 
@@ -267,6 +269,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 			}
 		}
 	}
+	s.truth = s.newTruth()
 	return s, nil
 }
 
@@ -496,6 +499,9 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	out.record.Transmit(now, departs, int64(size), marked)
 	if s.domain != nil {
 		if tag := p.Tag(); tag != nil {
+			if s.truth != nil {
+				s.recordTruth(now, egress, p, tag)
+			}
 			s.handleTag(now, out, p, tag)
 		}
 		// "Dropped or truncated packets are not part of" available bandwidth
@@ -504,6 +510,9 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 			out.abw.Transmit(now, departs, size)
 			if out.classPort != nil && out.shares != nil {
 				s.countShares(now, departs, out, p, size)
+			}
+			if s.truth != nil {
+				s.truth.exact[egress].Transmit(now, departs, size)
 			}
 		}
 	}
@@ -530,12 +539,16 @@ func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.
 		}
 		return out.depth.Of(out.buffer.Data())
 	}
-	delay := s.waited(starts, p)
+	return uint64(s.delay(starts, p) / units.Nanosecond)
+}
+
+// delay returns the per-hop delay of a packet that starts to leave at starts.
+func (s *Switch) delay(starts units.Time, p *wire.Packet) units.Duration {
 	if s.cfg.CSIG.Delay == Residence {
 		// The packet arrived with its last bit.
-		delay = starts.Sub(p.EnqueuedAt) + s.cameIn(p)
+		return starts.Sub(p.EnqueuedAt) + s.cameIn(p)
 	}
-	return uint64(delay / units.Nanosecond)
+	return s.waited(starts, p)
 }
 
 // cameIn returns how long a packet took from its first bit in to its last.

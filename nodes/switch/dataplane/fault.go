@@ -21,6 +21,9 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 	if s.domain != nil {
 		out.record.Advance(now)
 		out.abw.SetRate(now, rate)
+		if s.truth != nil {
+			s.truth.exact[egress].SetRate(rate)
+		}
 		out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, rate, s.cfg.CSIG.Tau)
 		if out.classPort != nil {
 			for k := range out.class {
@@ -125,6 +128,9 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 				for k := range out.shares {
 					out.shares[k].Restart(now, s.newBandwidth(i))
 				}
+			}
+			if s.truth != nil {
+				s.truth.exact[i].Restart()
 			}
 			out.turn = 0
 		}

@@ -171,6 +171,9 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte, measured b
 	value := metrics.Reading{Point: int64(sample.Point)}
 	value.Low, value.High = s.domain.Ends(&sample)
 	r.windows.Sample(now, uint8(sample.Type), sample.Locator, value)
+	if s.truth != nil {
+		s.recordPostcard(now, p, &sample, value)
+	}
 	if r.events.Wants(metrics.EventSample) {
 		e := metrics.Event{
 			Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(sample.Type), Code: sample.Code,
