@@ -13,8 +13,8 @@ import (
 // decoder reads the rows of a table column by column into a batch of rows. It does what the
 // Parquet package's reader of structures does, several times faster: it takes whole pages of
 // values, makes the text of each entry of a dictionary once, and calls no function per row but
-// those of its columns. Fields of rows are text, numbers, pointers to either or to bool (nil:
-// null), and map[string]int64.
+// those of its columns. Fields of rows are text, numbers, bool, pointers to these (nil: null),
+// and map[string]int64.
 type decoder[T any] struct {
 	rows    []T
 	columns []filler
@@ -72,6 +72,8 @@ func fillerOf(rows reflect.Value, field int, name string) filler {
 		return valuesOf(rows, field, name, reals, parquet.Value.Double)
 	case reflect.TypeFor[*float64]():
 		return pointersOf(rows, field, name, reals, parquet.Value.Double)
+	case reflect.TypeFor[bool]():
+		return valuesOf(rows, field, name, bits, parquet.Value.Boolean)
 	case reflect.TypeFor[*bool]():
 		return pointersOf(rows, field, name, bits, parquet.Value.Boolean)
 	case reflect.TypeFor[map[string]int64]():

@@ -84,6 +84,7 @@ func TestMetricsAreDescribed(t *testing.T) {
 workload: {transfers: [0 -> 8 1MB, 4 -> 8 1MB, 0 -> 8 1MB]}
 csig: {format: compact}
 hosts: {cc: {name: nscc, csig: max-delay}}
+telemetry: {truth: 1}
 `
 	m, out := runVirtual(t, parseText(t, text).Variants[0].Experiment, 1)
 	if _, ok := m["fct_us.0-8#2"]; !ok {
@@ -154,7 +155,7 @@ func TestFilesAreDescribed(t *testing.T) {
 	for name, row := range map[string]any{
 		"ports": runfolder.PortRow{}, "flows": runfolder.FlowRow{}, "cc": runfolder.CCRow{},
 		"signals": runfolder.SignalRow{}, "phases": runfolder.PhaseRow{}, "events": runfolder.EventRow{}, "classes": runfolder.ClassRow{},
-		"operations": runfolder.OperationRow{}, "instances": runfolder.InstanceRow{}, "metrics": runfolder.MetricRow{},
+		"operations": runfolder.OperationRow{}, "instances": runfolder.InstanceRow{}, "truth": runfolder.TruthRow{}, "metrics": runfolder.MetricRow{},
 	} {
 		tables = append(tables, name)
 		heading := "### " + name + ".parquet"

@@ -14,6 +14,7 @@ var absences = []struct{ pattern, why string }{
 	{"samples.*", "no sample came"},
 	{"csig_*", "no sample of it came in the measuring window"},
 	{"abw_gbps.*", "no sample of it came in the measuring window"},
+	{"truth_*", "no sample of it that was chosen came in the measuring window"},
 	{"rpc_us.*", "no RPC of the group was answered"},
 	{"slowdown.*", "a flow that does not complete, or that stops early, has none"},
 	{"cwnd_kb.*", "no ACK came in the measuring window"},

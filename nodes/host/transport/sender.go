@@ -508,11 +508,8 @@ func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16,
 		s.take(now, p, origin{ev, int64(psn), units.Never})
 		return held{}
 	}
-	from := s.slot(psn)
-	h := s.take(now, p, origin{ev, int64(psn), from.sentAt})
-	if s.common.Truth != 0 && h.valid && !h.sample.DoNotUpdate && s.common.Truth.Has(s.flow, psn) {
-		s.recordTruth(now, psn, from, &h.sample)
-	}
+	h := s.take(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
+	s.recordTruth(now, psn, &h)
 	return h
 }
 

@@ -242,15 +242,18 @@ func (s *Sender) traceReaction(acked bool) {
 	s.events.Release()
 }
 
-// recordTruth records the sample that the packet of a slot has brought, for the values that
-// the packet met on its way to be compared with.
-func (s *Sender) recordTruth(now units.Time, psn uint32, from *slot, sample *csig.Sample) {
-	r := &s.common.sample
-	*r = metrics.TaggedSample{
-		Flow: s.flow, Packet: psn, Transmission: from.transmissions, Type: uint8(sample.Type), Code: sample.Code,
-		Value: metrics.Reading{Point: int64(sample.Point)}, Locator: sample.Locator, At: now, Age: now.Sub(from.sentAt),
+// recordTruth records the sample that a packet has brought if the packet is chosen, for the
+// values that it met on its way to be compared with. It is known when the packet was sent.
+func (s *Sender) recordTruth(now units.Time, psn uint32, h *held) {
+	if s.common.Truth == 0 || !h.valid || h.sample.DoNotUpdate || !s.common.Truth.Has(s.flow, psn) {
+		return
 	}
-	r.Value.Low, r.Value.High = s.common.Domain.Ends(sample)
+	r, from := &s.common.sample, s.slot(psn)
+	*r = metrics.TaggedSample{
+		Flow: s.flow, Packet: psn, Transmission: from.transmissions, Type: uint8(h.sample.Type), Code: h.sample.Code,
+		Value: metrics.Reading{Point: int64(h.sample.Point)}, Locator: h.sample.Locator, At: now, Age: now.Sub(from.sentAt),
+	}
+	r.Value.Low, r.Value.High = s.common.Domain.Ends(&h.sample)
 	s.common.Sink.Emit(r)
 }
 
