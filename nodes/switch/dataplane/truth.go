@@ -46,7 +46,7 @@ func (s *Switch) recordTruth(now units.Time, egress int, p *wire.Packet, tag []b
 	r := &s.truth.record
 	*r = metrics.HopValue{
 		Flow: p.Flow(), Packet: p.PSN(), Transmission: p.Transmission(), Type: uint8(t), Hop: uint8(p.Crossed()), Last: out.LastHop,
-		Updates: policy == Update && (!frozen || s.cfg.CSIG.Domain.OverrideD[t]), Ends: policy == Terminate || policy == Strip,
+		Updates: (policy == Update || policy == Terminate) && (!frozen || s.cfg.CSIG.Domain.OverrideD[t]), Ends: policy == Terminate || policy == Strip,
 		Node: int32(s.cfg.Node), Port: int32(egress), At: now, Value: s.exactSignal(now, egress, t, p),
 	}
 	s.sink.Emit(r)
