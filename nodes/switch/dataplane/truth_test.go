@@ -18,10 +18,12 @@ import (
 // ends later, still says that all of the rate is free.
 func TestTruthOfAPort(t *testing.T) {
 	const ps = 1000
-	free := func(packets int64) int64 { return (12_500_000_000_000*128_000 - packets*4150*1_000_000*1000*ps) / 128_000 }
+	free := func(packets int64) int64 {
+		return (12_500_000_000_000*128_000 - packets*4150*1_000_000*1000*ps) / 128_000
+	}
 	for typ, want := range map[csig.Type][]int64{
 		csig.Delay: {332 * ps, 2 * 332 * ps, 3 * 332 * ps, 4 * 332 * ps},
-		csig.NQD:   {0, 200_000_000, 100_000_000, 0} /* the others come when the first has gone */,
+		csig.NQD:   {0, 200_000_000, 100_000_000, 0}, /* the others come when the first has gone */
 		csig.ABW:   {free(0), free(1), free(2), free(3)},
 		csig.ABWC:  {1_000_000_000, 997_406_250, 994_812_500, 992_218_750},
 	} {
