@@ -13,7 +13,7 @@ import (
 // most important one first.
 func Findings(r *analysis.Result) []string {
 	var all []string
-	for _, text := range []string{limits(r.Findings.Ports), crossings(&r.Findings), sharing(r)} {
+	for _, text := range []string{limits(r), crossings(&r.Findings), sharing(r)} {
 		if text != "" {
 			all = append(all, text)
 		}
@@ -88,7 +88,8 @@ func Notes(r *analysis.Result) []string {
 }
 
 // limits says which ports limit the flows.
-func limits(ports []analysis.Port) string {
+func limits(r *analysis.Result) string {
+	ports := r.Findings.Ports
 	var names []string
 	for i := range ports {
 		names = append(names, busy(&ports[i]))
@@ -97,11 +98,37 @@ func limits(ports []analysis.Port) string {
 	case len(ports) == 0:
 		return ""
 	case !ports[0].Full:
-		return fmt.Sprintf("No port is full while measured: the busiest, %s, is used to %s.", portName(&ports[0].Place), percent(ports[0].Busiest().Utilisation))
+		return capital(bursts(r, "port")) + "."
 	case len(ports) == 1:
 		return "The bottleneck is " + names[0] + "."
 	}
 	return "The bottlenecks are " + strings.Join(names, " and ") + "."
+}
+
+// bursts says of the first of the ports of findings, none of which is full on average, how it
+// is used: many a port is full for a while and idle for another.
+func bursts(r *analysis.Result, what string) string {
+	p := &r.Findings.Ports[0]
+	in := func(u *analysis.Use) string {
+		if len(r.Variants) > 1 {
+			return " in variant " + u.Variant
+		}
+		return ""
+	}
+	window := span(r.Setup.IntervalUS)
+	if u := p.Fullest(); u != nil {
+		return fmt.Sprintf("no %s is full all the time, but in bursts: %s is full in %s of the windows of %s, and used to %s on average%s", what, portName(&p.Place), shareOfFull(u.FullShare), window, percent(u.Utilisation), in(u))
+	}
+	u := p.Busiest()
+	return fmt.Sprintf("no %s is full while measured: the busiest, %s, is used to %s on average and to %s in its busiest window of %s%s", what, portName(&p.Place), percent(u.Utilisation), percent(u.Peak), window, in(&u))
+}
+
+// shareOfFull prints a share that is not 0.
+func shareOfFull(share float64) string {
+	if share < 0.0005 {
+		return "less than 0.1 %"
+	}
+	return percent(share)
 }
 
 // busy names a port and says how busy it was.
@@ -182,7 +209,15 @@ func sharing(r *analysis.Result) string {
 	case s.Flows == 2:
 		who = fmt.Sprintf("Flow %s suffers: against the other it gets ", s.Slowest)
 	}
-	return who + strings.Join(parts, ", ") + "."
+	return who + strings.Join(parts, ", ") + "." + ownTimes(s, " Each rate is over the time of its flow; the flows do not all send at the same time.")
+}
+
+// ownTimes returns a text if the rates of flows are over different times.
+func ownTimes(s *analysis.Sharing, text string) string {
+	if s.OwnTimes {
+		return text
+	}
+	return ""
 }
 
 // seedNames returns seed or seeds, and the names of seeds.

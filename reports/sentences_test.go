@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/units"
@@ -33,6 +35,56 @@ func TestSharing(t *testing.T) {
 		got := strings.Join(build(t, f).Findings, "\n")
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || c.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A port that is full in bursts is no port that is never full, however long it is idle in
+// between; a busier one that is never full does not hide it.
+func TestBurstsAreTold(t *testing.T) {
+	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 10_000}
+	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
+		burst, busy := &m.Ports[analysistest.PortNamed(t, m, "tor0-agg0")], &m.Ports[analysistest.PortNamed(t, m, "tor0-agg1")]
+		for i := range 100 {
+			if i%10 < 3 {
+				b.Ports = append(b.Ports, p.Window(burst, float64(i)*100, 1, 0))
+			}
+			b.Ports = append(b.Ports, p.Window(busy, float64(i)*100, 0.6, 0))
+		}
+	}
+	r := build(t, p.Folder(t)).numbers
+	const want = "o port is full all the time, but in bursts: tor0 → agg0 is full in 30 % of the windows of 100\u00a0µs, and used to 30 % on average"
+	if got := strings.Join(Findings(r), "\n"); !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
+		for i := range 100 {
+			b.Ports = append(b.Ports, p.Window(&m.Ports[analysistest.PortNamed(t, m, "tor0-agg1")], float64(i)*100, 0.6+0.2*float64(i%2), 0))
+		}
+	}
+	r = build(t, p.Folder(t)).numbers
+	const never = "o port is full while measured: the busiest, tor0 → agg1, is used to 70 % on average and to 80 % in its busiest window of 100\u00a0µs"
+	if got := strings.Join(Findings(r), "\n"); !strings.Contains(got, never) {
+		t.Errorf("got %q, want %q", got, never)
+	}
+}
+
+// Rates of flows that send one after the other say that they are not over one time.
+func TestRatesOfDifferentTimes(t *testing.T) {
+	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Measure: runfolder.Window{ToUS: 10_000}, Variants: []string{"run"}, EndUS: 10_000}
+	for _, apart := range []bool{false, true} {
+		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
+			for i := range 100 {
+				for k := range m.Flows {
+					if !apart || i*len(m.Flows)/100 == k {
+						b.Flows = append(b.Flows, metrics.FlowWindow{Flow: m.Flows[k].Flow, Start: units.Time(i) * units.Time(p.Interval), WireBytes: 100_000 * int64(k+1)})
+					}
+				}
+			}
+		}
+		got := strings.Join(build(t, p.Folder(t)).Findings, "\n")
+		if !strings.Contains(got, "suffers") || strings.Contains(got, "Each rate is over the time of its flow; the flows do not all send at the same time.") != apart {
+			t.Errorf("apart %t: %q", apart, got)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func limited(r *analysis.Result) string {
 		case p.Full:
 			text = fmt.Sprintf("the bottleneck is %s, %s", portName(&p.Place), load)
 		default:
-			text = fmt.Sprintf("no link is full; the busiest, %s, is used to %s", portName(&p.Place), percent(p.Busiest().Utilisation))
+			text = bursts(r, "link")
 		}
 	}
 	if fault := faulty(r); fault != "" {
@@ -331,6 +331,7 @@ func suffers(r *analysis.Result) string {
 		if c := r.Findings.Crossings; c != nil && slices.Contains(c.All, s.Slowest) {
 			text += ", because it has to cross both links"
 		}
+		text += ownTimes(s, ", each while it sends")
 		return text
 	}
 	if len(all) > 0 && len(r.Completion) > 1 {

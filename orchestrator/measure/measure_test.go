@@ -82,7 +82,7 @@ func TestNotes(t *testing.T) {
 		{end: units.Time(units.Millisecond)},
 		{end: units.Time(units.Millisecond), drained: true, dropped: 7, want: []string{
 			"7 records were dropped, which came faster than they could be written; tables and charts lack them",
-			"the measuring window goes on to 1s, when the run has ended; rates count the rest as idle",
+			"the measuring window goes on to 1s, and the run ends at 1ms: there the window ends too",
 		}},
 	} {
 		records := measure.NewRecords(p, nil)

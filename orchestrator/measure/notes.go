@@ -72,7 +72,7 @@ func shortRun(r *Run, _ *Records) []string {
 	if to == units.Never || !r.Outcome.Drained || r.Outcome.End >= to {
 		return nil
 	}
-	return []string{fmt.Sprintf("the measuring window goes on to %v, when the run has ended; rates count the rest as idle", units.Duration(to))}
+	return []string{fmt.Sprintf("the measuring window goes on to %v, and the run ends at %v: there the window ends too", units.Duration(to), units.Duration(r.Outcome.End))}
 }
 
 // undivided finds jobs whose steps are too large to be divided into their parts.

@@ -146,17 +146,13 @@ func (c *portSums) Consume(b *metrics.Batch) {
 	for i := range b.PortMeasurements {
 		m := &b.PortMeasurements[i]
 		at := c.layout.first[m.Node] + int(m.Port)
-		depth := m.Depth // its buckets are the batch's
-		if in := c.plan.Measure; in.To != units.Never {
-			depth.Add(0, int64(in.To.Sub(in.From))-depth.Weight()) // the run ended before
-		}
-		c.ports[at] = &portSum{m.Busy, distributionOf(&depth, bytesPerKB), distributionOf(&m.Wait, perMicrosecond)}
+		c.ports[at] = &portSum{m.Busy, distributionOf(&m.Depth, bytesPerKB), distributionOf(&m.Wait, perMicrosecond)}
 		for k := range c.classes {
 			if c.layout.classes[at]>>k&1 == 0 {
 				continue
 			}
 			of := &c.classes[k]
-			of.depth.Merge(&depth)
+			of.depth.Merge(&m.Depth)
 			of.wait.Merge(&m.Wait)
 			of.busy += m.Busy
 			of.most = max(of.most, m.Busy)
@@ -172,10 +168,7 @@ const (
 
 // measure adds the metrics of classes, and then those of ports.
 func (c *portSums) measure(e *emitter, out *backend.Outcome) {
-	from, to := c.plan.Measure.From, c.plan.Measure.To
-	if to == units.Never {
-		to = out.End
-	}
+	from, to := c.plan.Measure.From, min(c.plan.Measure.To, out.End)
 	window := to.Sub(from)
 	if window <= 0 {
 		return

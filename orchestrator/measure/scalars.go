@@ -287,13 +287,11 @@ func mean(values []float64) float64 {
 	return total / float64(len(values))
 }
 
-// meanRate returns the mean rate of a flow over the measuring window, which ends with
-// the flow where the experiment gives it no end.
+// meanRate returns the mean rate of a flow over the part of the measuring window in which the
+// flow exists: from its start to its last byte, or to the end of the run.
 func meanRate(r *Run, f *metrics.Flow, bytes int64) (gbps float64, ok bool) {
-	from, to := r.Plan.Measure.From, r.Plan.Measure.To
-	if to == units.Never {
-		from, to = max(from, f.Sender.Start), min(f.Receiver.Done, r.Outcome.End)
-	}
+	from := max(r.Plan.Measure.From, f.Sender.Start)
+	to := min(r.Plan.Measure.To, f.Receiver.Done, r.Outcome.End)
 	if from == units.Never || to <= from {
 		return 0, false
 	}

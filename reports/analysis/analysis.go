@@ -201,7 +201,7 @@ func begin(f *runfolder.Folder) (*reading, error) {
 	g.medians = g.rates.medians()
 	g.ports = busiestPorts(m, g.all)
 	g.charted = g.ports
-	g.sharing = sharing(m, flows, g.medians)
+	g.sharing = sharing(m, t, flows, g.medians)
 	g.slowest = slowestFlow(flows, g.sharing, g.medians[m.Variants[0].Name])
 	return g, nil
 }

@@ -32,10 +32,13 @@ type Crossings struct {
 // Sharing compares the slowest flow of the first variant with the mean of the
 // others. It is nil when the rates do not compare.
 type Sharing struct {
-	Slowest string         `json:"slowest"`
-	Flows   int            `json:"flows"` // that are compared, the slowest one included
-	Even    bool           `json:"even"`  // in the first variant the slowest flow gets nearly as much as the fastest
-	Rates   []SharingRates `json:"rates"` // by variant, without those that lack the flows
+	Slowest string `json:"slowest"`
+	Flows   int    `json:"flows"` // that are compared, the slowest one included
+	// OwnTimes: the flows do not all send through the measuring window. The rates are each over
+	// the time of its flow, and do not add up.
+	OwnTimes bool           `json:"ownTimes,omitempty"`
+	Even     bool           `json:"even"`  // in the first variant the slowest flow gets nearly as much as the fastest
+	Rates    []SharingRates `json:"rates"` // by variant, without those that lack the flows
 }
 
 // SharingRates are the rates of one variant in Gb/s.
@@ -49,7 +52,7 @@ type SharingRates struct {
 // counts as equal.
 const evenShare = 0.9
 
-func sharing(m *runfolder.Manifest, all []runfolder.Flow, rates map[string]map[string]float64) *Sharing {
+func sharing(m *runfolder.Manifest, t *totals, all []runfolder.Flow, rates map[string]map[string]float64) *Sharing {
 	first := rates[m.Variants[0].Name]
 	var flows []string
 	for _, f := range all {
@@ -57,7 +60,8 @@ func sharing(m *runfolder.Manifest, all []runfolder.Flow, rates map[string]map[s
 			flows = append(flows, f.Name)
 		}
 	}
-	if len(flows) < 2 || m.Measure.ToUS == 0 && mixedSizes(all) {
+	ownTimes := !t.together(m.Variants[0].Name, flows)
+	if len(flows) < 2 || (m.Measure.ToUS == 0 || ownTimes) && mixedSizes(all) {
 		return nil
 	}
 	slow := slices.MinFunc(flows, func(a, b string) int { return cmp.Compare(first[a], first[b]) })
@@ -65,7 +69,7 @@ func sharing(m *runfolder.Manifest, all []runfolder.Flow, rates map[string]map[s
 	if first[fast] <= 0 {
 		return nil
 	}
-	s := &Sharing{Slowest: slow, Flows: len(flows), Even: first[slow] >= evenShare*first[fast]}
+	s := &Sharing{Slowest: slow, Flows: len(flows), OwnTimes: ownTimes, Even: first[slow] >= evenShare*first[fast]}
 	for _, v := range m.Variants {
 		rates, ok := rates[v.Name]
 		has := map[string]bool{}

@@ -48,8 +48,12 @@ type Port struct {
 // Use is how a port was used in one variant: medians over the seeds. Times count as
 // shares of the measuring window.
 type Use struct {
-	Variant        string  `json:"variant"`
-	Utilisation    float64 `json:"utilisation"`    // share of the time that the port was sending, line overhead included
+	Variant     string  `json:"variant"`
+	Utilisation float64 `json:"utilisation"` // share of the time that the port was sending, line overhead included
+	// FullShare is the share of the telemetry windows that are used to FullWindow or more, and
+	// Peak the utilisation of the busiest one: a port may be full in bursts and idle between.
+	FullShare      float64 `json:"fullShare"`
+	Peak           float64 `json:"peak"`
 	MeanQueueBytes float64 `json:"meanQueueBytes"` // of the data queue
 	PeakQueueBytes float64 `json:"peakQueueBytes"`
 	MeanQueueSeeds Spread  `json:"meanQueueSeeds"` // range of the mean queue over the seeds
@@ -74,6 +78,25 @@ func (p *Port) Busiest() Use {
 		}
 	}
 	return best
+}
+
+// Fullest returns the use with the most windows that are full, nil if none is.
+func (p *Port) Fullest() *Use {
+	var most *Use
+	for i := range p.Use {
+		if u := &p.Use[i]; u.FullShare > 0 && (most == nil || u.FullShare > most.FullShare) {
+			most = u
+		}
+	}
+	return most
+}
+
+// fullest returns the greatest share of full windows of the variants.
+func (p *Port) fullest() float64 {
+	if u := p.Fullest(); u != nil {
+		return u.FullShare
+	}
+	return 0
 }
 
 // queue returns the sum of the mean queues over the variants.
@@ -149,7 +172,7 @@ func placesOf(m *runfolder.Manifest, variant string) []Place {
 // use returns how a port was used in a variant. It reports whether a run of the
 // variant was measured.
 func (t *totals) use(v *runfolder.Variant, p *Place) (Use, bool) {
-	var busy, queues, peaks []float64
+	var busy, queues, peaks, full, most []float64
 	for _, seed := range t.seeds[v.Name] {
 		r := run{v.Name, seed}
 		span := t.measured(r)
@@ -163,11 +186,13 @@ func (t *totals) use(v *runfolder.Variant, p *Place) (Use, bool) {
 		busy = append(busy, float64(sums.txBytes+sums.txPackets*v.Overhead)*8e6/float64(p.RateBPS)/span)
 		queues = append(queues, sums.queueByteNS/1000/span)
 		peaks = append(peaks, float64(sums.queueMax))
+		most = append(most, sums.peak)
+		full = append(full, float64(sums.full)/float64(max(1, t.windowsIn(r))))
 	}
 	if len(busy) == 0 {
 		return Use{}, false
 	}
-	return Use{Variant: v.Name, Utilisation: runfolder.Median(busy), MeanQueueBytes: runfolder.Median(queues),
+	return Use{Variant: v.Name, Utilisation: runfolder.Median(busy), FullShare: runfolder.Median(full), Peak: runfolder.Median(most), MeanQueueBytes: runfolder.Median(queues),
 		PeakQueueBytes: runfolder.Median(peaks), MeanQueueSeeds: spreadOf(queues)}, true
 }
 
@@ -190,7 +215,7 @@ func (t *totals) lost(v *runfolder.Variant, p *Place) (LossIn, bool) {
 // variant, the deepest mean queue over the variants first. Where a packet or more
 // waits at some of them, the others merely carry what these let through, and are left
 // out; where none waits, the NICs of hosts come first. When no port is full it returns
-// the busiest ones.
+// those with the most windows in which they are, and then the busiest ones.
 func busiestPorts(m *runfolder.Manifest, all []Port) []Port {
 	full, used := []Port{}, []Port{}
 	for _, p := range all {
@@ -201,7 +226,9 @@ func busiestPorts(m *runfolder.Manifest, all []Port) []Port {
 		}
 	}
 	if len(full) == 0 {
-		return first(used, maxPorts, func(a, b *Port) int { return cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation) })
+		return first(used, maxPorts, func(a, b *Port) int {
+			return cmp.Or(cmp.Compare(b.fullest(), a.fullest()), cmp.Compare(b.Busiest().Utilisation, a.Busiest().Utilisation))
+		})
 	}
 	packet := float64(m.Variants[0].MTU)
 	free := func(p Port) bool { return p.deepest() < packet }

@@ -21,6 +21,7 @@ type totals struct {
 	stops    map[run]float64          // model time at the end of a run, in us, where it is known
 	seeds    map[string][]uint64      // variant -> its seeds, ascending
 	bytes    map[run]map[string]int64 // wire bytes of flows while measured
+	lives    map[run]map[string]span  // from the first window in which a flow got something to the last one, while measured
 	ports    map[run]map[PortID]*portSums
 	tiers    map[run]map[tierKey]*tierSums // of the runs that charts show
 	faulty   map[run]sides                 // runs with a fault that begins in them
@@ -45,7 +46,7 @@ type portSums struct {
 
 func newTotals(m *runfolder.Manifest, s *runfolder.Summary, of *flowMetrics) *totals {
 	t := &totals{manifest: m, shown: chooseSeeds(m, s, of), heard: map[string]bool{}, ends: map[run]float64{}, stops: map[run]float64{}, seeds: map[string][]uint64{},
-		bytes: map[run]map[string]int64{}, ports: map[run]map[PortID]*portSums{},
+		bytes: map[run]map[string]int64{}, lives: map[run]map[string]span{}, ports: map[run]map[PortID]*portSums{},
 		tiers: map[run]map[tierKey]*tierSums{}, faulty: faultSides(m), overhead: map[string]int64{}, packet: map[string]float64{}}
 	for _, v := range m.Variants {
 		t.overhead[v.Name], t.packet[v.Name] = v.Overhead, float64(v.MTU)
@@ -104,10 +105,15 @@ func (t *totals) read(f *runfolder.Folder) error {
 		flows := t.bytes[r]
 		if flows == nil {
 			flows = map[string]int64{}
-			t.bytes[r] = flows
+			t.bytes[r], t.lives[r] = flows, map[string]span{}
 		}
 		if inWindow(t.manifest, row.StartUS) {
 			flows[row.FlowName] += row.WireBytes
+			l, known := t.lives[r][row.FlowName]
+			if !known {
+				l.from = row.StartUS
+			}
+			t.lives[r][row.FlowName] = span{min(l.from, row.StartUS), max(l.to, row.StartUS+t.manifest.IntervalUS)}
 		}
 	}
 	return nil
@@ -131,17 +137,37 @@ func inWindow(m *runfolder.Manifest, startUS float64) bool {
 	return startUS >= m.Measure.FromUS && (m.Measure.ToUS == 0 || startUS < m.Measure.ToUS)
 }
 
-// measured returns the length of a run's measuring window in us. It is 0 or less
-// when the run ends before the window.
+// measured returns the length of a run's measuring window in us, which ends with the run at
+// the latest. It is 0 or less when the run ends before the window.
 func (t *totals) measured(r run) float64 {
-	to := t.manifest.Measure.ToUS
-	if to == 0 {
-		to = t.ends[r]
-		if stop, ok := t.stops[r]; ok {
-			to = min(to, stop) // the last window ends after the run
+	to := t.ends[r]
+	if stop, ok := t.stops[r]; ok {
+		to = min(to, stop) // the last window ends after the run
+		if t.manifest.Measure.ToUS > 0 {
+			to = stop // nothing may be under way at the end
 		}
 	}
+	if end := t.manifest.Measure.ToUS; end > 0 {
+		to = min(to, end)
+	}
 	return to - t.manifest.Measure.FromUS
+}
+
+// together reports whether the flows send through all of the measuring window in the runs of
+// a variant, or nearly so: rates over the time of each flow are then rates over one time.
+func (t *totals) together(variant string, flows []string) bool {
+	for _, seed := range t.seeds[variant] {
+		r := run{variant, seed}
+		span := t.measured(r)
+		slack := max(2*t.manifest.IntervalUS, span/20)
+		for _, f := range flows {
+			l, ok := t.lives[r][f]
+			if ok && (l.from > t.manifest.Measure.FromUS+slack || l.to < t.manifest.Measure.FromUS+span-slack) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // rates holds, by run and flow, the Gb/s on the wire while measured. A run without a
@@ -160,11 +186,8 @@ func (t *totals) rates(of *flowMetrics) rates {
 			}
 		}
 	}
-	if t.manifest.Measure.ToUS > 0 {
-		return all
-	}
-	// Over an open window the metric holds the rate over the flow's own time. Over
-	// the run's time, flows of one size would all be equal.
+	// The metric holds the rate over the flow's own time. Over the run's time, flows of one
+	// size that end within it would all be equal.
 	for r, rates := range all {
 		for name := range rates {
 			if rate, ok := of.rates[r][name]; ok {

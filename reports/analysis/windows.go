@@ -21,6 +21,7 @@ type windowSums struct {
 	busyUS   float64
 	peak     float64 // greatest utilisation of a window, and when it began, the first of equals
 	peakUS   float64
+	full     int64    // windows that are used to FullWindow or more
 	packet   float64  // bytes of a full packet
 	windows  [3]int64 // by side: both, before and after the fault; those with a record
 	heavy    [3]int64 // of these, those in which the port was a bottleneck
@@ -176,6 +177,9 @@ func (s *windowSums) see(row *runfolder.PortRow, intervalUS float64) {
 	s.busyUS += busy
 	if share > s.peak {
 		s.peak, s.peakUS = share, row.StartUS
+	}
+	if share >= FullWindow {
+		s.full++
 	}
 	heavy := int64(0)
 	// Without a queue the port merely carries what others let through.
