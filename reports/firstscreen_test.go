@@ -63,7 +63,7 @@ func TestFirstScreen(t *testing.T) {
 		story              string
 	}{
 		{"three-flow", 29, 28, 3, "In variant baseline all 3 flows complete, on average in 24\u00a0ms and at the latest in 32.5\u00a0ms. Two links limit the flows: "},
-		{"all-to-all", 36, 48, 0, "All 240 flows complete, on average in 15.6\u00a0µs and at the latest in 20.8\u00a0µs. No link is full; the busiest, "},
+		{"all-to-all", 36, 48, 0, "All 240 flows complete, on average in 15.6\u00a0µs and at the latest in 20.8\u00a0µs. No link is full while measured: the busiest, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := browser(t)

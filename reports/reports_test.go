@@ -218,7 +218,7 @@ func TestFindings(t *testing.T) {
 	s.Rates = map[string][3]float64{"baseline": {31, 32, 32}}
 	r = build(t, s.Folder(t, nil))
 	text = strings.Join(r.Findings, "\n")
-	for _, want := range []string{"No port is full while measured: the busiest, s0 → s1, is used to 63 %.", "The flows share evenly in baseline; the slowest, 0-3,"} {
+	for _, want := range []string{"No port is full while measured: the busiest, s0 → s1, is used to 63 % on average and in each window of 100\u00a0µs.", "The flows share evenly in baseline; the slowest, 0-3,"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("findings lack %q:\n%s", want, text)
 		}

@@ -120,7 +120,14 @@ func bursts(r *analysis.Result, what string) string {
 		return fmt.Sprintf("no %s is full all the time, but in bursts: %s is full in %s of the windows of %s, and used to %s on average%s", what, portName(&p.Place), shareOfFull(u.FullShare), window, percent(u.Utilisation), in(u))
 	}
 	u := p.Busiest()
-	return fmt.Sprintf("no %s is full while measured: the busiest, %s, is used to %s on average and to %s in its busiest window of %s%s", what, portName(&p.Place), percent(u.Utilisation), percent(u.Peak), window, in(&u))
+	peak := fmt.Sprintf(" and to %s in its busiest window of %s%s", percent(u.Peak), window, in(&u))
+	switch {
+	case u.Peak < u.Utilisation*0.99: // the run ends within a window
+		peak = fmt.Sprintf("%s; windows of %s are too long for this run to show bursts", in(&u), window)
+	case percent(u.Peak) == percent(u.Utilisation):
+		peak = fmt.Sprintf(" and in each window of %s%s", window, in(&u))
+	}
+	return fmt.Sprintf("no %s is full while measured: the busiest, %s, is used to %s on average%s", what, portName(&p.Place), percent(u.Utilisation), peak)
 }
 
 // shareOfFull prints a share that is not 0.

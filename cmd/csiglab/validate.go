@@ -221,10 +221,14 @@ func (a *app) validate() *cobra.Command {
 				c.Parameters = map[string]*runfolder.Parameters{}
 			}
 			var uncut error
+			unkept := ""
 			options.Visit = func(i int, p *plan.Plan) {
 				name := set.Variants[i].Name
 				if verbose {
 					c.Parameters[name] = campaign.Parameters(p)
+				}
+				if w := set.Base.Wall; set.Base.Clock == runtimes.Wall && w.Dilation > 0 && unkept == "" {
+					unkept = predict.Unkept(p, predict.Run(p), float64(w.Dilation), w.Budget.Lateness)
 				}
 				if shards > 0 && uncut == nil {
 					c.Cuts, uncut = addCut(c.Cuts, name, set.Base.Clock, p, shards)
@@ -248,6 +252,9 @@ func (a *app) validate() *cobra.Command {
 				if wrong != nil {
 					f.Notes = append(f.Notes, wrong.Error())
 				}
+			}
+			if unkept != "" {
+				f.Notes = append(f.Notes, unkept)
 			}
 			a.notes(f.Notes)
 			c.Hosts, c.Switches, c.Links, c.Flows, c.Bytes, c.Notes = f.Hosts, f.Switches, f.Links, f.Flows, f.Bytes, f.Notes

@@ -354,7 +354,7 @@ func setClock(ctx context.Context, dilation float64, set *experiment.Set, m *mod
 	for i, j := range jobs {
 		plans[i] = j.plan
 	}
-	clock, text, err := predict.Dilation(ctx, dilation, plans)
+	clock, text, err := predict.Dilation(ctx, dilation, plans, set.Base.Wall.Budget.Lateness)
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,12 @@ func (c *calibration) load(p *plan.Plan, e Estimate) float64 {
 	if e.ModelTime > 0 {
 		perSecond += float64(e.PacketHops) / e.ModelTime.Seconds()
 	}
-	return perSecond * wakesPerHop * c.FrameHop.Seconds() / float64(runtime.NumCPU())
+	return perSecond * c.perFrame()
+}
+
+// perFrame returns the share of all processors that a frame-hop a second takes.
+func (c *calibration) perFrame() float64 {
+	return wakesPerHop * c.FrameHop.Seconds() / float64(runtime.NumCPU())
 }
 
 // programLoad bounds the frame-hops that programs cause in a model second: each host

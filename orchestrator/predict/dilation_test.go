@@ -1,10 +1,12 @@
 package predict
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -49,5 +51,26 @@ func TestDilation(t *testing.T) {
 		if got := busy.lateness(share); (got - want*time.Microsecond).Abs() > time.Microsecond {
 			t.Errorf("lateness under a load of %v is %v, want %dus", share, got, want)
 		}
+	}
+}
+
+// A dilation that no machine keeps is said to be too small before the run, one that auto would
+// choose is not. Programs that may fill their links are no reason: they need not.
+func TestUnkeptDilation(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // no calibration
+	const budget = 0.25
+	p := backendtest.ShortThreeFlow(t) // 100 Gb/s
+	e := Run(p)
+	text := Unkept(p, e, 1, budget)
+	for _, want := range []string{"the run will be INVALID", "332ns times 1", "wall.budget.lateness is 0.25", "dilation auto takes about"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("dilation 1: %q lacks %q", text, want)
+		}
+	}
+	if text := Unkept(p, e, measured.dilation(p, e), budget); text != "" {
+		t.Errorf("the dilation of auto: %q", text)
+	}
+	if clock, text, err := Dilation(t.Context(), 1, []*plan.Plan{p}, budget); err != nil || clock.Dilation != 1 || !strings.Contains(text, "wall clock: dilation 1, as given") || !strings.Contains(text, "will be INVALID") {
+		t.Errorf("run and up say %q, %v", text, err)
 	}
 }

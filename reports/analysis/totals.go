@@ -160,6 +160,9 @@ func (t *totals) together(variant string, flows []string) bool {
 		r := run{variant, seed}
 		span := t.measured(r)
 		slack := max(2*t.manifest.IntervalUS, span/20)
+		if t.manifest.Measure.ToUS == 0 && span < 10*t.manifest.IntervalUS {
+			return false // windows do not say so
+		}
 		for _, f := range flows {
 			l, ok := t.lives[r][f]
 			if ok && (l.from > t.manifest.Measure.FromUS+slack || l.to < t.manifest.Measure.FromUS+span-slack) {
