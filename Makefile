@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.release=$(VERSION)
 ENTRY := $(if $(filter amd64 arm64,$(shell go env GOARCH)),-E main.entry)
 
 .DEFAULT_GOAL := help
-.PHONY: help build images test race demo bench fuzz lint check ci clean
+.PHONY: help build images test race stress demo bench fuzz lint check ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -27,6 +27,9 @@ test: ## run every test; needs neither root nor docker
 
 race: ## run every test under the race detector, as CI does; needs a C compiler
 	go test -race -timeout 14m ./...
+
+stress: build ## what the experiments promise, with ten unseen seeds; takes an hour on two cores
+	bin/csiglab stress --all --promised --out stress/all
 
 demo: build ## run the three-flow experiment and name its report
 	bin/csiglab demo

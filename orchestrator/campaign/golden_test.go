@@ -41,7 +41,7 @@ var golden = map[string]map[string]string{
 	"training-step":    {"rails": "090c0208097b84ae", "spread": "05e8a77c10547bde", "csig": "2fb92dfcddabb5f9"},
 	"pipeline":         {"alone": "07aea5a35b436ac6", "neighbour": "a4e9b328138fef18", "csig": "0d47e7bea07f79ab"},
 	"moe":              {"even": "27044aa39e09381d", "skewed": "b2e83ec8b89a66c7", "csig": "baeaa7200c3ff5e8"},
-	"table-1":          {"fair": "9a30c1c69bb94277", "unfair": "6a8db46d3d9dc313"},
+	"table-1":          {"fair": "9a30c1c69bb94277", "unfair": "6a8db46d3d9dc313", "milder": "40ebbd39b6f6df25"},
 	"adaptive":         {"fair": "bde4ed7628f379f8", "adaptive": "4dd2e6d8ac3783c1", "mltcp": "71bfdfdd10bb27cb", "csig": "59e51e2aec87a0d8", "unfit-fair": "32b404f58401ba21", "unfit-adaptive": "744b3cb0a688e4f1", "unfit-csig": "568524043228d65f"},
 	"unfair-pair":      {"fair": "e50cba3471fc81ee", "unfair": "1691a5ec8a0011b1"},
 	"priorities":       {"fair": "1f4738908e2331db", "strict": "b4bf04dae1587457", "unfit-fair": "3e279ea386eaa129", "unfit-strict": "79cf6967ab26aecd"},
