@@ -15,7 +15,7 @@ func (c Common) Values() []string { return []string{c.Run, c.Variant, c.Seed, c.
 // that a Set gets. It is plain data.
 type Description struct {
 	Common
-	Info     *RunDescription // nil: RunInfo and RunDilated are left out, as another node exposes them
+	Info     *RunDescription // nil: RunInfo, RunDilated and RunDelay are left out, as another node exposes them
 	Window   units.Duration  // of telemetry, positive
 	Signals  []string        // names of the types of CSIG signal, by their number in tags
 	Ports    []PortDescription
@@ -27,10 +27,11 @@ type Description struct {
 	Instances bool
 }
 
-// RunDescription is what RunInfo and RunDilated say.
+// RunDescription is what RunInfo, RunDilated and RunDelay say.
 type RunDescription struct {
 	Experiment, Runtime, Clock, CC, LB, AQM, CSIG string
 	Dilation                                      float64 // 0: the run is not in real time
+	SmallestDelay                                 units.Duration
 }
 
 // labels returns the values of RunInfo's labels.

@@ -143,6 +143,8 @@ func (s *Set) eachOther(e *emitter, family string) {
 		e.value(info.labels(), 1)
 	case family == RunDilated && info != nil && info.Dilation > 0:
 		e.value(nil, info.Dilation)
+	case family == RunDelay && info != nil && info.Dilation > 0:
+		e.value(nil, info.SmallestDelay.Seconds())
 	}
 	for _, j := range s.jobs {
 		switch family {

@@ -55,6 +55,7 @@ const (
 	RunValid   = "csig_run_valid"
 	RunDropped = "csig_run_dropped_records_total"
 	RunDilated = "csig_run_dilation_ratio"
+	RunDelay   = "csig_run_smallest_delay_seconds"
 
 	PortRate              = "csig_port_rate_bytes_per_second"
 	PortBytes             = "csig_port_transmit_bytes_total"
@@ -123,6 +124,8 @@ var Families = []Family{
 		Help: "Records that found no room in a bounded buffer: what other series count lacks them."},
 	{Name: RunDilated, Type: Gauge, Unit: "ratio", Live: true,
 		Help: "Wall seconds per second of the model, of a run in real time."},
+	{Name: RunDelay, Type: Gauge, Unit: "seconds", Live: true,
+		Help: "Smallest delay that matters, of the model: of the shortest link, or of a full packet on the fastest one. Events of a run in real time that are late by much of it, times the dilation, spoil the run."},
 
 	{Name: PortRate, Type: Gauge, Unit: "bytes_per_second", Labels: portLabels, Live: true,
 		Help: "Rate of the port's line."},

@@ -298,6 +298,7 @@ func (r *run) describe() {
 		constant(exposition.RunDilated, m.Dilation)
 	}
 	if f := r.manifest.Fidelity; f != nil {
+		constant(exposition.RunDelay, f.SmallestDelayUS/1e6)
 		constant(exposition.NodeLateness, f.LatenessMaxUS/1e6, "")
 		lost := map[string]int64{}
 		for _, l := range f.Mismatches {

@@ -51,7 +51,7 @@ func expose(d *Deployment, r *Run) *exposures {
 		if nodes[0] == 0 {
 			e.Description.Info = &exposition.RunDescription{
 				Experiment: r.Name, Runtime: r.Series.Runtime, Clock: runtimes.Wall, CC: r.Series.CC, LB: r.Series.LB, AQM: r.Plan.AQM(), CSIG: r.Series.CSIG,
-				Dilation: r.Wall.Dilation,
+				Dilation: r.Wall.Dilation, SmallestDelay: r.Plan.SmallestDelay(),
 			}
 		}
 		name := fmt.Sprint(nodes[0])

@@ -27,6 +27,7 @@ type Moment struct {
 	Silent  []error // of processes that did not answer
 	info    map[string]string
 	dilated float64
+	delay   float64 // s of the model: the smallest that matters
 	dropped float64
 	ports   map[string]*portCounts
 	samples map[place]float64
@@ -134,6 +135,8 @@ func (m *Moment) add(process string, a answer) {
 				m.info = labels
 			case name == exposition.RunDilated:
 				m.dilated = value
+			case name == exposition.RunDelay:
+				m.delay = value
 			case name == exposition.RunDropped:
 				m.dropped += value
 			case name == exposition.NodeLateness:
@@ -222,10 +225,13 @@ type View struct {
 	Dropped  float64 // records, since the lab began
 	Late     float64 // s of wall time, since the lab began, at the node Latest
 	Latest   string
-	Ports    []Port  // the busiest first
-	Places   []Place // of each signal, the one that most samples named first
-	Flows    []Flow  // the fastest first
-	windows  uint64  // telemetry windows between the moments
+	// LateShare is Late as a share of the smallest delay that matters, times the dilation; 0:
+	// not known.
+	LateShare float64
+	Ports     []Port  // the busiest first
+	Places    []Place // of each signal, the one that most samples named first
+	Flows     []Flow  // the fastest first
+	windows   uint64  // telemetry windows between the moments
 }
 
 // Port is a row about an egress port.
@@ -243,7 +249,8 @@ type Place struct {
 	Signal, Port, Tier string
 	Share              float64 // of the samples of the signal
 	Samples            float64
-	Since              bool // since the lab began, as there was no sample lately
+	Busy               float64 // of the port; NaN: no node says so
+	Since              bool    // since the lab began, as there was no sample lately
 }
 
 // Flow is a row about a flow, or about the flows of a job.
@@ -258,6 +265,9 @@ type Flow struct {
 // NewView returns what happened between two moments, of which the first may be nil.
 func NewView(before, now *Moment) *View {
 	v := &View{At: now.At, Dilation: now.dilated, Info: now.info, Nodes: now.Nodes, Silent: now.Silent, Dropped: now.dropped, Late: now.late, Latest: now.latest}
+	if now.delay > 0 && now.dilated > 0 {
+		v.LateShare = now.late / (now.delay * now.dilated)
+	}
 	if before == nil {
 		before = &Moment{}
 	} else {
@@ -275,6 +285,13 @@ func NewView(before, now *Moment) *View {
 		return cmp.Or(cmp.Compare(b.Busy, a.Busy), cmp.Compare(b.Peak, a.Peak), cmp.Compare(b.Queue, a.Queue), strings.Compare(a.Name, b.Name))
 	})
 	v.places(before.samples, now.samples)
+	for i := range v.Places {
+		p := &v.Places[i]
+		p.Busy = math.NaN()
+		if k := slices.IndexFunc(v.Ports, func(q Port) bool { return q.Name == p.Port }); k >= 0 {
+			p.Busy = v.Ports[k].Busy
+		}
+	}
 	for name, f := range now.flows {
 		v.Flows = append(v.Flows, f.since(name, before.flows[name], v))
 	}
@@ -282,6 +299,39 @@ func NewView(before, now *Moment) *View {
 		return cmp.Or(cmp.Compare(b.Rate, a.Rate), strings.Compare(a.Job, b.Job), strings.Compare(a.Name, b.Name))
 	})
 	return v
+}
+
+// full is from which share on a port counts as full, full of a window as one that was.
+const full, fullWindow = 0.9, 0.95
+
+// Bottleneck returns the port that limits the flows: of the ports that are full those that lose
+// packets, the most first, then those with the deepest queues; without a full one, those that
+// were full for a window or lost packets. nil if there is none. NICs of hosts count as well.
+func (v *View) Bottleneck() *Port {
+	rank := func(p *Port) int {
+		switch {
+		case p.Busy >= full && p.Lost > 0:
+			return 4
+		case p.Busy >= full:
+			return 3
+		case p.Peak >= fullWindow && p.Lost > 0:
+			return 2
+		case p.Peak >= fullWindow || p.Lost > 0:
+			return 1
+		}
+		return 0
+	}
+	var best *Port
+	for i := range v.Ports {
+		p := &v.Ports[i]
+		if rank(p) == 0 {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(rank(p), rank(best)), cmp.Compare(p.Lost, best.Lost), cmp.Compare(p.Queue, best.Queue), cmp.Compare(p.Busy, best.Busy)) > 0 {
+			best = p
+		}
+	}
+	return best
 }
 
 // since returns the row of a port. before is nil without an earlier moment.

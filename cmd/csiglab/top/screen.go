@@ -120,7 +120,7 @@ func (s *Screen) Draw(lines []string) error {
 // title reports whether a line is the heading of columns.
 func title(line string) bool {
 	word, _, _ := strings.Cut(line, " ")
-	return word == "PORT" || word == "BOTTLENECK" || word == "FLOW" || word == "NO"
+	return word == "PORT" || word == "NAMED" || word == "FLOW" || word == "NO"
 }
 
 func (s *Screen) write(text string) error {

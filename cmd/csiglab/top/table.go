@@ -36,7 +36,7 @@ func (v *View) Table(lab string, size Size) []string {
 		lines = append(lines, fmt.Sprintf("%s %s %s %6s %6s %6s %9s %6s %5s", cell(p.Name, 24), cell(p.Tier, 5), cell(p.Direction, 4),
 			number(p.Rate, ""), share(p.Busy), share(p.Peak), number(p.Queue, "B"), number(p.Marked, ""), number(p.Lost, "")))
 	}
-	lines = append(lines, more(len(v.Ports)-ports, "port"), fmt.Sprintf("%-24s %-5s %-8s %9s %9s", "BOTTLENECK (CSIG)", "TIER", "SIGNAL", "SHARE", "SAMPLES"))
+	lines = append(lines, more(len(v.Ports)-ports, "port"), fmt.Sprintf("%-24s %-5s %-8s %9s %9s %6s", "NAMED BY CSIG SAMPLES", "TIER", "SIGNAL", "SHARE", "SAMPLES", "BUSY"))
 	if len(v.Places) == 0 {
 		lines = append(lines, "no CSIG samples")
 	}
@@ -49,7 +49,11 @@ func (v *View) Table(lab string, size Size) []string {
 		if p.Since {
 			since = "  since the lab began"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s %s %9s %9s%s", cell(name, 24), cell(p.Tier, 5), cell(p.Signal, 8), share(p.Share), number(p.Samples, ""), since))
+		busy := "-"
+		if !math.IsNaN(p.Busy) {
+			busy = share(p.Busy)
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %s %9s %9s %6s%s", cell(name, 24), cell(p.Tier, 5), cell(p.Signal, 8), share(p.Share), number(p.Samples, ""), busy, since))
 	}
 	lines = append(lines, more(len(v.Places)-places, "place"), fmt.Sprintf("%-32s %9s %9s %9s %9s", "FLOW", "RATE", "CWND", "DELAY", "ACKS"))
 	for _, f := range v.Flows[:flows] {
@@ -93,6 +97,9 @@ func (v *View) heading(lab string) []string {
 		second += fmt.Sprintf(", %s of the model", number(v.Span.Seconds()/v.Dilation, "s"))
 	}
 	second += fmt.Sprintf("  late at most %s", number(v.Late, "s"))
+	if v.LateShare > 0 {
+		second += fmt.Sprintf(" (%s the smallest delay)", fraction(v.LateShare))
+	}
 	if v.Dropped > 0 {
 		second += fmt.Sprintf("  %s records dropped", number(v.Dropped, ""))
 	}
@@ -108,7 +115,29 @@ func (v *View) heading(lab string) []string {
 		}
 		lines = append(lines, "NO ANSWER: "+text)
 	}
-	return append(lines, "")
+	if v.LateShare > 1 {
+		lines = append(lines, "FIDELITY: events were later than the smallest delay; the run may be INVALID")
+	}
+	return append(lines, v.bottleneck(), "")
+}
+
+// bottleneck says which port limits the flows, in a line.
+func (v *View) bottleneck() string {
+	p := v.Bottleneck()
+	if p == nil {
+		return "BOTTLENECK: no port is full or loses packets"
+	}
+	text := fmt.Sprintf("BOTTLENECK: %s, %s busy", Printable(p.Name), share(p.Busy))
+	switch {
+	case p.Busy < full && p.Peak >= fullWindow:
+		text += ", full in bursts"
+	case p.Busy < full:
+		text += ", not full"
+	}
+	if p.Lost > 0 {
+		text += fmt.Sprintf(", %s packets lost", number(p.Lost, ""))
+	}
+	return text
 }
 
 // more returns the line below a part of the table: what it leaves out.
@@ -158,6 +187,14 @@ func share(v float64) string {
 		return ">100%"
 	}
 	return fmt.Sprintf("%.1f%%", 100*v)
+}
+
+// fraction returns a share, or from 10 on how many times it is the whole.
+func fraction(v float64) string {
+	if v >= 10 {
+		return number(math.Round(v), "") + " times"
+	}
+	return fmt.Sprintf("%.2g of", v)
 }
 
 // number returns a value with three digits and a prefix of its unit.

@@ -83,7 +83,7 @@ func TestViewIsOfTheTimeBetweenTwoMoments(t *testing.T) {
 	if diff := cmp.Diff(wantPorts, v.Ports, near); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
 	}
-	wantPlaces := []top.Place{{Signal: "delay", Port: "tor0-agg0", Tier: "tor", Share: 0.75, Samples: 60}, {Signal: "delay", Port: "tor0-h0", Tier: "tor", Share: 0.25, Samples: 20}}
+	wantPlaces := []top.Place{{Signal: "delay", Port: "tor0-agg0", Tier: "tor", Share: 0.75, Samples: 60, Busy: (0.93 + 10*0.25) / 20}, {Signal: "delay", Port: "tor0-h0", Tier: "tor", Share: 0.25, Samples: 20}}
 	if diff := cmp.Diff(wantPlaces, v.Places, near); diff != "" {
 		t.Errorf("places (-want +got):\n%s", diff)
 	}
@@ -139,7 +139,7 @@ func TestTableFits(t *testing.T) {
 			}
 		}
 	}
-	lines := strings.Join(v.Table("lab 0af3", top.Size{Width: 80, Rows: 14}), "\n")
+	lines := strings.Join(v.Table("lab 0af3", top.Size{Width: 80, Rows: 15}), "\n")
 	if !strings.Contains(lines, "… 1 more place\n") {
 		t.Errorf("a table that leaves a place out does not say so:\n%s", lines)
 	}
@@ -163,6 +163,48 @@ func TestHostileNames(t *testing.T) {
 	}
 	if text := strings.Join(lines, "\n"); !strings.Contains(text, "\ufffd]0;owned\ufffd\ufffd[2J") {
 		t.Errorf("the name is not shown as text:\n%s", text)
+	}
+}
+
+// The bottleneck is the port that is full and loses packets, a host's NIC as well as a switch
+// port, and not the one that samples name while it is idle; lateness is compared with the delay
+// that matters.
+func TestBottleneck(t *testing.T) {
+	s := exposition.NewSet(exposition.Description{
+		Common: exposition.Common{Run: "0af3"}, Window: window, Signals: []string{"abw", "abw-c", "delay", "nqd"},
+		Info: &exposition.RunDescription{Dilation: 1, SmallestDelay: 332 * units.Nanosecond},
+		Ports: []exposition.PortDescription{
+			{Node: 0, Port: 0, NodeName: "h0", Name: "h0-tor0", Tier: "host", Direction: "up", Rate: 8e9},
+			{Node: 2, Port: 0, NodeName: "tor0", Name: "tor0-h0", Tier: "tor", Direction: "down", Rate: 8e9},
+			{Node: 2, Port: 1, NodeName: "tor0", Name: "tor0-agg0", Tier: "tor", Direction: "up", Rate: 8e9},
+		},
+		Flows:    []exposition.FlowDescription{{Flow: 0, Job: "gpt", Name: "0-1"}},
+		Locators: []exposition.LocatorDescription{{Locator: 1, Port: "tor0-agg0", Tier: "tor"}},
+	})
+	for i := range 20 {
+		at := units.Time(i) * units.Time(window)
+		s.Consume(&metrics.Batch{
+			Ports: []metrics.PortWindow{
+				{Node: 0, Port: 0, Start: at, TxPackets: 10, TxBytes: 10_000, Dropped: 2, Busy: window * 98 / 100, ABW: metrics.Absent},
+				{Node: 2, Port: 0, Start: at, TxPackets: 10, TxBytes: 10_000, Busy: window, ABW: metrics.Absent},
+				{Node: 2, Port: 1, Start: at, TxPackets: 10, TxBytes: 10_000, Busy: window * 2 / 100, ABW: metrics.Absent},
+			},
+			Signals: []metrics.SignalWindow{{Type: 2, Locator: 1, Start: at, Samples: 3, PointMax: 1000}},
+		})
+	}
+	s.SetValue(exposition.Of(exposition.NodeLateness), 0.005, "h0")
+	v := top.NewView(nil, moment(t, s, time.Now()))
+	if b := v.Bottleneck(); b == nil || b.Name != "h0-tor0" {
+		t.Errorf("bottleneck %+v, want the NIC that is full and loses packets", b)
+	}
+	text := strings.Join(v.Table("lab 0af3", top.Size{}), "\n")
+	for _, want := range []string{"BOTTLENECK: h0-tor0, 98.0% busy, ", " packets lost", "tor0-agg0                tor   delay       100.0%        60   2.0%", "FIDELITY: events were later than the smallest delay; the run may be INVALID"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if v := top.NewView(nil, moment(t, fabric("p"), time.Now())); v.Bottleneck() != nil {
+		t.Errorf("an idle lab has the bottleneck %+v", v.Bottleneck())
 	}
 }
 
