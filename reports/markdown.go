@@ -59,6 +59,7 @@ func WriteMarkdown(w io.Writer, r *analysis.Result) error {
 	writeTable(b, "Faults", &p.Faults)
 	writeTable(b, "Programs", &p.Programs)
 	writeTable(b, "What CSIG named as the bottleneck", &p.Named)
+	writeTable(b, truthTitle, &p.Truth)
 	writeTable(b, "Shared locators", &p.Locators)
 	writeTable(b, "Key metrics", &p.Metrics)
 	writeTable(b, "Parameters by class of ports", &p.Ports)

@@ -40,6 +40,7 @@ type page struct {
 	Fairness     table // of flows at ports that they share
 	WorstCCTs    table // instances of collectives
 	Named        table // ports that CSIG samples named
+	Truth        table // errors of these samples
 	Locators     table // that several ports share
 	PortClasses  table // where there are many ports
 	WorstPorts   table
@@ -95,7 +96,7 @@ func newPage(r *analysis.Result) *page {
 		Published: published(r.Verdict.Published), Expectations: withNotEvaluated(expectations(r.Verdict.Expectations), r.Verdict.Incomplete),
 		Metrics: keyMetrics(r), Details: allMetrics(r), DetailsTitle: detailsTitle(r),
 		Distribution: distributions(r), Worst: worstFlows(r), PortClasses: portClasses(r.Ports), WorstPorts: worstPorts(r.Ports),
-		Completion: completion(r), Programs: programs(r.Programs), Faults: faults(r.Faults), Named: named(r), Locators: locators(r.Locators),
+		Completion: completion(r), Programs: programs(r.Programs), Faults: faults(r.Faults), Named: named(r), Truth: truth(r), Locators: locators(r.Locators),
 		Steps: newStepPictures(r), Jobs: jobs(r), JobGroups: jobGroups(r), Collectives: collectives(r), Paths: criticalPaths(r), Blame: blame(r), Fairness: fairness(r), WorstCCTs: worstCollectives(r),
 		Ports: portParameters(r.Variants), Flows: flowParameters(r.Variants),
 		How: how(r), Runs: runs(r.Runs),

@@ -46,10 +46,11 @@ type Result struct {
 	Jobs        []Job        `json:"jobs"`            // by variant, then job
 	// JobGroups are the jobs that share links, by variant.
 	JobGroups []JobGroup `json:"jobGroups"`
-	Named     []Named    `json:"named"`    // by group of flows, signal and ports: what CSIG samples named as the bottleneck
-	Blame     []Blame    `json:"blame"`    // by variant, then by the time lost, the most first; at most MaxBlame of a variant
-	Fairness  []Fairness `json:"fairness"` // by variant
-	Runs      []Run      `json:"runs"`     // by variant, then seed
+	Truth     []Truth    `json:"truth,omitempty"` // of runs that recorded it: samples beside the exact values of hops
+	Named     []Named    `json:"named"`           // by group of flows, signal and ports: what CSIG samples named as the bottleneck
+	Blame     []Blame    `json:"blame"`           // by variant, then by the time lost, the most first; at most MaxBlame of a variant
+	Fairness  []Fairness `json:"fairness"`        // by variant
+	Runs      []Run      `json:"runs"`            // by variant, then seed
 	// Locators are the shared ones.
 	Locators []SharedLocators `json:"locators"`
 	Fidelity *Fidelity        `json:"fidelity,omitempty"`
@@ -234,6 +235,9 @@ func (g *reading) finish(more []ChartKind) (*Result, error) {
 	samples := newSamplesOf(done.worst)
 	var err error
 	if r.Named, err = readNamed(f, t, r.Groups, group, samples); err != nil {
+		return nil, err
+	}
+	if r.Truth, err = readTruth(f); err != nil {
 		return nil, err
 	}
 	explain(m, done.worst, samples, g.all)
