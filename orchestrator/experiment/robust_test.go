@@ -73,3 +73,15 @@ func TestWrongPromises(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A dimension stands for its settings, and all for every one.
+func TestStressSettings(t *testing.T) {
+	for name, want := range map[string]string{
+		"seeds": "seeds", "rate": "rate x0.25, rate x4", "rtt x4": "rtt x4", "sampling": "sampling 1/4", "rate x3": "", "Rate": "",
+		"all": "seeds, rate x0.25, rate x4, rtt x0.5, rtt x4, mtu 1500B, queue x0.5, format compact, format wide, sampling 1/4",
+	} {
+		if got := strings.Join(StressSettings(name), ", "); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
