@@ -301,7 +301,7 @@ func WriteComparisonMarkdown(w io.Writer, c *analysis.FolderComparison) error {
 // comparisonRule says what the words mean.
 func comparisonRule(c *analysis.FolderComparison) string {
 	delta, level := number(100*c.Delta)+"\u00a0%", number(100*c.Confidence)+"\u00a0%"
-	return fmt.Sprintf("A and B are medians over the seeds. Difference: by how much B is greater, in the median of the seeds, with an interval of %s. Same: the interval lies within ±%s, or all seeds are equal. Better, worse or, of metrics without a direction, changed: "+
+	return fmt.Sprintf("A and B are medians over the seeds. Difference: by how much B is greater, in the median over pairs of the same seed, with an interval of %s; it is not the quotient of the two medians, which may be of different seeds. Same: the interval lies within ±%s, or all seeds are equal. Better, worse or, of metrics without a direction, changed: "+
 		"it does not, and a rank test corrected for all metrics of the variant (Holm) says at %s that there is a difference. Otherwise the seeds do not tell: inconclusive.", level, delta, level)
 }
 

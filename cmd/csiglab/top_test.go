@@ -24,7 +24,7 @@ func topped(u *tool, r runs.Run) {
 	stdout, stderr := u.want(exitOK, "top", r.ID[:8], "--interval", "300ms")
 	for _, want := range []string{
 		`^csiglab top ` + r.Name + " " + r.ID + `  cc \S+, lb \S+, aqm \S+, csig compact\n`, `\nPORT  .* BUSY`,
-		`\nh0-tor0 +host  up +1G +[0-9.]+% +[0-9.]+% `, `\nBOTTLENECK \(CSIG\) `, `\nFLOW .*\n0-3 +`,
+		`\nh0-tor0 +host  up +1G +[0-9.]+% +[0-9.]+% `, `\nNAMED BY CSIG SAMPLES `, `\nFLOW .*\n0-3 +`,
 	} {
 		if !regexp.MustCompile(want).MatchString(stdout) {
 			u.Errorf("top does not match %s:\n%s%s", want, stdout, stderr)

@@ -375,7 +375,26 @@ func (d *FolderDesign) estimate(m *MetricComparison, paired bool) {
 	if c.Within {
 		m.Outcome = Same
 	}
+	m.Reason = joined(m.Reason, m.beside(paired))
 }
+
+// beside says why the medians of both sides suggest another effect than the estimate, if they
+// do: it is not within the interval, or has the other sign. The medians may be of different seeds.
+func (m *MetricComparison) beside(paired bool) string {
+	if m.Absolute || !paired || m.A.Median <= 0 || m.B.Median <= 0 {
+		return ""
+	}
+	shown := m.B.Median/m.A.Median - 1
+	within := (m.Low == nil || shown >= *m.Low) && (m.High == nil || shown <= *m.High)
+	if within && shown*m.Effect >= 0 && math.Abs(shown-m.Effect) < besideLeast {
+		return ""
+	}
+	return fmt.Sprintf("the medians alone differ by %+.1f %%; the difference is the median of those of each seed", 100*shown)
+}
+
+// besideLeast is from which distance on, as a share of A, the effect of the medians is said
+// beside the estimate.
+const besideLeast = 0.01
 
 func (m *MetricComparison) by(plan statistics.Plan, paired bool) statistics.Comparison {
 	if !paired {

@@ -360,7 +360,7 @@ func (v *view) seeds() string {
 
 // design says what pass and fail mean.
 func (v *view) design() string {
-	return fmt.Sprintf("Pass: with %s confidence no worse than allowed. Fail: worse than allowed; of suites in which nothing got worse than that, at most %s fail. p: how likely values like these are if the candidate were just as bad as allowed, corrected for all metrics and looks.",
+	return fmt.Sprintf("Pass: with %s confidence no worse than allowed. Fail: worse than allowed; of suites in which nothing got worse than that, at most %s fail. p: how likely values like these are if the candidate were just as bad as allowed, corrected for all metrics and looks. Change: the median over pairs of runs with the same seed, and not the quotient of the two medians, which may be of different seeds.",
 		share(v.Design.Confidence), share(v.Design.FalseFail))
 }
 
