@@ -22,7 +22,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/sweep"
 )
 
-// Defaults of a Request.
+// Defaults of a Request. Seeds from DefaultFrom on are ones that few experiments were made with.
 const (
 	DefaultSeeds        = 10
 	DefaultSettingSeeds = 3
