@@ -40,6 +40,9 @@ type Change struct {
 	// Rate, of Rate, is what the port has from now on; of Arrival, that of packets whose
 	// first bit arrives from now on, which is the link's delay after the Rate of the peer.
 	Rate units.Rate
+	// Sizes, of Rate and Arrival at a switch, is which sizes the port has from now on: 0: its
+	// own; else those of dataplane.Config.Resized, counted from 1.
+	Sizes int
 	// Share, of Loss and Corruption, is the probability that a packet is dropped, above 0
 	// and at most 1.
 	Share float64

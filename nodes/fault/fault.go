@@ -47,6 +47,10 @@ type Switch interface {
 	// Restart drops what is queued for all ports and what is on its way to a queue, and
 	// begins every measurement anew.
 	Restart(now units.Time) (packets, bytes int64)
+	// Resize gives a port other limits and thresholds for what it sends, and ResizeArrivals
+	// for what comes in; see Change.Sizes.
+	Resize(now units.Time, port, sizes int)
+	ResizeArrivals(port, sizes int)
 	// SetRoutes replaces the routes.
 	SetRoutes(routes topologies.Routes)
 }
@@ -322,8 +326,14 @@ func (f *Machine) apply(c *Change) {
 		f.ports[c.Port].corrupt = f.setLossy(f.ports[c.Port].corrupt, c)
 	case Rate:
 		f.rated.SetRate(c.At, c.Port, c.Rate)
+		if f.forwards != nil {
+			f.forwards.Resize(c.At, c.Port, c.Sizes)
+		}
 	case Arrival:
 		f.receives.SetArrivalRate(c.At, c.Port, c.Rate)
+		if f.forwards != nil {
+			f.forwards.ResizeArrivals(c.Port, c.Sizes)
+		}
 	case Restart:
 		packets, bytes := f.forwards.Restart(c.At)
 		f.of(c.Fault).AddQueued(packets, bytes)

@@ -28,6 +28,17 @@ func (m *toySwitch) SetRate(now units.Time, port int, rate units.Rate) {
 	m.rates = append(m.rates, fmt.Sprintf("%d port %d %v", now, port, rate))
 }
 
+func (m *toySwitch) Resize(_ units.Time, port, sizes int) {
+	m.rates[len(m.rates)-1] += fmt.Sprintf(" sizes %d", sizes)
+}
+
+func (m *toySwitch) ResizeArrivals(port, sizes int) { m.Resize(0, port, sizes) }
+
+func (m *toySwitch) SetArrivalRate(now units.Time, port int, rate units.Rate) {
+	m.SetRate(now, port, rate)
+	m.rates[len(m.rates)-1] += " in"
+}
+
 func (m *toySwitch) Discard(now units.Time, port int) (packets, bytes int64) {
 	for p, _, ok := m.Machine.Transmit(now, port); ok; p, _, ok = m.Machine.Transmit(now, port) {
 		packets++
@@ -172,12 +183,13 @@ func TestRatesRestartsAndRoutes(t *testing.T) {
 		fault.Change{At: 10, Kind: fault.Rate, Begin: true, Port: 1, Rate: units.Gbps},
 		fault.Change{At: 20, Kind: fault.Restart, Begin: true, Fault: 1},
 		fault.Change{At: 30, Kind: fault.Routes, Routes: routes},
-		fault.Change{At: 40, Kind: fault.Rate, Port: 1, Rate: 2 * units.Gbps})
+		fault.Change{At: 40, Kind: fault.Rate, Port: 1, Rate: 2 * units.Gbps, Sizes: 2},
+		fault.Change{At: 41, Kind: fault.Arrival, Begin: true, Fault: 2, Rate: 3 * units.Gbps, Sizes: 1})
 	r.Receive(18, 0, packet())
 	r.Receive(19, 0, packet())
 	r.Receive(35, 0, packet())
 	r.Receive(45, 0, packet())
-	if want := []string{"10 port 1 1Gbps", "40 port 1 2Gbps"}; !slices.Equal(r.toy.rates, want) {
+	if want := []string{"10 port 1 1Gbps sizes 0", "40 port 1 2Gbps sizes 2", "41 port 0 3Gbps in sizes 1"}; !slices.Equal(r.toy.rates, want) {
 		t.Errorf("rates %v, want %v", r.toy.rates, want)
 	}
 	if !slices.Equal(r.toy.restarts, []units.Time{20}) || len(r.toy.routes) != 1 {

@@ -26,14 +26,18 @@ type Fault struct {
 
 	Rate  units.Rate `yaml:"rate"`  // that is left; 0 or "auto": as Share says
 	Share float64    `yaml:"share"` // of the rate that is left, or of the packets that are dropped
-	Burst float64    `yaml:"burst"` // mean number of packets in a row that are dropped; 0: each by itself
+
+	Buffers string  `yaml:"buffers"` // whether queues and thresholds follow the rate; see FaultBuffers
+	Burst   float64 `yaml:"burst"`   // mean number of packets in a row that are dropped; 0: each by itself
 }
 
 // NoReroute is the Fault.Reroute of a fault that routing never learns of.
 const NoReroute units.Duration = -1
 
 // newFault returns an item of faults with the defaults that are not 0.
-func newFault() Fault { return Fault{Direction: FaultDirections[0], Reroute: NoReroute} }
+func newFault() Fault {
+	return Fault{Direction: FaultDirections[0], Buffers: BuffersScaled, Reroute: NoReroute}
+}
 
 // Kinds of fault.
 const (
@@ -49,6 +53,16 @@ const (
 // that is named first.
 var FaultDirections = []string{"both", "up", "down"}
 
+// Values of Fault.Buffers. Scaled: the ports have the queues and the thresholds of a link of
+// the rate that is left; kept: those of the intact link.
+const (
+	BuffersScaled = "scaled"
+	BuffersKept   = "kept"
+)
+
+// FaultBuffers are the values of Fault.Buffers.
+var FaultBuffers = []string{BuffersScaled, BuffersKept}
+
 // faultKind is which keys a fault of a kind has besides kind, name, at, for and until.
 type faultKind struct {
 	name  string
@@ -60,7 +74,7 @@ type faultKind struct {
 // faultKinds is the table of the kinds of fault.
 var faultKinds = []faultKind{
 	{name: LinkDown, place: "links", may: []string{"random", "reroute_delay"}},
-	{name: LinkRate, place: "links", needs: []string{"rate", "share"}, may: []string{"random", "direction"}},
+	{name: LinkRate, place: "links", needs: []string{"rate", "share"}, may: []string{"random", "direction", "buffers"}},
 	{name: Loss, place: "links", needs: []string{"share"}, may: []string{"random", "direction", "burst"}},
 	{name: Corruption, place: "links", needs: []string{"share"}, may: []string{"random", "direction", "burst"}},
 	{name: SwitchRestart, place: "switches", may: []string{"random", "reroute_delay"}},
@@ -93,7 +107,7 @@ func (f *Fault) End() units.Duration {
 }
 
 // faultOptions are the keys that not every kind of fault has.
-var faultOptions = []string{"links", "switches", "hosts", "random", "direction", "reroute_delay", "rate", "share", "burst"}
+var faultOptions = []string{"links", "switches", "hosts", "random", "direction", "reroute_delay", "rate", "share", "burst", "buffers"}
 
 // faults checks the faults against the rest. Whether links, switches and hosts of the
 // given names exist shows when the plan is made.
@@ -163,8 +177,11 @@ func (d *decoder) faultKeys(path string, k *faultKind) {
 // defaultOption returns the default of an option of faults, as a resolved experiment has
 // it.
 func defaultOption(key string) string {
-	if key == "direction" {
+	switch key {
+	case "direction":
 		return FaultDirections[0]
+	case "buffers":
+		return BuffersScaled
 	}
 	return ""
 }

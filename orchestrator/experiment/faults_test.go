@@ -38,6 +38,8 @@ func TestFaultsThatAreWrong(t *testing.T) {
 		{"kind: down, links: Tor0", `x.yaml:6:30: faults[0].links: "Tor0" is not the name of a link or a pattern with *, such as tor0-agg0 or agg*-core* (did you mean "tor0"?)`},
 		{"kind: down, links: tor0-agg0, name: a}, {kind: down, links: tor0-agg1, name: a", `x.yaml:6:88: faults[1].name: faults[0] has the name "a" too`},
 		{"kind: down, links: tor0-agg0, direction: up", `x.yaml:6:52: faults[0].direction: kind down does not have it; its keys: name at for until links random reroute_delay`},
+		{"kind: slow_nic, hosts: h0, share: 0.5, buffers: kept", `x.yaml:6:59: faults[0].buffers: kind slow_nic does not have it; its keys: name at for until hosts rate share random`},
+		{"kind: rate, links: tor0-agg0, share: 0.5, buffers: keep", `x.yaml:6:62: faults[0].buffers: unknown value "keep"; known: scaled kept (did you mean "kept"?)`},
 	} {
 		_, err := parseFault(c.fault)
 		got := "no error"
@@ -55,6 +57,7 @@ func TestFaultsRoundTrip(t *testing.T) {
 	for _, fault := range []string{
 		"kind: rate, links: tor*-agg*, random: 2, share: 0.25",
 		"kind: rate, links: tor0-agg0, rate: 10Gbps, direction: up, at: 1us, for: 2us",
+		"kind: rate, links: tor0-agg0, rate: 10Gbps, buffers: kept",
 		"kind: down, links: tor0-agg0, at: 1us, until: 5us, reroute_delay: 0s, name: cut",
 		"kind: loss, links: tor0-agg0, share: 1e-3, burst: 4, random: all",
 		"kind: corruption, links: tor0-agg0, share: 0.5, reroute_delay: never",

@@ -187,6 +187,7 @@ var rules = map[string]Rule{
 	"faults[].hosts":         {pattern: faultPattern, want: "the name of a host or a pattern with *, such as h0 or h*"},
 	"faults[].random":        Between(1, 1<<24).Or("all"),
 	"faults[].direction":     OneOf(FaultDirections...),
+	"faults[].buffers":       OneOf(FaultBuffers...),
 	"faults[].at":            Between(0, maxLength),
 	"faults[].for":           Between(units.Nanosecond, maxLength).Or("auto"),
 	"faults[].until":         Between(units.Nanosecond, maxLength).Or("auto"),

@@ -11,7 +11,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
@@ -101,47 +100,44 @@ func (c *dataClasses) aqm(g *topologies.Graph, l experiment.Links, s sizing, k i
 		return marking, nil
 	}
 	s.links = c.links(l, k)
-	policy, err := newMarking(g, s.links, s)
+	policy, err := newMarking(g, endless(s.links, given.Lossless), s)
 	if cause, ok := failure.WithoutPlace(err); ok {
 		return policy, failure.At(fmt.Sprintf("classes[%d]", c.at[k]), cause)
 	}
 	return policy, err
 }
 
+// endless returns links whose queues have no end if they are those of a lossless class.
+func endless(l experiment.Links, lossless bool) experiment.Links {
+	if lossless {
+		l.Queue, l.TrimThreshold = 0, 0
+	}
+	return l
+}
+
 // checkFlowControl refuses thresholds of flow control that make no sense at some rate.
 func checkFlowControl(g *topologies.Graph, l experiment.Links, s sizing) error {
 	for id := range g.Links {
-		if in := s.ingress(&g.Links[id], l.PFC); in.XOn > in.XOff {
+		if in := s.ingress(&g.Links[id], g.Links[id].Rate, l.PFC); in.XOn > in.XOff {
 			return failure.At("links.pfc.xon", fmt.Errorf("%v lies above the XOFF of a port of %v, %v", in.XOn, g.Links[id].Rate, in.XOff))
 		}
 	}
 	return nil
 }
 
-// ingress returns the thresholds of a lossless class where a link comes in.
-func (s sizing) ingress(l *topologies.Link, p experiment.PFC) buffer.IngressLimits {
-	in := buffer.IngressLimits{XOff: p.XOff, XOn: p.XOn, Headroom: p.Headroom}
-	if in.XOff == 0 {
-		in.XOff = wholeBDP(l.Rate, s.rtt, s.links.MTU)
-	}
-	if in.XOn == 0 {
-		in.XOn = max(0, in.XOff-2*s.links.MTU)
-	}
-	if in.Headroom == 0 {
-		in.Headroom = buffer.Headroom(buffer.Link{
-			Rate: l.Rate, Delay: l.Delay, MTU: s.links.MTU, Overhead: s.links.Overhead, Pause: wire.PauseSize,
-		})
-	}
-	return in
-}
-
-// port returns the classes of a switch port.
-func (c *dataClasses) port(e *experiment.Experiment, s sizing, l *topologies.Link, lastHop bool) []dataplane.PortClass {
-	var list []dataplane.PortClass
+// port returns the classes of a switch port at a rate of its link.
+func (c *dataClasses) port(e *experiment.Experiment, s sizing, l *topologies.Link, rate units.Rate, lastHop bool) []dataplane.ClassSizes {
+	part := share{rate, l.Rate}
+	var list []dataplane.ClassSizes
 	for k := range c.list {
-		s.links = c.links(e.Links, k)
-		sizes := s.port(l.Rate)
-		p := dataplane.PortClass{Limits: sizes.limits(s.links, lastHop), Queue: sizes.queue, ECN: sizes.thresholds}
+		links := c.links(e.Links, k)
+		s.links = links
+		own := s.port(l.Rate)
+		s.links = part.links(links)
+		sizes := s.port(rate)
+		p := dataplane.PortClass{
+			Limits: part.limits(own.limits(links, lastHop), sizes.limits(s.links, lastHop), links.MTU), Queue: sizes.queue, ECN: sizes.thresholds,
+		}
 		if c.switches.Memory != nil && s.links.Queue == 0 {
 			p.Limits = buffer.Limits{Data: units.NoLimit}
 			if s.links.TrimThreshold != 0 {
@@ -149,9 +145,9 @@ func (c *dataClasses) port(e *experiment.Experiment, s sizing, l *topologies.Lin
 			}
 		}
 		if c.list[k].Lossless {
-			p.Limits, p.Ingress = buffer.Limits{}, s.ingress(l, e.Links.PFC)
+			p.Limits, p.Ingress = buffer.Limits{}, s.ingress(l, rate, e.Links.PFC)
 		}
-		list = append(list, p)
+		list = append(list, dataplane.ClassSizes{PortClass: p, AQM: part.aqm(c.marking[k])})
 	}
 	return list
 }

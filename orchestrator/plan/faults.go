@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/fault"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
@@ -159,6 +160,8 @@ type faultPlanner struct {
 	changes   [][]fault.Change
 	count     int
 	rates     map[topologies.End][]rateFault // of ports
+	kept      map[int32]bool                 // faults of rates that leave the sizes of ports as they are
+	resized   resized
 	routing   []routeFault
 }
 
@@ -184,8 +187,9 @@ func (s *Shape) addFaults(p *Plan, seed uint64) error {
 	}
 	b := &faultPlanner{
 		graph: s.graph, adjacency: s.graph.Adjacency(), links: s.graph.LinkNames(),
-		changes: make([][]fault.Change, len(s.graph.Nodes)), rates: map[topologies.End][]rateFault{},
-		grants: func(node int) bool { return s.sizing.credits && p.Nodes[node].Host != nil },
+		changes: make([][]fault.Change, len(s.graph.Nodes)), rates: map[topologies.End][]rateFault{}, kept: map[int32]bool{},
+		resized: resized{shape: s, nodes: map[int][]dataplane.PortSizes{}, known: map[resizedKey]int{}},
+		grants:  func(node int) bool { return s.sizing.credits && p.Nodes[node].Host != nil },
 	}
 	for i := range faults {
 		f := &faults[i]
@@ -202,7 +206,12 @@ func (s *Shape) addFaults(p *Plan, seed uint64) error {
 			return failure.At("faults", fmt.Errorf("they begin and end at more than %d ports; use fewer, or random", maxChanges/2))
 		}
 	}
-	b.addRates()
+	if err := b.addRates(); err != nil {
+		return err
+	}
+	for n, sizes := range b.resized.nodes { // order: each on its own
+		p.Nodes[n].Switch.Resized = sizes
+	}
 	if err := b.addRoutes(s.routes); err != nil {
 		return failure.At("faults", err)
 	}
@@ -311,6 +320,7 @@ func (b *faultPlanner) senders(link int, direction string) []topologies.End {
 }
 
 func (b *faultPlanner) rate(id int32, f *experiment.Fault, info *Fault, link int, direction string) {
+	b.kept[id] = f.Kind != experiment.LinkRate || f.Buffers == experiment.BuffersKept
 	rate := f.Rate
 	if rate == 0 {
 		rate = max(1, units.Rate(f.Share*float64(b.graph.Links[link].Rate)))
@@ -336,8 +346,8 @@ func (b *faultPlanner) loss(id int32, f *experiment.Fault, info *Fault, link int
 }
 
 // addRates adds the changes of the ports' rates: of several faults the one that leaves
-// least counts.
-func (b *faultPlanner) addRates() {
+// least counts, and says whether the sizes of the port follow.
+func (b *faultPlanner) addRates() error {
 	for n, ports := range b.adjacency {
 		for port, a := range ports {
 			list := b.rates[topologies.End{Node: n, Port: port}]
@@ -350,7 +360,7 @@ func (b *faultPlanner) addRates() {
 			}
 			slices.Sort(times)
 			full := b.graph.Links[a.Link].Rate
-			before := full
+			before := fault.Change{Rate: full}
 			for _, at := range slices.Compact(times) {
 				c := fault.Change{At: at, Kind: fault.Rate, Port: port, Rate: full}
 				for _, r := range list {
@@ -358,23 +368,20 @@ func (b *faultPlanner) addRates() {
 						c.Rate, c.Fault, c.Begin = r.rate, r.fault, true
 					}
 				}
-				if c.Rate != before {
-					b.change(n, c)
-					b.arrival(a, c)
+				if err := b.resize(topologies.End{Node: n, Port: port}, a.Link, &c); err != nil {
+					return err
 				}
-				before = c.Rate
+				if c.Rate != before.Rate || c.Sizes != before.Sizes {
+					b.change(n, c)
+					if err := b.arrival(a, c); err != nil {
+						return err
+					}
+				}
+				before = c
 			}
 		}
 	}
-}
-
-// arrival has the peer of a port know of the port's rate, if something there follows from
-// it: the residence in a switch, and the credits of a host.
-func (b *faultPlanner) arrival(a topologies.Adjacent, c fault.Change) {
-	if peer := a.Peer; b.graph.Nodes[peer.Node].Kind == topologies.Switch || b.grants(peer.Node) {
-		c.Kind, c.At, c.Port = fault.Arrival, c.At.Add(b.graph.Links[a.Link].Delay), peer.Port
-		b.change(peer.Node, c)
-	}
+	return nil
 }
 
 // addRoutes adds the routes that switches get when routing has learnt of a fault.
@@ -475,6 +482,9 @@ func inWords(f *experiment.Fault, info *Fault, places int) string {
 		return what + direction + " losing " + lost
 	case experiment.Corruption:
 		return what + direction + " corrupting " + lost
+	}
+	if f.Buffers == experiment.BuffersKept {
+		left += ", with the queues of the whole rate"
 	}
 	return what + direction + " at " + left
 }

@@ -125,7 +125,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	s.routes = fabric.nextHops()
-	if s.marking, err = newMarking(s.graph, e.Links, s.sizing); err != nil {
+	if s.marking, err = newMarking(s.graph, endless(e.Links, slices.ContainsFunc(e.Classes, func(c experiment.Class) bool { return c.Name == experiment.DefaultClass && c.Lossless })), s.sizing); err != nil {
 		return nil, err
 	}
 	if s.data, err = newClasses(s.graph, e, s.sizing, s.marking); err != nil {

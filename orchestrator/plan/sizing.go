@@ -51,7 +51,6 @@ func wholeBDP(rate units.Rate, rtt units.Duration, mtu units.Size) units.Size {
 func (s sizing) port(rate units.Rate) portSizing {
 	l := s.links
 	packets := wholeBDP(rate, s.rtt, l.MTU) / l.MTU
-	share := func(tenths units.Size) units.Size { return (packets*tenths + 9) / 10 * l.MTU }
 	p := portSizing{queue: l.Queue, control: l.ControlQueue, thresholds: aqm.Thresholds{Low: l.ECN.Low, High: l.ECN.High}}
 	if p.queue == 0 {
 		p.queue = packets * l.MTU
@@ -62,6 +61,10 @@ func (s sizing) port(rate units.Rate) portSizing {
 	if p.control == 0 {
 		p.control = 2 * p.queue
 	}
+	if end := p.end(l); end < packets*l.MTU { // thresholds follow a queue that is shorter
+		packets = max(1, end/l.MTU)
+	}
+	share := func(tenths units.Size) units.Size { return (packets*tenths + 9) / 10 * l.MTU }
 	if l.ECN.Enabled && p.thresholds.Low == 0 {
 		p.thresholds.Low = share(2)
 	}
@@ -69,6 +72,45 @@ func (s sizing) port(rate units.Rate) portSizing {
 		p.thresholds.High = share(8)
 	}
 	return p
+}
+
+// end returns how long the data queue becomes with packets that can be trimmed, if links are
+// trimmed; it is the threshold of trimming or the limit of the queue.
+func (p portSizing) end(l experiment.Links) units.Size {
+	if l.Trim && l.TrimThreshold != 0 {
+		return min(p.queue, l.TrimThreshold)
+	}
+	return p.queue
+}
+
+// checkThresholds refuses thresholds that the experiment gives and that cannot act, because
+// the queue ends before them.
+func (p portSizing) checkThresholds(l experiment.Links, rate units.Rate) error {
+	key, end := "links.queue", p.end(l)
+	if end < p.queue {
+		key = "links.trim_threshold"
+	}
+	if (l.Queue == 0 && end == p.queue) || !l.ECN.Enabled {
+		return nil // the queue follows the rate of each link
+	}
+	for _, t := range []struct {
+		at    string
+		given units.Size
+	}{{"links.ecn.low", l.ECN.Low}, {"links.ecn.high", l.ECN.High}} {
+		if t.given > end {
+			return failure.At(t.at, fmt.Errorf("%v lies above %s, %v, where the queue ends at a port of %v; use at most that, or auto, which follows the queue", t.given, key, end, rate))
+		}
+	}
+	policy, _ := aqm.Table.Lookup(l.AQM.Name)
+	for _, param := range policy.Params {
+		if param.Kind != algorithm.Size {
+			continue
+		}
+		if v, err := units.ParseSize(l.AQM.Params[param.Name]); err == nil && v > end {
+			return failure.AtParam("links.aqm", &algorithm.ParamError{Param: param.Name, Err: fmt.Errorf("%v lies above %s, %v, where the queue ends", v, key, end)})
+		}
+	}
+	return nil
 }
 
 // limits returns the limits of a switch port's queues. Packets are trimmed from a
@@ -136,6 +178,9 @@ func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (algorith
 		sizes := s.port(l.Rate)
 		if t := sizes.thresholds; t.Low > t.High {
 			return links.AQM, failure.At("links.ecn.low", fmt.Errorf("%v lies above links.ecn.high, %v, at a port of %v", t.Low, t.High, l.Rate))
+		}
+		if err := sizes.checkThresholds(links, l.Rate); err != nil {
+			return links.AQM, err
 		}
 		port := policyPort(l.Rate, sizes.queue, sizes.thresholds)
 		if _, err := policy.New(port, links.AQM.Params); err != nil {

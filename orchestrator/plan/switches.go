@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -17,29 +16,24 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
 		c := s.switchConfig(n, seed, p)
 		for i, a := range adjacency[n] {
-			rate := s.graph.Links[a.Link].Rate
-			sizes := s.sizing.port(rate)
+			link := &s.graph.Links[a.Link]
 			lastHop := s.graph.Nodes[a.Peer.Node].Kind == topologies.Host
+			sizes := s.portSizes(link, link.Rate, lastHop)
 			port := dataplane.Port{
-				Rate:     rate,
-				Buffer:   sizes.limits(s.experiment.Links, lastHop),
-				ECN:      sizes.thresholds,
+				Rate:     link.Rate,
+				Buffer:   sizes.Buffer,
+				ECN:      sizes.ECN,
 				MAC:      wire.MAC(n, i),
 				PeerMAC:  wire.MAC(a.Peer.Node, a.Peer.Port),
 				LastHop:  lastHop,
 				Policies: s.ports[n][i].policies,
 				Ingress:  s.ports[n][i].ingress,
 			}
-			if s.sizing.credits && port.LastHop {
-				// The reference marks at ports to hosts "unless receiver CC is on": the
-				// receiver answers for its link. No queue reaches these thresholds.
-				port.ECN = aqm.Thresholds{Low: sizes.queue + 1, High: sizes.queue + 1}
-			}
 			if i < len(locators) {
 				port.Locator = locators[i]
 			}
-			if s.data != nil {
-				port.Classes = s.data.port(s.experiment, s.sizing, &s.graph.Links[a.Link], lastHop)
+			for _, c := range sizes.Classes {
+				port.Classes = append(port.Classes, c.PortClass)
 			}
 			c.Ports = append(c.Ports, port)
 		}

@@ -28,6 +28,9 @@ type Port struct {
 // NewPort returns an empty buffer.
 func NewPort(l Limits) Port { return Port{limits: l} }
 
+// SetLimits sets the limits. What is queued beyond them stays.
+func (b *Port) SetLimits(l Limits) { b.limits = l }
+
 // Touch reads ahead what is popped next (wire.Packet.Touch).
 func (b *Port) Touch() int64 { return b.data.Touch() + b.control.Touch() }
 

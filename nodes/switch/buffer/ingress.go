@@ -15,7 +15,8 @@ type IngressLimits struct {
 
 // Link is what the headroom of a link follows from.
 type Link struct {
-	Rate     units.Rate
+	Rate     units.Rate     // at which packets come in
+	Back     units.Rate     // at which the pause frame leaves; 0: Rate
 	Delay    units.Duration // one way
 	MTU      units.Size     // the longest packet
 	Overhead units.Size     // of each packet on the line beyond its size
@@ -29,7 +30,11 @@ type Link struct {
 // delay; the peer has sent meanwhile what still is on the link, and finishes the packet
 // that it has begun.
 func Headroom(l Link) units.Size {
-	waiting := l.Rate.Serialisation(l.MTU+l.Overhead) + l.Rate.Serialisation(l.Pause+l.Overhead)
+	back := l.Back
+	if back == 0 {
+		back = l.Rate
+	}
+	waiting := back.Serialisation(l.MTU+l.Overhead) + back.Serialisation(l.Pause+l.Overhead)
 	return l.MTU + l.Rate.Volume(2*l.Delay+waiting) + 1 + l.MTU
 }
 

@@ -173,7 +173,7 @@ func (s *Switch) overflowClass(now units.Time, out *port, k int, p *wire.Packet)
 		s.discard(dropDataFull, p)
 		return nil
 	}
-	if aqm.TrimArriving(out.random) || out.queues.LenOf(k) == 0 || out.queues.At(k, out.queues.LenOf(k)-1).Kind() == wire.Raw {
+	if aqm.TrimArriving(out.random) || out.queues.LenOf(k) == 0 || out.queues.Of(k) > out.class[k].Limits.Longest() || out.queues.At(k, out.queues.LenOf(k)-1).Kind() == wire.Raw {
 		s.trimClass(now, out, k, p)
 		return nil
 	}

@@ -46,6 +46,7 @@ type Config struct {
 	Records  units.Duration // telemetry interval
 	Traced   metrics.Traced // events to record, where tags end here
 	Truth    metrics.TruthChoice
+	Resized  []PortSizes // that ports get in Resize and ResizeArrivals
 }
 
 // Port is one port.
@@ -161,6 +162,7 @@ type Switch struct {
 
 	classes  *classes  // nil without
 	arrivals *arrivals // nil while no rate has changed
+	resized  []int     // which sizes each port has, see Resize; nil: their own
 
 	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
 
@@ -428,7 +430,7 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 		s.discard(dropDataFull, p)
 		return nil
 	}
-	if aqm.TrimArriving(out.random) {
+	if aqm.TrimArriving(out.random) || out.buffer.Data() > out.Buffer.Longest() { // beyond it since Resize: what is queued stays
 		s.trim(now, out, p)
 		return nil
 	}

@@ -1,10 +1,7 @@
 package dataplane
 
 import (
-	"github.com/csiglab/csiglab/nodes/algorithm"
-	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
-	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -12,7 +9,7 @@ import (
 
 // SetRate gives a port another rate, at most that of its configuration, from now on. The
 // port knows its rate: available bandwidth is measured against it. The limits of its
-// buffer and the thresholds and parameters of its AQM stay.
+// buffer and the thresholds and parameters of its AQM stay, until Resize.
 func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 	s.arrivalsOf() // which the port's own rate says no longer
 	out := &s.ports[egress]
@@ -24,11 +21,8 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 		if s.truth != nil {
 			s.truth.exact[egress].SetRate(rate)
 		}
-		out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, rate, s.cfg.CSIG.Tau)
+		s.newDepths(out)
 		if out.classPort != nil {
-			for k := range out.class {
-				out.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, out.class[k].Queue, rate, s.cfg.CSIG.Tau)
-			}
 			for k := range out.shares {
 				out.shares[k].SetRate(now, rate)
 			}
@@ -113,14 +107,7 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 		p, b, _ := s.discardQueued(now, i, false) // a switch that restarts says nothing
 		packets, bytes = packets+p, bytes+b
 		out := &s.ports[i]
-		policy, _ := aqm.Table.Lookup(s.cfg.AQM.Name)
-		out.aqm = s.newPolicy(policy, s.cfg.AQM.Params, out, out.Buffer.Data, out.ECN)
-		if out.classPort != nil {
-			for k := range out.class {
-				c := &out.class[k]
-				c.aqm = s.newPolicy(s.classes.policies[k], s.classes.cfg.AQM[k].Params, out, c.Queue, c.ECN)
-			}
-		}
+		s.newPolicies(i)
 		if s.domain != nil {
 			out.record.Advance(now)
 			out.abw = out.abw.Restart(now, s.newBandwidth(i))
@@ -136,15 +123,6 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 		}
 	}
 	return packets, bytes
-}
-
-// newPolicy returns an AQM policy with parameters that have been checked.
-func (s *Switch) newPolicy(a aqm.Algorithm, params algorithm.Values, out *port, queue units.Size, ecn aqm.Thresholds) aqm.Policy {
-	p, err := a.New(aqm.Port{Rate: out.Rate, Queue: queue, ECN: ecn, Random: out.random}, params)
-	if err != nil {
-		panic("dataplane: " + err.Error())
-	}
-	return p
 }
 
 // SetRoutes replaces the routes. The hash that spreads flows stays.

@@ -3,8 +3,14 @@ package dataplane_test
 import (
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/buffer"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -104,6 +110,51 @@ func TestSetRoutes(t *testing.T) {
 		r.Run(units.Never)
 		if len(r.Sent) != 2 || r.Sent[0].Port != 1 || r.Sent[1].Port != 2 {
 			t.Errorf("routing %q: sent %+v, want one by port 1 and then one by port 2", routing, r.Sent)
+		}
+	}
+}
+
+// With other sizes a port marks, trims and measures by these. What is queued beyond the new
+// limit stays and drains: only what arrives is trimmed.
+func TestResize(t *testing.T) {
+	for _, classes := range []bool{false, true} {
+		cfg := withCSIG(config(), csig.FormatWide)
+		marking(&cfg, 8*4150, 8*4150)
+		dataLimit(&cfg, 10*4150)
+		small := dataplane.PortSizes{Buffer: buffer.Limits{Data: 2 * 4150, Control: 20 * 4150}, ECN: aqm.Thresholds{Low: 4150, High: 4150}}
+		if classes {
+			cfg.Classes = &dataplane.Classes{List: []class.Class{{Name: "default", DSCP: wire.DSCPTrimmable, Weight: 1}}, AQM: []algorithm.Choice{cfg.AQM}, Quantum: 4150}
+			for i := range cfg.Ports {
+				p := &cfg.Ports[i]
+				p.Classes = []dataplane.PortClass{{Limits: p.Buffer, Queue: p.Buffer.Data, ECN: p.ECN}}
+			}
+			small.Classes = []dataplane.ClassSizes{{PortClass: dataplane.PortClass{Limits: small.Buffer, Queue: small.Buffer.Data, ECN: small.ECN}}}
+		}
+		cfg.Resized = []dataplane.PortSizes{small}
+		r := newRig(t, cfg)
+		for range 7 { // one leaves, six queue
+			r.Receive(0, 0, 3, r.data(1, 4150))
+		}
+		r.sw.SetRate(0, 1, 25*units.Gbps)
+		r.sw.Resize(0, 1, 1)
+		r.Receive(1, 0, 3, r.data(1, 4150), r.data(1, 4150), r.data(1, 4150), r.data(1, 4150))
+		r.Run(units.Time(units.Millisecond))
+		if got := r.port(1); got.TrimmedPackets != 4 || got.MarkedPackets != 5 {
+			t.Errorf("classes %v: %d trimmed, %d marked; want the 4 that came late, and 5 of those that left a packet behind", classes, got.TrimmedPackets, got.MarkedPackets)
+		}
+		// Half of the new limit, and then of the old one.
+		for k, want := range map[int]uint32{1: 500_000, 0: 100_000} {
+			r = newRig(t, cfg)
+			r.sw.Resize(0, 1, 1)
+			r.sw.Resize(0, 1, k)
+			first := r.data(1, 4150)
+			r.Receive(units.Time(units.Millisecond), 0, 3, first)
+			second, third := r.tagged(1, 4150, csig.NQD), r.data(1, 4150)
+			r.Receive(units.Time(units.Millisecond), 0, 3, second, third)
+			r.Run(units.Time(2 * units.Millisecond))
+			if tag, err := r.domain.ParseTag(second.Tag()); err != nil || tag.Signal != want {
+				t.Errorf("classes %v, sizes %d: the tag says %d ppm, %v; want %d", classes, k, tag.Signal, err, want)
+			}
 		}
 	}
 }
