@@ -95,7 +95,8 @@ func (b *Batch) NodeTotals() NodeTotals {
 	t := NodeTotals{Node: b.Node}
 	for i := range b.Totals {
 		one := &b.Totals[i]
-		t.Node, t.Name, t.Memory, t.Made = one.Node, one.Name, one.Memory, t.Made+one.Made
+		t.Node, t.Name, t.Memory = one.Node, one.Name, one.Memory
+		t.Made, t.Postcards, t.Taken = t.Made+one.Made, t.Postcards+one.Postcards, t.Taken+one.Taken
 		t.Ports = append(t.Ports, one.Ports...)
 		t.Senders = append(t.Senders, one.Senders...)
 		t.Receivers = append(t.Receivers, one.Receivers...)

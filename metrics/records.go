@@ -408,6 +408,8 @@ type NodeTotals struct {
 	Faults    []FaultTotals // of the faults that touch the node; their packets are in Drops too
 	Made      int64         // packets that a switch made itself and forwarded as if they had come in; pause frames are not among them
 	Memory    MemoryTotals
+	Postcards int64       // of Made
+	Taken     int64       // packets for the node itself: weights at a switch, postcards at a collector
 	Jobs      []JobTotals // whose ranks the node plays
 	Programs  []Count     // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
 }

@@ -35,7 +35,7 @@ var layers = [][]string{
 
 var (
 	hostPackages = []string{
-		"nodes/host", "nodes/host/balance", "nodes/host/balance/balancetest", "nodes/host/congestion", "nodes/host/congestion/congestiontest",
+		"nodes/host", "nodes/host/balance", "nodes/host/balance/balancetest", "nodes/host/collector", "nodes/host/congestion", "nodes/host/congestion/congestiontest",
 		"nodes/host/generator", "nodes/host/raw", "nodes/host/shim", "nodes/host/transport",
 	}
 	switchPackages = []string{

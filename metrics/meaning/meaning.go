@@ -50,7 +50,7 @@ func Known(metric string) (m Meaning, known bool) {
 // suffixes are the units that the end of a quantity's name says.
 var suffixes = []struct{ suffix, unit string }{
 	{"_us", "µs"}, {"_ns", "ns"}, {"_ms", "ms"}, {"_seconds", "s"}, {"_gbps", "Gb/s"}, {"_kb", "kB"}, {"_bytes", "B"}, {"_ppm", "ppm"}, {"_percent", "%"},
-	{"packets", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"}, {"flows", "flows"},
+	{"packets", "packets"}, {"postcards", "packets"}, {"weights", "packets"}, {"trims", "packets"}, {"drops", "packets"}, {"marks", "packets"}, {"flows", "flows"},
 }
 
 func unitOf(quantity string) string {
@@ -90,6 +90,9 @@ var quantities = map[string]Meaning{
 	"packets.returned":        {},
 	"packets.out_of_sequence": {Better: Lower},
 	"packets.credits":         {},
+	"postcards":               {},
+	"postcards.received":      {},
+	"weights.set":             {},
 	"packets.credit_requests": {},
 	"packets.cnps":            {},
 	"data_packets":            {},

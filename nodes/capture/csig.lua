@@ -184,9 +184,9 @@ register()
 
 -- ---------------------------------------------------------- the transport ----
 
-local DATA, ACK, NACK, CONTROL = 2, 9, 10, 11
-local kind_names = { [DATA] = "Data", [ACK] = "ACK", [NACK] = "NACK", [CONTROL] = "Control" }
-local kind_length = { [DATA] = 16, [ACK] = 48, [NACK] = 24, [CONTROL] = 16 }
+local DATA, ACK, NACK, CONTROL, POSTCARD, WEIGHTS = 2, 9, 10, 11, 17, 18
+local kind_names = { [DATA] = "Data", [ACK] = "ACK", [NACK] = "NACK", [CONTROL] = "Control", [POSTCARD] = "Postcard", [WEIGHTS] = "Weights" }
+local kind_length = { [DATA] = 16, [ACK] = 48, [NACK] = 24, [CONTROL] = 16, [POSTCARD] = 24, [WEIGHTS] = 48 }
 local code_names = { [1] = "trimmed", [2] = "trimmed at the last hop", [240] = "out of sequence", [241] = "port down" }
 
 local lab = Proto("csiglab", "csiglab transport")
@@ -217,6 +217,11 @@ local lf = {
 	trigger      = ProtoField.uint32("csiglab.control.trigger", "Trigger", base.DEC),
 	locator      = ProtoField.uint16("csiglab.nack.locator", "Locator", base.DEC),
 	action       = ProtoField.uint32("csiglab.control.code", "Code", base.DEC),
+	switch       = ProtoField.uint32("csiglab.switch", "Switch", base.DEC),
+	rack         = ProtoField.uint32("csiglab.weights.rack", "Rack", base.DEC),
+	sequence     = ProtoField.uint32("csiglab.weights.sequence", "Sequence", base.DEC),
+	port         = ProtoField.uint8("csiglab.weights.port", "Port", base.DEC),
+	weight       = ProtoField.uint8("csiglab.weights.weight", "Weight", base.DEC),
 	echolen      = ProtoField.uint8("csiglab.echo.length", "Length of the CSIG echo", base.DEC),
 }
 local ef = {
@@ -271,6 +276,19 @@ function lab.dissector(tvb, pinfo, tree)
 		sub:add(lf.action, tvb(4, 4))
 		sub:add(lf.trigger, tvb(8, 4))
 		info = string.format("Control, trigger %d, code %d", flow, psn)
+	elseif kind == POSTCARD then
+		sub:add(lf.switch, tvb(4, 4))
+		sub:add(lf.flow, tvb(8, 4))
+		info = string.format("Postcard of switch %d, flow %d", psn, flow) .. add_echo(sub, tvb(14, 7))
+	elseif kind == WEIGHTS then
+		sub:add(lf.rack, tvb(4, 4))
+		sub:add(lf.switch, tvb(8, 4))
+		sub:add(lf.sequence, tvb(12, 4))
+		for i = 0, math.min(tvb(2, 2):uint(), 16) - 1 do
+			sub:add(lf.port, tvb(16 + 2 * i, 1))
+			sub:add(lf.weight, tvb(17 + 2 * i, 1))
+		end
+		info = string.format("Weights for switch %d, rack %d", flow, psn)
 	else
 		sub:add(lf.flow, tvb(8, 4))
 		info = string.format("%s, flow %d, PSN %d", kind_names[kind], flow, psn)

@@ -394,3 +394,14 @@ func (d *Domain) Decode(b []byte) (Sample, bool) {
 	s.Untouched = s.Locator == 0
 	return s, true
 }
+
+// DecodeEcho is Decode of a tag without its TPID, as packets echo it; false for another
+// length than that of the domain's format.
+func (d *Domain) DecodeEcho(echo []byte) (Sample, bool) {
+	var tag [8]byte
+	if len(echo) == 0 || len(echo)+2 != d.config.Format.Size() {
+		return Sample{}, false
+	}
+	binary.BigEndian.PutUint16(tag[:], d.tpid)
+	return d.Decode(tag[:2+copy(tag[2:], echo)])
+}

@@ -30,6 +30,8 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 		h.receiveData(now, p)
 	case kind == wire.Probe:
 		h.receiveProbe(p)
+	case kind == wire.Postcard && h.postcards != nil:
+		h.receivePostcard(now, p)
 	case kind == wire.CreditRequest && h.puller != nil:
 		h.receiveRequest(now, p)
 	default:
@@ -106,6 +108,28 @@ func (h *Host) receiveRequest(now units.Time, p *wire.Packet) {
 		return
 	}
 	h.puller.OnDemand(now, r, p)
+}
+
+// receivePostcard takes a sample that a switch has sent, and sends weights that follow.
+func (h *Host) receivePostcard(now units.Time, p *wire.Packet) {
+	var echo [wire.EchoLen]byte
+	sample, ok := h.domain.DecodeEcho(echo[:p.Echo(&echo)])
+	if !ok {
+		h.drops[dropUnexpected]++
+		return
+	}
+	if !h.postcards.Receive(now, sample) {
+		return
+	}
+	set, to := h.postcards.Settings(now)
+	for i := range set {
+		q := h.pool.Get()
+		q.Build(wire.Addresses{Source: h.ip, Destination: to[i], SourcePort: wire.EntropyBase}, wire.Weights, 0, wire.NotECT, 0)
+		q.SetMACs(h.cfg.NextHopMAC, h.cfg.MAC)
+		q.SetWeights(&set[i])
+		q.Size = h.sizes.Of(q)
+		h.queueControl(q)
+	}
 }
 
 // queueControl puts a packet that is not data in the NIC's control queue.

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/collector"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/nodes/host/shim"
@@ -55,7 +56,8 @@ type Config struct {
 
 	Sends, Receives []Flow
 	Player          player.Config
-	Edge            *shim.EdgeConfig // nil: the host runs no programs
+	Edge            *shim.EdgeConfig  // nil: the host runs no programs
+	Collector       *collector.Config // nil: the host is not the fabric's collector
 
 	Seed    uint64
 	Measure metrics.Span
@@ -136,19 +138,20 @@ type Host struct {
 	receivers []*transport.Receiver // as Config.Receives; nil before the first packet
 	delivered int64                 // payload bytes received
 
-	port     metrics.PortRecorder
-	sizes    wire.Sizes
-	common   *transport.Common // nil before a flow starts
-	player   *player.Player
-	programs *flow        // stands for the edge's queue in eligible
-	messages []wire.Queue // by control port, from firstControl
-	maker    maker
-	puller   *transport.Puller // nil without receiver credits
-	classes  *nicClasses       // in place of eligible; nil without classes
-	domain   *csig.Domain      // nil without CSIG
-	sink     metrics.Sink
-	drops    [dropReasons]int64
-	cfg      Config
+	port      metrics.PortRecorder
+	sizes     wire.Sizes
+	common    *transport.Common // nil before a flow starts
+	player    *player.Player
+	programs  *flow        // stands for the edge's queue in eligible
+	messages  []wire.Queue // by control port, from firstControl
+	maker     maker
+	puller    *transport.Puller    // nil without receiver credits
+	classes   *nicClasses          // in place of eligible; nil without classes
+	domain    *csig.Domain         // nil without CSIG
+	postcards *collector.Collector // nil at all hosts but the collector
+	sink      metrics.Sink
+	drops     [dropReasons]int64
+	cfg       Config
 }
 
 // flow is what takes turns at the NIC: a flow of the transport, or Host.programs.
@@ -202,6 +205,11 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 	}
 	if cfg.CSIG != nil {
 		if h.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
+			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
+		}
+	}
+	if cfg.Collector != nil {
+		if h.postcards, err = collector.New(*cfg.Collector); err != nil {
 			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 		}
 	}
@@ -500,6 +508,9 @@ func (h *Host) Close(end units.Time) {
 	}
 	for i, n := range h.drops {
 		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
+	}
+	if h.postcards != nil {
+		t.Taken = h.postcards.Cards()
 	}
 	t.Jobs = h.player.Close()
 	if h.edge != nil {

@@ -28,6 +28,8 @@ func TestDocumentedOffsets(t *testing.T) {
 		{"NACK", NackLen, map[string]int{
 			"prologue": tpType, "EV": tpAux, "PSN": tpPSN, "flow": tpFlow, "transmission": tpTransmission,
 			"code": tpNackCode, "echo length": tpNackEcho, "echo": tpNackEcho + 1, "locator": tpNackLocator}},
+		{"Postcard", NackLen, map[string]int{"prologue": tpType, "switch": tpPSN, "flow": tpFlow, "echo length": tpNackEcho, "echo": tpNackEcho + 1}},
+		{"Weights", WeightsLen, map[string]int{"prologue": tpType, "ports": tpAux, "rack": tpPSN, "switch": tpFlow, "sequence": tpSequence, "pairs": tpPairs}},
 		{"Control", ControlLen, map[string]int{"prologue": tpType, "code": tpPSN, "trigger": tpFlow}},
 		{"IPv4", IPv4Len, map[string]int{
 			"DSCP (6 bits), ECN (2 bits)": ipTOS, "total length": ipTotalLen, "identification": ipIdent, "flags, fragment offset": ipFragment,

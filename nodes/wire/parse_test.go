@@ -161,13 +161,13 @@ func TestParseVLANs(t *testing.T) {
 	}
 }
 
-// The longest headers that Parse takes have room for a tag: an ACK's behind three
+// The longest headers that Parse takes have room for a tag: an ACK's, and Weights', behind three
 // VLAN tags, the others' behind eight.
 func TestLongestHeaders(t *testing.T) {
 	r, seed := random()
 	for _, kind := range kinds {
 		p, n := build(r, kind), 8
-		if kind == wire.Ack {
+		if kind == wire.Ack || kind == wire.Weights {
 			n = 3
 		}
 		f := vlans(frame(r, p), n)

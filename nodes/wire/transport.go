@@ -32,6 +32,10 @@ const (
 	// has no data packet that may say so. Both have the layout of Control.
 	Credit        Kind = 15
 	CreditRequest Kind = 16
+	// Postcard is a CSIG sample that a switch sends to the fabric's collector, and Weights
+	// what a collector sets at a switch, on its way to a host there (telemetry.go).
+	Postcard Kind = 17
+	Weights  Kind = 18
 	// Raw is a frame of another protocol, carried as it is. The number is none
 	// of a transport header.
 	Raw Kind = 0xff
@@ -61,6 +65,10 @@ func (k Kind) String() string {
 		return "credit"
 	case CreditRequest:
 		return "credit request"
+	case Postcard:
+		return "postcard"
+	case Weights:
+		return "weights"
 	case Raw:
 		return "raw"
 	case Pause:
@@ -77,8 +85,10 @@ func (k Kind) headerLen() int {
 		return DataLen
 	case Ack:
 		return AckLen
-	case Nack, ProbeReply:
+	case Nack, ProbeReply, Postcard:
 		return NackLen
+	case Weights:
+		return WeightsLen
 	case Control, CNP, Credit, CreditRequest:
 		return ControlLen
 	}

@@ -59,7 +59,7 @@ func TestRawFramesAreNotTrimmed(t *testing.T) {
 	}
 }
 
-var kinds = []wire.Kind{wire.Data, wire.Ack, wire.Nack, wire.Control, wire.CNP}
+var kinds = []wire.Kind{wire.Data, wire.Ack, wire.Nack, wire.Control, wire.CNP, wire.Postcard, wire.Weights}
 
 // build returns a packet of the given kind with random contents, without a tag.
 func build(r *rand.Rand, kind wire.Kind) *wire.Packet {
@@ -82,9 +82,41 @@ func build(r *rand.Rand, kind wire.Kind) *wire.Packet {
 		p.SetControl(r.Uint32(), r.Uint32())
 	case wire.CNP:
 		p.SetNotification(r.Uint32())
+	case wire.Postcard:
+		p.SetPostcard(r.Uint32(), r.Uint32(), []byte{0x88, 0xb5, byte(r.Uint32()), byte(r.Uint32())})
+	case wire.Weights:
+		f := randomWeights(r)
+		p.SetWeights(&f)
 	}
 	p.Size = format.Of(p)
 	return p
+}
+
+func randomWeights(r *rand.Rand) wire.WeightFields {
+	f := wire.WeightFields{Node: r.Uint32(), Rack: r.Uint32(), Sequence: r.Uint32(), Count: r.IntN(wire.MostWeights + 1)}
+	for i := range f.Count {
+		f.Ports[i] = wire.PortWeight{Port: uint8(r.Uint32()), Weight: uint8(r.Uint32())}
+	}
+	return f
+}
+
+// Postcards and weights have what was written into them.
+func TestTelemetryFields(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		p := build(r, wire.Weights)
+		f := randomWeights(r)
+		if p.SetWeights(&f); p.Weights() != f || p.Node() != f.Node {
+			t.Fatalf("weights %+v, want %+v", p.Weights(), f)
+		}
+		p = build(r, wire.Postcard)
+		tag := []byte{0x88, 0xb6, 1, 2, 3, 4, 5, 6}
+		p.SetPostcard(7, 9, tag)
+		var echo [wire.EchoLen]byte
+		if n := p.Echo(&echo); p.Node() != 7 || p.Flow() != 9 || !bytes.Equal(echo[:n], tag[2:]) {
+			t.Fatalf("postcard of switch %d and flow %d with %x", p.Node(), p.Flow(), echo[:n])
+		}
+	}
 }
 
 // addTag puts a tag of 4 or 8 random bytes behind its TPID on p.

@@ -84,7 +84,7 @@ func checkLinks(p *plan.Plan, drained bool, nodes []metrics.NodeTotals) (inNetwo
 			enqueued += t.EnqueuedPackets - t.PausesSent
 			inNetwork += t.QueuedPackets
 		}
-		inside := in - enqueued - undelivered(r)
+		inside := in - r.Taken - enqueued - undelivered(r)
 		if inside < 0 || inside > 0 && drained {
 			return 0, fmt.Sprintf("switch %s: %d packets in, %d to a port", r.Name, in, enqueued)
 		}

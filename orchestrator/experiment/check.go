@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -30,6 +31,10 @@ func (d *decoder) derive(e *Experiment) {
 	}
 	if a := e.Applications; a != nil && a.MTU == 0 {
 		a.MTU = 1500 * units.Byte
+	}
+	if c := e.CSIG.Collector; c != nil {
+		c.Interval, c.Period = cmp.Or(c.Interval, 100*units.Microsecond), cmp.Or(c.Period, 500*units.Microsecond)
+		c.Loop = cmp.Or(c.Loop, Loops()[0])
 	}
 	if t := e.Trace; t != nil && len(t.Flows) > 0 && len(t.Events) == 0 {
 		t.Events = metrics.EventNames()
@@ -207,6 +212,9 @@ func (d *decoder) csig(e *Experiment) {
 	}
 	if e.Hosts.TrimPlace == "locator" && c.TrimRule != csig.TrimForceLocal.String() && d.sound("csig", "hosts.trim_place") {
 		d.failAt("hosts.trim_place", fmt.Sprintf("locator needs csig.trim_rule: %v; with %s the tag may name another port than the one that trimmed", csig.TrimForceLocal, c.TrimRule), "")
+	}
+	if c.Collector != nil && c.Collector.Loop != Loops()[0] && e.Routing.Name != "wcmp" && d.sound("csig.collector", "routing") {
+		d.failAt("csig.collector.loop", fmt.Sprintf("sets the weights of routing: wcmp; this is %s", e.Routing.Name), "")
 	}
 	for i := range c.Ports {
 		path := fmt.Sprintf("csig.ports[%d]", i)

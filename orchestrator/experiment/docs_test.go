@@ -82,7 +82,7 @@ const everything = `schema: 1
 name: x
 topology: TOPOLOGY
 workload: WORKLOAD
-csig: {ports: [{policy: pass}]}
+csig: {ports: [{policy: pass}], collector: {host: 0}}
 REST`
 
 // everyTraffic is a workload with each generator once.

@@ -126,6 +126,11 @@ var rules = map[string]Rule{
 	"hosts.policies[].match.hosts[]": Between(0, maxHosts),
 	"hosts.policies[].match.jobs[]":  Between(0, maxJobs),
 
+	"csig.collector.host":     Between(0, maxHosts),
+	"csig.collector.interval": Between(units.Microsecond, 10*units.Second),
+	"csig.collector.loop":     OneOf(Loops()...),
+	"csig.collector.period":   Between(units.Microsecond, 10*units.Second),
+
 	"csig.locators.scheme":           OneOf(csig.SchemeKinds()...),
 	"csig.locators.widths.tier":      Between(0, csig.MaxLocatorBits),
 	"csig.locators.widths.direction": Between(0, 1),
@@ -207,6 +212,7 @@ var required = map[string][]string{
 	"":                        {"schema", "name", "topology", "workload"},
 	"csig.policies[]":         {"match"},
 	"hosts.policies[]":        {"match", "cc"},
+	"csig.collector":          {"host"},
 	"csig.locators.widths":    {"tier", "direction", "switch", "port"},
 	"csig.locators.labels[]":  {"locator", "switch", "port"},
 	"applications":            {"hosts"},

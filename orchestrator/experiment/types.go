@@ -127,6 +127,7 @@ type CSIG struct {
 	PortDown     string            `yaml:"port_down"`     // see dataplane.PortDown
 	Policies     []CSIGPolicy      `yaml:"policies"`      // exceptions from Init and Signal, later wins
 	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
+	Collector    *Collector        `yaml:"collector"`     // to whom samples are sent where tags end; nil: to nobody
 }
 
 // Locators is how switch ports get their locators. In YAML it is the name of a scheme,
@@ -152,6 +153,19 @@ type LocatorLabel struct {
 	Switch  string `yaml:"switch"`  // name of the node
 	Port    int    `yaml:"port"`    // from 0
 }
+
+// Collector is a host to which switches send samples of tags that end at their ports, as
+// packets.
+type Collector struct {
+	Host     int            `yaml:"host"`
+	Interval units.Duration `yaml:"interval"` // at most one in it, of each flow and signal at a switch; default 100us
+	Loop     string         `yaml:"loop"`     // what it does with them; see Loops. Default none
+	Period   units.Duration `yaml:"period"`   // of the loop; default 500us
+}
+
+// Loops returns the values of Collector.Loop: a collector only counts, or sets the weights
+// of routing wcmp by available bandwidth.
+func Loops() []string { return []string{"none", "abw"} }
 
 // CSIGPort says what some switch ports do to tags: those that Switch, Tier, Port and To
 // together select.

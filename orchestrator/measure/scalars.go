@@ -75,6 +75,25 @@ var Scalars = []Scalar{
 	ofSlowdowns("slowdown.p99", percentile(0.99)),
 	ofSlowdowns("slowdown.max", slices.Max[[]float64]),
 
+	ofCollector("postcards", func(r *Run) (n int64) {
+		for i := range r.Nodes[r.Plan.Hosts():] {
+			n += r.Nodes[r.Plan.Hosts()+i].Postcards
+		}
+		return n
+	}),
+	ofCollector("postcards.received", func(r *Run) (n int64) {
+		for i := range r.Nodes[:r.Plan.Hosts()] {
+			n += r.Nodes[i].Taken
+		}
+		return n
+	}),
+	ofCollector("weights.set", func(r *Run) (n int64) {
+		for i := range r.Nodes[r.Plan.Hosts():] {
+			n += r.Nodes[r.Plan.Hosts()+i].Taken
+		}
+		return n
+	}),
+
 	{Name: "retransmit_share", Lacks: noTransfers, Of: retransmitShareOfAll},
 	{Name: "flows.gave_up", Lacks: noFaults, Of: func(r *Run) (float64, bool) {
 		return sum(r, func(f *metrics.Flow) int64 {
@@ -296,4 +315,26 @@ func meanRate(r *Run, f *metrics.Flow, bytes int64) (gbps float64, ok bool) {
 		return 0, false
 	}
 	return float64(bytes) * 8 / to.Sub(from).Seconds() / float64(units.Gbps), true
+}
+
+// ofCollector returns a metric of runs with a collector.
+func ofCollector(name string, of func(r *Run) int64) Scalar {
+	has := func(p *plan.Plan) bool {
+		for i := range p.Nodes[:p.Hosts()] {
+			if h := p.Nodes[i].Host; h != nil && h.Collector != nil {
+				return true
+			}
+		}
+		return false
+	}
+	return Scalar{
+		Name: name,
+		Lacks: func(p *plan.Plan) string {
+			if has(p) {
+				return ""
+			}
+			return "it has no csig.collector"
+		},
+		Of: func(r *Run) (float64, bool) { return float64(of(r)), has(r.Plan) },
+	}
 }

@@ -255,6 +255,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.addSwitches(p, seed, adjacency)
+	s.weigh(p, adjacency)
+	if err := s.collect(p, adjacency); err != nil {
+		return nil, err
+	}
 	if err := s.addFaults(p, seed); err != nil {
 		return nil, err
 	}

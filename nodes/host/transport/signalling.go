@@ -116,14 +116,8 @@ func (g *signalling) insert(p *wire.Packet, wanted csig.Weights) {
 
 // decode reads the tag that a packet echoes; false if it echoes none of this domain.
 func (g *signalling) decode(p *wire.Packet) (s csig.Sample, ok bool) {
-	var tag [2 + wire.EchoLen]byte
-	n := p.Echo((*[wire.EchoLen]byte)(tag[2:]))
-	if n == 0 || n+2 != g.domain.Format().Size() {
-		return csig.Sample{}, false
-	}
-	tpid := g.domain.TPID()
-	tag[0], tag[1] = byte(tpid>>8), byte(tpid)
-	return g.domain.Decode(tag[:n+2])
+	var echo [wire.EchoLen]byte
+	return g.domain.DecodeEcho(echo[:p.Echo(&echo)])
 }
 
 // limit returns the age up to which a sample of type t is used. It has the age of an

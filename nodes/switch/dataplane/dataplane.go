@@ -47,6 +47,8 @@ type Config struct {
 	Traced   metrics.Traced // events to record, where tags end here
 	Truth    metrics.TruthChoice
 	Resized  []PortSizes // that ports get in Resize and ResizeArrivals
+	// Postcards says where samples go, besides into records, where tags end; nil: nowhere.
+	Postcards *Postcards
 }
 
 // Port is one port.
@@ -149,16 +151,17 @@ const DropHeadroom = "headroom full"
 
 // Switch is the machine.
 type Switch struct {
-	cfg    Config
-	pool   *wire.Pool
-	sink   metrics.Sink
-	ecmp   forward.ECMP
-	policy forward.Policy // nil: ecmp alone forwards
-	domain *csig.Domain
-	tpids  csig.TPIDs
-	ports  []port
-	ready  node.PortSet
-	filter node.PortSet // ports at which tags that come in may be removed or put on
+	cfg      Config
+	pool     *wire.Pool
+	sink     metrics.Sink
+	ecmp     forward.ECMP
+	policy   forward.Policy   // nil: ecmp alone forwards
+	weighted forward.Weighted // policy, if its weights may change
+	domain   *csig.Domain
+	tpids    csig.TPIDs
+	ports    []port
+	ready    node.PortSet
+	filter   node.PortSet // ports at which tags that come in may be removed or put on
 
 	classes  *classes  // nil without
 	arrivals *arrivals // nil while no rate has changed
@@ -172,12 +175,17 @@ type Switch struct {
 	samples map[uint32]*samples // of Terminate, by flow
 	truth   *truth              // nil: it is not recorded
 	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination
+	taken   int64               // packets for the switch itself
+
+	postcards int64      // of made
+	nextCard  units.Time // when the next one may be sent
 }
 
 // samples records the samples of one flow.
 type samples struct {
 	windows metrics.SignalRecorder
 	events  *metrics.EventRecorder // nil: the flow is not traced
+	next    [csig.Types]units.Time // when a postcard may be sent
 }
 
 type inPipeline struct {
@@ -286,7 +294,9 @@ func (s *Switch) configureForwarding() (err error) {
 		FromHost: func(port int) bool { return s.ports[port].LastHop },
 		Router:   s.cfg.Forward.Router,
 		Groups:   s.cfg.Forward.Groups,
+		Weights:  s.cfg.Forward.Weights,
 	})
+	s.weighted, _ = s.policy.(forward.Weighted)
 	return err
 }
 
@@ -324,6 +334,9 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
 	if s.arrivals != nil {
 		s.arrivals.receive(now, ingress, s.cfg.Sizes.OnLine(p))
+	}
+	if s.weighted != nil && p.Kind() == wire.Weights && s.takeWeights(p) {
+		return
 	}
 	if s.classes != nil {
 		if !s.receiveClass(now, ingress, p) {

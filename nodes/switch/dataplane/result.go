@@ -14,7 +14,7 @@ func (s *Switch) Profile() uint32 { return s.domain.Profile() }
 
 // Close closes all windows and emits the totals.
 func (s *Switch) Close(end units.Time) {
-	t := metrics.NodeTotals{Node: int32(s.cfg.Node), Name: s.cfg.Name, Made: s.made}
+	t := metrics.NodeTotals{Node: int32(s.cfg.Node), Name: s.cfg.Name, Made: s.made, Postcards: s.postcards, Taken: s.taken}
 	for i := range s.ports {
 		p := &s.ports[i]
 		packets, bytes := p.buffer.Len(), p.buffer.Bytes()

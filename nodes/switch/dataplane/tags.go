@@ -165,8 +165,12 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte, measured b
 	}
 	r := s.samples[flow]
 	if r == nil {
-		r = &samples{metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink), s.cfg.Traced.Recorder(int32(flow), s.sink)}
+		r = &samples{windows: metrics.NewSignalRecorder(int(flow), s.cfg.Records, s.sink), events: s.cfg.Traced.Recorder(int32(flow), s.sink)}
 		s.samples[flow] = r
+	}
+	if s.cfg.Postcards != nil && now >= max(s.nextCard, r.next[sample.Type]) {
+		r.next[sample.Type] = now.Add(s.cfg.Postcards.Interval)
+		s.send(now, flow, tag)
 	}
 	value := metrics.Reading{Point: int64(sample.Point)}
 	value.Low, value.High = s.domain.Ends(&sample)

@@ -26,6 +26,8 @@ type Config struct {
 	// Dragonfly share. They are for policies with NeedsGroups; nil elsewhere.
 	Router int32
 	Groups *topologies.Groups
+	// Weights are for wcmp; nil elsewhere.
+	Weights *Weights
 }
 
 // Policy chooses the egress ports of one switch. It belongs to one goroutine.
@@ -48,6 +50,8 @@ type Switch struct {
 	// Router and Groups are those of Config. Groups is nil unless the policy needs it.
 	Router int32
 	Groups *topologies.Groups
+	// Weights are those of Config, which a policy does not change. nil: all are alike.
+	Weights *Weights
 }
 
 // Algorithm is an entry of the table.
@@ -73,6 +77,7 @@ var Table = algorithm.Table[Algorithm]{
 	minimal,
 	valiant,
 	ugal,
+	wcmp,
 }
 
 // Default is the name of the policy that a Config without a name has.
