@@ -17,7 +17,7 @@ csig:
   format: wide
   init: none
   ports:
-    - {to: host, init: every, signals: [abw], policy: strip, outside: false}
+    - {to: host, init: every, signals: [abw], policy: terminate}
     - {tier: agg, policy: terminate, outside: false}
   collector: {host: 7, loop: abw}
 routing: {name: wcmp}
