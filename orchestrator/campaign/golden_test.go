@@ -36,10 +36,10 @@ var golden = map[string]map[string]string{
 	"all-to-all":       {"run": "6d286e7141e96420"},
 	"dragonfly":        {"run": "55ac45731b53e54e"},
 	"dragonfly-72":     {"run": "eada05b38254b31b"},
-	"parking-lot":      {"swift": "9492607d2d41399d", "nscc": "d95eb769207e3a03", "nscc-csig": "0b297fe2da444f6e", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
+	"parking-lot":      {"swift": "91c0cbe6202c5a52", "nscc": "431fbe302fa5132e", "nscc-csig": "4fe35f495a9d77f8", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
 	"collective":       {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
 	"chakra-ring":      {"packed": "c087936fc4379513", "spread": "335b860b07f8d316", "csig": "7ebd0f3046c18eb9"},
-	"swift-fru":        {"swift": "f193174e1d095f6d", "fru": "3e62a3b205471fba"},
+	"swift-fru":        {"swift": "f7dea751b846cb3b", "fru": "6b6e8eac0ece661f"},
 	"training-step":    {"rails": "090c0208097b84ae", "spread": "05e8a77c10547bde", "csig": "2fb92dfcddabb5f9"},
 	"pipeline":         {"alone": "07aea5a35b436ac6", "neighbour": "a4e9b328138fef18", "csig": "0d47e7bea07f79ab"},
 	"moe":              {"even": "27044aa39e09381d", "skewed": "b2e83ec8b89a66c7", "csig": "baeaa7200c3ff5e8"},
@@ -50,7 +50,7 @@ var golden = map[string]map[string]string{
 	"priorities":       {"fair": "1f4738908e2331db", "strict": "b4bf04dae1587457", "unfit-fair": "3e279ea386eaa129", "unfit-strict": "79cf6967ab26aecd"},
 	"flow-scheduling":  {"together": "0ddda394a8d3c5c3", "offset": "d6732b81676ebad2", "scheduled": "490859463fa129a9", "unfit": "82b2eb6f55f44b72", "turns": "eba1a60ca285e087"},
 	"cluster-rotation": {"together": "9e78c9f81e4cd4a4", "rotated": "8d5dcaefc48c166f"},
-	"dragonfly-delay":  {"swift": "47b233c6c08149c6", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
+	"dragonfly-delay":  {"swift": "36c8f8d3fd32d11f", "auto": "47b233c6c08149c6", "even": "45c46b5fdabb47e4", "poseidon": "58eb1611fd2429e6", "nscc": "a4de5240bbbedb1e", "csig": "6e60589dd7dc29a0"},
 }
 
 // goldenEnd cuts off the runs of experiments that take long.
