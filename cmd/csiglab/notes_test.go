@@ -48,6 +48,10 @@ const lossless = "classes=[{name: default, lossless: true}]"
 // initiated are the settings with which ports put tags on for hosts, without their end.
 const initiated = "csig.init=none; hosts.cc.csig=none; csig.ports=[{to: host, policy: terminate, init: every, signals: [delay]}, "
 
+// crowded is a fabric whose flow from rack 0 to rack 2 shares an uplink with four others, and
+// a downlink with four more.
+const crowded = "hosts.lb=reps; workload.transfers=[0 -> 2 9MB, 0 -> 4 9MB, 1 -> 5 9MB, 0 -> 4 9MB, 1 -> 5 9MB, 6 -> 2 9MB, 7 -> 3 9MB, 6 -> 3 9MB, 7 -> 2 9MB]; topology={leaf_spine: {leaves: 4, spines: 1, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}; "
+
 // misleading are the settings that make results look like something that they are not,
 // and the nearest ones that do not.
 var misleading = []struct {
@@ -121,6 +125,11 @@ var misleading = []struct {
 		note: "hosts.cc.window_ai: csig-hpcc steps by 876B, 0.5 % of a window of 42 packets"},
 	{rule: "small windows of csig-hpcc", settings: "hosts.cc={name: csig-hpcc, window_ai: 9kB}; csig.nqd=drain; topology.k_ary.rate=25Gbps", sound: "hosts.cc={name: csig-hpcc, window_ai: 9kB}; csig.nqd=drain; topology.k_ary.rate=50Gbps",
 		note: "csig-hpcc steps by 9kB"},
+	{rule: "several crowded bottlenecks", settings: crowded + "topology.leaf_spine.delay=500ns", sound: crowded + "topology.leaf_spine.delay=2us",
+		note: "hosts.cc.csig: flows over several bottlenecks, such as 0-2, have 3.2 packets of bandwidth-delay product each there (16 packets, 5.0 flows per link): where that was measured, CSIG max(Delay)"},
+	{rule: "packets of another size, which were not measured", settings: "", sound: crowded + "topology.leaf_spine.delay=500ns; links.mtu=1500B"},
+	{rule: "another control law, which was not measured", settings: "", sound: crowded + "topology.leaf_spine.delay=500ns; hosts.cc.fair_increase=0"},
+	{rule: "one crowded bottleneck", settings: "", sound: "topology={leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 4, rate: 100Gbps, delay: 500ns}}; workload.transfers=[0 -> 4 9MB, 1 -> 5 9MB, 2 -> 6 9MB, 3 -> 7 9MB, 0 -> 5 9MB]"},
 	{rule: "no tags, so nothing misleads", settings: "", sound: "csig.format=none; hosts.cc.csig=none; csig.quantisers.delay=delay-lin-250ns; csig.interval=1us; csig.init=none"},
 	{rule: "only signals in use mislead", settings: "", sound: "csig.interval=1us; csig.quantisers.nqd=edges(0,50%)"},
 	{rule: "CC that uses no signal", settings: "", sound: "hosts.cc.csig=none; csig.quantisers.delay=delay-lin-250ns"},
@@ -309,6 +318,7 @@ var told = map[string][]string{
 		"csig.nqd: a lossless class has no limit of its queue",
 	},
 	"fabrics.yaml": {"1 of 16 transfers are between NICs of one server", "2 links that leave the fabric are left out", "not part of the fabric: collector"},
+	"validity":     {"hosts.cc.csig: flows over several bottlenecks, such as 0-8, have 3.3 packets of bandwidth-delay product each there (28 packets, 8.5 flows per link)"}, // its subject
 }
 
 // What csiglab ships misleads nobody.

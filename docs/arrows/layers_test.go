@@ -20,7 +20,7 @@ var layers = [][]string{
 	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "internal/jsonread", "suites", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "workloads/tracefile", "workloads/chakra", "workloads/pytorch", "workloads/traffic", "workloads/hpcc", "workloads/goal", "workloads/simai", "workloads/formats", "workloads/profilefile", "workloads/inspect", "metrics/exposition", "metrics/exposition/endpoint", "metrics/meaning", "metrics/statistics", "metrics/phases", "metrics/verdict", "metrics/perfetto", "metrics/runfolder", "metrics/series", "metrics/promserver", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest", "nodes/watchdog", "metrics/results"},
 	6:  {"nodes/sim", "nodes/sim/simtest", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
 	7:  {"nodes/emu/gateway", "nodes/emu/timekeeper", "nodes/emu/process"},
-	8:  {"orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment"},
+	8:  {"orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment", "orchestrator/validity"},
 	9:  {"orchestrator/failure", "orchestrator/plan"},
 	10: {"orchestrator/cluster", "orchestrator/image", "orchestrator/reaper", "orchestrator/shape", "orchestrator/application", "orchestrator/runs", "orchestrator/live", "orchestrator/containerlab", "orchestrator/containerlab/containerlabtest", "orchestrator/containerlab/terminal"},
 	11: {"orchestrator/backend"},

@@ -37,6 +37,7 @@ var golden = map[string]map[string]string{
 	"dragonfly":        {"run": "55ac45731b53e54e"},
 	"dragonfly-72":     {"run": "eada05b38254b31b"},
 	"parking-lot":      {"swift": "91c0cbe6202c5a52", "nscc": "431fbe302fa5132e", "nscc-csig": "4fe35f495a9d77f8", "poseidon": "8692433c8c8cb18e", "six-hops": "e3ae36ca8e4785fd"},
+	"validity":         {"alone": "f34238e286523211", "csig": "647e0d11e8cb7ce1"},
 	"collective":       {"baseline": "e7e6e323a7996b73", "csig": "92ab40bfd9f4639b"},
 	"chakra-ring":      {"packed": "c087936fc4379513", "spread": "335b860b07f8d316", "csig": "7ebd0f3046c18eb9"},
 	"swift-fru":        {"swift": "f7dea751b846cb3b", "fru": "6b6e8eac0ece661f"},
@@ -56,7 +57,7 @@ var golden = map[string]map[string]string{
 // goldenEnd cuts off the runs of experiments that take long.
 var goldenEnd = map[string]string{
 	"priorities": "400ms", "flow-scheduling": "560ms", "cluster-rotation": "450ms",
-	"adaptive": "150ms", "table-1": "330ms", "unfair-pair": "150ms", "training-step": "500us", "moe": "2ms", "pipeline": "3ms", "collective": "500us", "all-reduce": "100us", "swift-fru": "3ms"}
+	"adaptive": "150ms", "table-1": "330ms", "unfair-pair": "150ms", "training-step": "500us", "moe": "2ms", "pipeline": "3ms", "collective": "500us", "validity": "1200us", "all-reduce": "100us", "swift-fru": "3ms"}
 
 // noHash lists the embedded experiments without a trace hash: they run unmodified
 // programs under clock wall, and no two runs have the same events.

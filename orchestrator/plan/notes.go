@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
 )
 
 // noteRule finds what in a configuration makes results look like something that they are
@@ -40,6 +41,7 @@ var noteRules = []noteRule{
 	lostBandwidth,
 	saturatedDepth,
 	weakSteps,
+	crowdedBottlenecks,
 }
 
 // Bounds of the rules.
@@ -56,6 +58,7 @@ type signalling struct {
 	domain    *csig.Domain
 	adjacency [][]topologies.Adjacent
 	routes    []topologies.Routes
+	workload  *workloads.Workload
 	detours   bool       // data may cross any port between switches
 	mtu       units.Size // of transfers
 
@@ -101,7 +104,7 @@ func newSignalling(s *Shape, p *Plan) *signalling {
 		return nil
 	}
 	c := &signalling{
-		plan: p, domain: p.Domain(), given: s.experiment.Hosts.CC.Params, adjacency: s.graph.Adjacency(), routes: s.routes, detours: s.dragonfly != nil,
+		plan: p, domain: p.Domain(), given: s.experiment.Hosts.CC.Params, adjacency: s.graph.Adjacency(), routes: s.routes, workload: s.workload, detours: s.dragonfly != nil,
 		mtu: s.experiment.Links.MTU, flows: make([]tagged, len(p.Flows)),
 	}
 	if p.Transfers > 0 {

@@ -2,6 +2,7 @@ package congestion
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -33,6 +34,7 @@ var nscc = Algorithm{
 			{Name: "target_qdelay", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
 			{Name: "cwnd", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
 			{Name: "gamma", Kind: algorithm.Number, Default: "0.8", Check: algorithm.Share, Doc: "gain of the multiplicative decrease"},
+			{Name: "fair_increase", Kind: algorithm.Number, Default: "5", Check: fairRange, Doc: "gain of the fair increase: packets of window per round trip of such ACKs, at a BDP of 150 kB; at most 100; 0: none"},
 			{Name: "delay_alpha", Kind: algorithm.Number, Default: "0.0125", Check: algorithm.Share, Doc: "gain of the average delay"},
 			{Name: "quick_adapt", Kind: algorithm.Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
 		},
@@ -70,7 +72,6 @@ const (
 	targetTrimming   = 0.75      // of network RTT
 	targetDropping   = 1.0
 	alphaScale       = 4.0
-	fairScale        = 5.0
 	etaScale         = 0.15
 	fastScale        = 0.25
 	maxCut           = 0.5
@@ -136,6 +137,14 @@ func nsccConstants(p Path, r *algorithm.Reader) []Constant {
 	}}
 }
 
+// fairRange is the Check of fair_increase.
+func fairRange(text string) error {
+	if v, err := strconv.ParseFloat(text, 64); err != nil || v < 0 || v > 100 {
+		return fmt.Errorf("%s is not from 0 to 100", text)
+	}
+	return nil
+}
+
 func newNSCC(p Path, r *algorithm.Reader) Controller {
 	target := nsccTarget(p, r)
 	mss := float64(p.MTU - p.Header)
@@ -151,7 +160,7 @@ func newNSCC(p Path, r *algorithm.Reader) Controller {
 		gain:        r.Number("delay_alpha"),
 		target:      target,
 		alpha:       alphaScale * mss * a * b / float64(target),
-		fair:        fairScale * mss * a,
+		fair:        r.Number("fair_increase") * mss * a,
 		eta:         int64(etaScale * mss * a),
 		fastGain:    fastScale * a,
 		adjustBytes: adjustPackets * int64(p.MTU),
