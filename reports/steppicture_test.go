@@ -79,7 +79,7 @@ func jobFolder(t *testing.T, s *graph.Static) *runfolder.Folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := w.BeginRun("run", 1)
+	run, err := w.BeginRun("run", 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -326,7 +326,7 @@ func checkFiles(s *selection) (out checkedFiles, err error) {
 			return out, usage("--start-unit: %w", err)
 		}
 		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: s.startUnit}
-		load, notes, err := file.Build(hosts, experiment.Links{})
+		load, notes, err := file.Build(hosts, experiment.Links{}, 0)
 		if err != nil {
 			return out, &exitError{exitUsage, err}
 		}

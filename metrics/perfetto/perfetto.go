@@ -293,7 +293,7 @@ func message(r *runfolder.OperationRow, from, to int32) string {
 func (t *trace) transfers() error {
 	m := &t.folder.Manifest
 	flows := map[int32]*runfolder.Flow{}
-	list := m.FlowsOf(t.written.Variant)
+	list := m.FlowsOfRun(t.written.Variant, t.written.Seed)
 	for i := range list {
 		if list[i].Messages == 0 && list[i].Size > 0 {
 			flows[list[i].Flow] = &list[i]

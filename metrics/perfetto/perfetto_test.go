@@ -83,7 +83,7 @@ func folder(t *testing.T) *runfolder.Folder {
 			Totals: []metrics.NodeTotals{{Name: "h0", Senders: []metrics.SenderTotals{{Flow: 1, Start: 5 * us, Done: units.Never}}}},
 			Traces: []metrics.Trace{{Hash: [32]byte{1}}},
 		}
-		run, err := w.BeginRun(variant, 7)
+		run, err := w.BeginRun(variant, 7, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func Example() {
 	_, err = runfolder.Open(dir)
 	fmt.Println("incomplete before Finish:", errors.Is(err, runfolder.ErrIncomplete))
 
-	run, err := w.BeginRun("run", 1)
+	run, err := w.BeginRun("run", 1, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -169,32 +169,6 @@ type Port struct {
 	Direction string `json:"direction"` // up: away from the hosts, or within a tier; down; "" in folders of schema 2
 }
 
-// Flow is a metrics.FlowInfo in JSON; either converts to the other.
-type Flow struct {
-	Flow    int32  `json:"flow"`
-	Name    string `json:"name"`
-	Src     int32  `json:"src"`
-	Dst     int32  `json:"dst"`
-	Size    int64  `json:"size"` // bytes
-	Packets int64  `json:"packets"`
-	Job     int32  `json:"job"`
-	// Of a connection of a job, as in metrics.FlowInfo; 0 otherwise.
-	Messages int    `json:"messages,omitempty"`
-	SrcRank  int32  `json:"srcRank,omitempty"`
-	DstRank  int32  `json:"dstRank,omitempty"`
-	Channel  uint16 `json:"channel,omitempty"`
-}
-
-// Flows returns the flows of a plan as the manifest keeps them, in the same
-// order.
-func Flows(infos []metrics.FlowInfo) []Flow {
-	flows := make([]Flow, len(infos))
-	for i, f := range infos {
-		flows[i] = Flow{Flow: f.Flow, Name: f.Name, Src: f.Src, Dst: f.Dst, Size: int64(f.Size), Packets: f.Packets, Job: f.Job, Messages: f.Messages, SrcRank: f.SrcRank, DstRank: f.DstRank, Channel: f.Channel}
-	}
-	return flows
-}
-
 // Job is a training job: a metrics.JobInfo in JSON.
 type Job struct {
 	Job         int32        `json:"job"`
@@ -311,7 +285,7 @@ type Variant struct {
 
 	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
-	Flows []Flow `json:"flows,omitempty"` // set when they differ from the manifest's
+	Flows []Flow `json:"flows,omitempty"` // under the first seed; set when they differ from the manifest's
 	Jobs  []Job  `json:"jobs,omitempty"`  // set when they differ from the manifest's
 }
 
@@ -396,6 +370,7 @@ type Run struct {
 	Programs []Program `json:"programs,omitempty"` // of hosts that run some, in the experiment's order
 	Faults   []Fault   `json:"faults,omitempty"`   // in the experiment's order
 	Notes    []string  `json:"notes,omitempty"`    // what a reader of the results should know of this run
+	Flows    []Flow    `json:"flows,omitempty"`    // set when they differ from the variant's
 }
 
 // Fault is a fault that was scheduled for a run. Times are microseconds of model time.
@@ -540,16 +515,6 @@ func (m *Manifest) PortsOf(variant string) []Port {
 		}
 	}
 	return m.Ports
-}
-
-// FlowsOf returns the flows of a variant.
-func (m *Manifest) FlowsOf(variant string) []Flow {
-	for _, v := range m.Variants {
-		if v.Name == variant && v.Flows != nil {
-			return v.Flows
-		}
-	}
-	return m.Flows
 }
 
 // JobsOf returns the jobs of a variant.

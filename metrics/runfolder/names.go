@@ -44,9 +44,9 @@ type locatorNames struct {
 }
 
 func newLookup(m *Manifest, variant string) *lookup {
-	nodes, ports, flows, locators, jobs := m.NodesOf(variant), m.PortsOf(variant), m.FlowsOf(variant), m.locatorsOf(variant), m.JobsOf(variant)
+	nodes, ports, flows, locators, jobs := m.NodesOf(variant), m.PortsOf(variant), m.FirstFlows(variant), m.locatorsOf(variant), m.JobsOf(variant)
 	l := &lookup{
-		signals: m.Signals, nodes: make(map[int32]string, len(nodes)), flows: make(map[int32]flowNames, len(flows)),
+		signals: m.Signals, nodes: make(map[int32]string, len(nodes)),
 		ports: make(map[portKey]portNames, len(ports)), locators: make(map[uint16]locatorNames, len(locators)),
 		jobs: make(map[int32]*Job, len(jobs)),
 	}
@@ -56,10 +56,7 @@ func newLookup(m *Manifest, variant string) *lookup {
 	for _, n := range nodes {
 		l.nodes[n.Node] = n.Name
 	}
-	for i := range flows {
-		f := &flows[i]
-		l.flows[f.Flow] = flowNames{f, l.nodes[f.Src], l.nodes[f.Dst]}
-	}
+	l.name(flows)
 	byName := make(map[string]portNames, len(ports))
 	for i := range ports {
 		p := portNames{&ports[i], l.nodes[ports[i].Peer]}
@@ -69,6 +66,22 @@ func newLookup(m *Manifest, variant string) *lookup {
 		l.locators[uint16(locators[i].Locator)] = l.common(locators[i].Ports, byName)
 	}
 	return l
+}
+
+// name makes the flows those given.
+func (l *lookup) name(flows []Flow) {
+	l.flows = make(map[int32]flowNames, len(flows))
+	for i := range flows {
+		f := &flows[i]
+		l.flows[f.Flow] = flowNames{f, l.nodes[f.Src], l.nodes[f.Dst]}
+	}
+}
+
+// withFlows returns the lookup of a run whose flows are not the variant's.
+func (l *lookup) withFlows(flows []Flow) *lookup {
+	own := *l
+	own.name(flows)
+	return &own
 }
 
 // common returns what the ports of a locator have in common.

@@ -54,8 +54,10 @@ func runOfPart(file string) (key runKey, ok bool) {
 	return runKey{name[:at], seed}, err == nil
 }
 
-// partItem is one message of a part; exactly one field is set. The last message has End.
+// partItem is one message of a part; exactly one field is set. The last message has End. If
+// the flows are not the variant's, the first one has Flows.
 type partItem struct {
+	Flows []Flow
 	Batch *metrics.Batch // windows only
 	Node  *metrics.NodeTotals
 	End   *partEnd
@@ -63,7 +65,7 @@ type partItem struct {
 
 // partEnd is the last message of a part.
 type partEnd struct {
-	Run     []byte // JSON of a Run
+	Run     []byte // JSON of a Run, without its flows
 	Metrics map[string]float64
 	Matched map[string]float64 // as RunMetrics.Matched
 }
@@ -112,6 +114,11 @@ func (p *partWriter) write(b []byte) error {
 	return err
 }
 
+// flows writes the flows of the run. Nothing stands before them.
+func (p *partWriter) flows(flows []Flow) error {
+	return p.messages.Encode(partItem{Flows: flows})
+}
+
 // windows writes the windows of a batch.
 func (p *partWriter) windows(b *metrics.Batch) error {
 	only := *b
@@ -130,7 +137,9 @@ func (p *partWriter) end(run *Run, values, matched map[string]float64, nodes []m
 			return err
 		}
 	}
-	text, err := json.Marshal(run)
+	only := *run
+	only.Flows = nil
+	text, err := json.Marshal(only)
 	if err != nil {
 		return err
 	}
@@ -195,11 +204,13 @@ func (p *partReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// readPart reads a part to its end: windows gets each batch, which is valid until it
-// returns. The totals of nodes are in node order.
-func readPart(file io.Reader, windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
+// readPart reads a part to its end: flows gets the flows of the run if they are not the
+// variant's, and then windows each batch, which is valid until it returns. The totals of
+// nodes are in node order.
+func readPart(file io.Reader, flows func([]Flow), windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
 	messages := gob.NewDecoder(&partReader{file: file})
 	var batch metrics.Batch
+	var own []Flow
 	for {
 		empty(&batch)
 		item := partItem{Batch: &batch}
@@ -207,10 +218,14 @@ func readPart(file io.Reader, windows func(*metrics.Batch) error) (f FinishedRun
 			return f, nil, err
 		}
 		switch {
+		case item.Flows != nil:
+			own = item.Flows
+			flows(own)
 		case item.Node != nil:
 			nodes = append(nodes, *item.Node)
 		case item.End != nil:
 			f, err := item.End.finished()
+			f.Run.Flows = own
 			return f, nodes, err
 		default:
 			if err := windows(&batch); err != nil {

@@ -34,7 +34,7 @@ func TestReadPart(t *testing.T) {
 	file := must(os.Open(name))(t)
 	defer file.Close() // opened for reading
 	var read []metrics.Batch
-	f, nodes, err := readPart(file, func(b *metrics.Batch) error {
+	f, nodes, err := readPart(file, func([]Flow) {}, func(b *metrics.Batch) error {
 		var c metrics.Batch
 		b.Each(&c)
 		c.Node = b.Node

@@ -252,7 +252,7 @@ func (w *Writer) putPart(key runKey) (f FinishedRun, err error) {
 	}
 	defer file.Close() // opened for reading
 	n := &names{lookup: w.lookupOf(key.variant), variant: key.variant, seed: key.seed}
-	if f, _, err = w.putRows(n, w.manifest.FlowsOf(key.variant), file); err != nil {
+	if f, _, err = w.putRows(n, w.manifest.FirstFlows(key.variant), file); err != nil {
 		return f, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
 	if f.Run.Variant != key.variant || f.Run.Seed != key.seed {

@@ -43,7 +43,7 @@ func begun(t *testing.T, seeds ...uint64) *Writer {
 			t.Fatal(err)
 		}
 	}
-	r := must(w.BeginRun("base", 2))(t)
+	r := must(w.BeginRun("base", 2, nil))(t)
 	r.Consume(windows(0, 20_000))
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestResumeAfterKill(t *testing.T) {
 	if err := addRun(w, "base", 0, dataOf(0), result(0)); err != nil {
 		t.Fatal(err)
 	}
-	must(w.BeginRun("base", 2))(t)
+	must(w.BeginRun("base", 2, nil))(t)
 	killed(w)
 
 	w = must(must(OpenStopped(dir))(t).Resume())(t)
@@ -312,7 +312,7 @@ func TestResumeAfterAFullDisk(t *testing.T) {
 // A run whose rows reached the tables in part does not stay in them.
 func TestAbortAfterATornRun(t *testing.T) {
 	w := begun(t, 0, 1)
-	r := must(w.BeginRun("alt", 7))(t)
+	r := must(w.BeginRun("alt", 7, nil))(t)
 	r.Consume(windows(0, 2*chunkRows))
 	r.Consume(&metrics.Batch{Node: 1, Flows: []metrics.FlowWindow{{Flow: 99}}})
 	if err := r.End(RunData{}); err == nil || !strings.Contains(err.Error(), "flow 99") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type RunWriter struct {
 	to    *Writer
 	names *names
 	flows []Flow
+	own   bool // flows are not the variant's
 
 	mu      sync.Mutex
 	part    *partWriter
@@ -50,13 +52,13 @@ type RunWriter struct {
 	err     error
 }
 
-// BeginRun begins a run, which must not be in the folder yet. The flows and nodes
-// that its records name must be in the manifest. The caller ends it with End or Discard,
-// or ends the folder with Abort.
-func (w *Writer) BeginRun(variant string, seed uint64) (*RunWriter, error) {
+// BeginRun begins a run, which must not be in the folder yet. The nodes that its records
+// name must be in the manifest. flows are those of the run, by number; nil: the variant's.
+// The caller ends it with End or Discard, or ends the folder with Abort.
+func (w *Writer) BeginRun(variant string, seed uint64, flows []Flow) (*RunWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := &RunWriter{to: w, flows: w.manifest.FlowsOf(variant)}
+	r := &RunWriter{to: w, flows: w.manifest.FirstFlows(variant)}
 	r.names = &names{lookup: w.lookupOf(variant), variant: variant, seed: seed}
 	if w.closed {
 		return nil, r.fail(ErrClosed)
@@ -69,6 +71,15 @@ func (w *Writer) BeginRun(variant string, seed uint64) (*RunWriter, error) {
 		return nil, r.fail(err)
 	}
 	r.part = newPartWriter(f)
+	if flows != nil && !slices.Equal(flows, r.flows) {
+		r.flows, r.own = flows, true
+		r.names.lookup = r.names.withFlows(flows)
+		if err := r.part.flows(flows); err != nil {
+			r.part.close()                         //nolint:errcheck // it is of no use
+			w.root.Remove(r.partName(begunSuffix)) //nolint:errcheck // Stopped.Resume removes it otherwise
+			return nil, r.fail(err)
+		}
+	}
 	w.runs[r.key()] = true
 	return r, nil
 }
@@ -162,6 +173,9 @@ func (r *RunWriter) End(d RunData) error {
 			run.NodeHashes[i] = NodeHash{d.Nodes[i].Name, hex.EncodeToString(d.Nodes[i].TraceHash[:])}
 		}
 	}
+	if r.own {
+		run.Flows = r.flows
+	}
 	err := r.err
 	if err == nil {
 		err = r.part.end(&run, d.Metrics, d.Matched, d.Nodes)
@@ -225,7 +239,7 @@ func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun,
 	for i, kind := range recordTables {
 		buffers[i] = kind.buffer(w.tables[i])
 	}
-	f, nodes, err := readPart(part, func(b *metrics.Batch) error {
+	f, nodes, err := readPart(part, func(own []Flow) { flows, n.lookup = own, n.withFlows(own) }, func(b *metrics.Batch) error {
 		if w.stopped.Load() {
 			return ErrStopped
 		}

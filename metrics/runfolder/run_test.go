@@ -33,7 +33,7 @@ func TestRunsAreWrittenAsTheyGoOn(t *testing.T) {
 	w := must(Create(dir, manifest()))(t)
 	var all sync.WaitGroup
 	for seed := range uint64(2) {
-		run := must(w.BeginRun("base", seed))(t)
+		run := must(w.BeginRun("base", seed, nil))(t)
 		all.Go(func() {
 			for i := range steps {
 				run.Consume(windows(i*step, (i+1)*step))
@@ -93,7 +93,7 @@ func TestDroppedRecordsAreTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	w := must(Create(dir, manifest()))(t)
 	for seed, dropped := range []int64{0, 5} {
-		run := must(w.BeginRun("base", uint64(seed)))(t)
+		run := must(w.BeginRun("base", uint64(seed), nil))(t)
 		for range 2 {
 			b := windows(0, 3)
 			b.Dropped = dropped
@@ -135,7 +135,7 @@ func TestFinishRefusesAnUnfinishedRun(t *testing.T) {
 		"failed without a row": {func(_ *Writer, r *RunWriter) { r.Consume(windows(0, 10)); r.Consume(unknown); r.End(RunData{}) }, ""},              //nolint:errcheck // tested elsewhere
 	} {
 		w := must(Create(filepath.Join(t.TempDir(), "r"), manifest()))(t)
-		r := must(w.BeginRun("base", 1))(t)
+		r := must(w.BeginRun("base", 1, nil))(t)
 		tc.do(w, r)
 		err := w.Finish(summary())
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
@@ -150,7 +150,7 @@ func TestFinishRefusesAnUnfinishedRun(t *testing.T) {
 // A run that goes on while its folder is closed learns that it is.
 func TestConsumeAfterAbort(t *testing.T) {
 	w := must(Create(filepath.Join(t.TempDir(), "r"), manifest()))(t)
-	r := must(w.BeginRun("base", 1))(t)
+	r := must(w.BeginRun("base", 1, nil))(t)
 	if err := w.Abort("another run failed"); err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func result(k int64) *metrics.Batch {
 
 // addRun writes a run of nodes, each of which has left one batch.
 func addRun(w *Writer, variant string, seed uint64, d RunData, nodes ...*metrics.Batch) error {
-	r, err := w.BeginRun(variant, seed)
+	r, err := w.BeginRun(variant, seed, nil)
 	if err != nil {
 		return err
 	}

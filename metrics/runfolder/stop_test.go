@@ -30,7 +30,7 @@ func large(t *testing.T) (*Writer, *RunWriter) {
 			t.Fatal(err)
 		}
 	}
-	r := must(w.BeginRun("base", 2))(t)
+	r := must(w.BeginRun("base", 2, nil))(t)
 	r.Consume(windows(0, 20_000))
 	return w, r
 }

@@ -89,7 +89,7 @@ var signalKinds = [...]struct {
 // newFlows puts the flows of a run into groups.
 func newFlows(r *run) flows {
 	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]*sampled{}}
-	list := r.f.Manifest.FlowsOf(r.Variant)
+	list := r.f.Manifest.FlowsOfRun(r.Variant, r.Seed)
 	jobs := map[int32]string{}
 	for _, j := range r.f.Manifest.JobsOf(r.Variant) {
 		jobs[j.Job] = j.Name

@@ -172,7 +172,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	if err != nil {
 		return fail(writeError(s.writer.Dir(), err))
 	}
-	writer, err := s.writer.BeginRun(j.name, j.seed)
+	writer, err := s.writer.BeginRun(j.name, j.seed, runfolder.Flows(j.plan.Flows))
 	if err != nil {
 		return fail(writeError(s.writer.Dir(), errors.Join(err, pcap.Close())))
 	}

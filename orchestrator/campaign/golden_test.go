@@ -27,7 +27,7 @@ var golden = map[string]map[string]string{
 		"tree": "f1f039d99d5a0601", "tree1": "dd1fd4f73b38fdcc",
 	},
 	"last-hop":         {"keep": "5e362d2dcca05c80", "move": "79861662a8a4bc71", "reps": "9973b7408fece2e5", "mixed": "89f0c7bd2afe4107"},
-	"lb-shift":         {"before": "6196e7c9fb31af3f", "after": "5ec882dfc9188e43"},
+	"lb-shift":         {"before": "c26c923f4eef68f0", "after": "a178e0c398680dfd"},
 	"three-flow":       {"baseline": "ad6260a3e74fd649", "csig": "3301291f0aa398ee", "csig-wide": "6802e865ed94dc80"},
 	"one":              {"run": "44f868514577122f"},
 	"bidir":            {"run": "15097148b798b244"},

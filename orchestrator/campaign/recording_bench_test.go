@@ -73,7 +73,7 @@ func recorded(b *testing.B, set *experiment.Set, variant int) (loop, whole float
 		b.Fatal(err)
 	}
 	defer folder.Abort("")
-	writer, err := folder.BeginRun(j.name, j.seed)
+	writer, err := folder.BeginRun(j.name, j.seed, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 		if _, err := (Topology{Spec: TopologyFile(c.name)}).Build(); err == nil || err.Error() != c.want {
 			t.Errorf("topology %s: got %v, want %s", c.name, err, c.want)
 		}
-		if _, _, err := (Workload{Spec: WorkloadFile(c.name)}).Build(4, Links{}); err == nil || err.Error() != c.want {
+		if _, _, err := (Workload{Spec: WorkloadFile(c.name)}).Build(4, Links{}, 1); err == nil || err.Error() != c.want {
 			t.Errorf("workload %s: got %v, want %s", c.name, err, c.want)
 		}
 	}

@@ -300,8 +300,8 @@ published: [{variant: plain, metric: slow, value: 1e-3, low: 0, high: .5, source
 	if got := len(set.Variants); got != 3 {
 		t.Fatalf("variants: got %d, want 3", got)
 	}
-	if p, ok := set.Variants[1].Experiment.Workload.Spec.(Permutation); !ok || p.Seed != 1 {
-		t.Errorf("permutation of other: got %+v, want seed 1", p)
+	if p, ok := set.Variants[1].Experiment.Workload.Spec.(Permutation); !ok || p.Seed != RunSeed {
+		t.Errorf("permutation of other: got %+v, want the run's seed", p)
 	}
 	roundTrip(t, set, testTables())
 }

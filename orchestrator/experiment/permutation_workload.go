@@ -8,7 +8,7 @@ import (
 // Permutation sends from every host to another, each receiving from one.
 type Permutation struct {
 	Size units.Size `yaml:"size"`
-	Seed uint64     `yaml:"seed"`
+	Seed Seed       `yaml:"seed"`
 	// Shift is how many hosts further on each host sends; 0: the permutation is random.
 	Shift int `yaml:"shift"`
 }
@@ -18,7 +18,7 @@ var _ = RegisterWorkload(WorkloadKind{
 		Name: "permutation", Doc: "a message from every host to another, each receiving one", Rank: 30,
 		Keys: []Key{
 			{Path: "size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "every host sends this to another; each receives once"},
-			{Path: "seed", Default: "1", Doc: "which permutation; the run's seeds do not change it"},
+			{Path: "seed", Default: string(RunSeed), Rule: seedRule, Doc: "which permutation; run: another one with each seed of the run, a number: always the same"},
 			{Path: "shift", Default: "0", Rule: Between(0, maxHosts), Doc: "host i sends to host i + shift, around the end; 0: a random permutation"},
 		},
 	},
@@ -33,12 +33,15 @@ func (p Permutation) Check(c *Check) {
 	}
 }
 
+// Seeded implements SeededWorkload.
+func (p Permutation) Seeded() bool { return p.Shift == 0 && p.Seed.ofRun() }
+
 // Build implements WorkloadSpec.
 func (p Permutation) Build(in WorkloadInput) (*workloads.Workload, []string, error) {
 	if p.Shift > 0 {
 		load, err := workloads.Shift(in.Hosts, p.Shift, p.Size)
 		return load, nil, err
 	}
-	load, err := workloads.Permutation(in.Hosts, p.Size, p.Seed)
+	load, err := workloads.Permutation(in.Hosts, p.Size, p.Seed.number(in.Seed))
 	return load, nil, err
 }

@@ -1,10 +1,12 @@
 package experiment
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
 )
 
 // ofTraffic returns an experiment of 8 hosts with one item of traffic.
@@ -18,7 +20,7 @@ func TestTraffic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load, _, err := set.Base.Workload.Build(8, set.Base.Links)
+	load, _, err := set.Base.Workload.Build(8, set.Base.Links, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +51,7 @@ func TestTrafficRefuses(t *testing.T) {
 		"incast: {to: 8, size: 1MB}":                                             "workload.traffic[0].incast.to: no host 8; hosts go from 0 to 7",
 		"incast: {fan_in: 8, size: 1MB}":                                         "workload.traffic[0].incast.fan_in: 8 are too many; there are 7 other hosts",
 		"outcast: {from: 1, to: [0, 1], fan_out: 2, size: 1MB}":                  "workload.traffic[0].outcast.fan_out: 2 are too many; there are 1 other hosts",
+		"permutation: {size: 1MB, seed: runs}":                                   at + "48: workload.traffic[0].permutation.seed: \"runs\" is neither run nor a whole number from 0 to 18446744073709551615",
 		"permutation: {hosts: [3], size: 1MB}":                                   "workload.traffic[0].permutation.hosts: want two hosts or more",
 		"poisson: {cdf: storage, rate: 1Gbps}":                                   `workload.traffic[0].poisson: the key "for" is missing`,
 		"poisson: {size: 1GB, rate: 1Mbps, for: 1us}":                            "workload.traffic[0]: poisson: no message starts within 1us",
@@ -60,10 +63,48 @@ func TestTrafficRefuses(t *testing.T) {
 	} {
 		set, err := Parse("x.yaml", "", []byte(ofTraffic(item)), Options{Tables: StandardTables()})
 		if err == nil {
-			_, _, err = set.Base.Workload.Build(8, set.Base.Links)
+			_, _, err = set.Base.Workload.Build(8, set.Base.Links, 1)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n got %v\nwant %s", item, err, want)
 		}
+	}
+}
+
+// Random traffic is another one with each seed of the run, the same with equal ones, and not
+// that of another item. With a number it is that of the number.
+func TestSeedOfRun(t *testing.T) {
+	built := func(seed, items string, run uint64) []workloads.Transfer {
+		text := ofTraffic(strings.ReplaceAll(items, "SEED", seed))
+		if items == "" {
+			text = strings.Replace(ofTraffic(""), "  traffic:\n", "  permutation: {size: 1kB"+seed+"}\n", 1)
+			text = text[:strings.Index(text, "    - ")]
+		}
+		set, err := Parse("x", "", []byte(text), Options{Tables: StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := set.Base.Workload; w.Seeded() != (seed == "" || strings.HasSuffix(seed, "run")) {
+			t.Errorf("%q, %q: Seeded is %v", seed, items, w.Seeded())
+		}
+		load, _, err := set.Base.Workload.Build(8, set.Base.Links, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return load.Transfers
+	}
+	for _, items := range []string{
+		"", "rpc: {size: 1kB, count: 9, every: 1usSEED}", "bursts: {from: [0, 1], to: [2, 3], size: 1kB, spread: 1msSEED}", "incast: {fan_in: 3, size: 1kBSEED}",
+		"outcast: {fan_out: 3, size: 1kBSEED}", "permutation: {size: 1kBSEED}", "poisson: {size: 1kB, rate: 1Gbps, for: 1msSEED}",
+	} {
+		for _, seed := range []string{"", ", seed: run"} {
+			if one := built(seed, items, 1); slices.Equal(one, built(seed, items, 2)) || !slices.Equal(one, built(seed, items, 1)) || !slices.Equal(one, built(", seed: 1", items, 2)) {
+				t.Errorf("%q%s: want other traffic with seed 2, the same with seed 1 and with the number 1", items, seed)
+			}
+		}
+	}
+	twice := built("", "permutation: {size: 1kB}}\n    - {name: b, permutation: {size: 1kB}", 1)
+	if first, second := twice[:8], twice[8:]; slices.EqualFunc(first, second, func(a, b workloads.Transfer) bool { return a.Dst == b.Dst }) {
+		t.Error("two items have one permutation")
 	}
 }

@@ -44,7 +44,7 @@ type TrafficRPC struct {
 	Service     units.Duration `yaml:"service"`
 	Persistent  bool           `yaml:"persistent"`
 	Start       units.Duration `yaml:"start"`
-	Seed        uint64         `yaml:"seed"`
+	Seed        Seed           `yaml:"seed"`
 }
 
 // TrafficBursts is bursts between pairs of hosts, see traffic.Bursts.
@@ -58,7 +58,7 @@ type TrafficBursts struct {
 	Start      units.Duration `yaml:"start"`
 	Spread     units.Duration `yaml:"spread"`
 	Persistent bool           `yaml:"persistent"`
-	Seed       uint64         `yaml:"seed"`
+	Seed       Seed           `yaml:"seed"`
 }
 
 // TrafficIncast is repeated incast, see traffic.Incast.
@@ -70,7 +70,7 @@ type TrafficIncast struct {
 	Every units.Duration `yaml:"every"`
 	Count int            `yaml:"count"`
 	Start units.Duration `yaml:"start"`
-	Seed  uint64         `yaml:"seed"`
+	Seed  Seed           `yaml:"seed"`
 }
 
 // TrafficOutcast is repeated outcast, see traffic.Outcast.
@@ -82,7 +82,7 @@ type TrafficOutcast struct {
 	Every  units.Duration `yaml:"every"`
 	Count  int            `yaml:"count"`
 	Start  units.Duration `yaml:"start"`
-	Seed   uint64         `yaml:"seed"`
+	Seed   Seed           `yaml:"seed"`
 }
 
 // TrafficPermutation is repeated permutations, see traffic.Permutation.
@@ -92,7 +92,7 @@ type TrafficPermutation struct {
 	Every units.Duration `yaml:"every"`
 	Count int            `yaml:"count"`
 	Start units.Duration `yaml:"start"`
-	Seed  uint64         `yaml:"seed"`
+	Seed  Seed           `yaml:"seed"`
 }
 
 // TrafficPoisson is Poisson arrivals, see traffic.Poisson.
@@ -104,7 +104,7 @@ type TrafficPoisson struct {
 	Rate    units.Rate     `yaml:"rate"`
 	Start   units.Duration `yaml:"start"`
 	For     units.Duration `yaml:"for"`
-	Seed    uint64         `yaml:"seed"`
+	Seed    Seed           `yaml:"seed"`
 }
 
 var _ = RegisterWorkload(WorkloadKind{
@@ -130,7 +130,7 @@ var _ = func() (none struct{}) {
 // trafficKeys returns the keys of the items: those of each generator, which share several.
 func trafficKeys() []Key {
 	size, length := Between(units.Byte, maxTransfer), Between(0, maxLength)
-	seed := []Key{{Path: "seed", Default: "1", Doc: "of what is random; the run's seeds do not change it"}}
+	seed := []Key{{Path: "seed", Default: string(RunSeed), Rule: seedRule, Doc: "of what is random; run: other traffic with each seed of the run, a number: always the same"}}
 	persistent := []Key{{Path: "persistent", Default: "false", Doc: "messages between two hosts follow each other on one connection, whose congestion control keeps its state; without it each is a flow of its own"}}
 	start := []Key{{Path: "start", Default: "0s", Rule: length, Doc: "when it begins"}}
 	one := []Key{{Path: "size", Required: true, Rule: size, Doc: "of each message"}}
@@ -139,7 +139,7 @@ func trafficKeys() []Key {
 		{Path: "count", Default: "1", Rule: Between(1, workloads.MaxTransfers), Doc: "rounds"},
 	}, start, seed)
 	sizes := []Key{
-		{Path: "size", Rule: size, Doc: "of each message, of RPCs each request"},
+		{Path: "size", Rule: Between(0, maxTransfer), Doc: "of each message, of RPCs each request"},
 		{Path: "cdf", Rule: OneOf(traffic.PublishedNames()...), Doc: "published distribution of sizes, in place of size: web-search, hadoop or storage"},
 		{Path: "cdf_file", Rule: InputFile(), Doc: "file with a distribution of sizes, in place of size"},
 	}
@@ -352,11 +352,43 @@ func upTo(first, last int) []int {
 	return hosts
 }
 
+// Seeded implements SeededWorkload.
+func (l Traffic) Seeded() bool {
+	return slices.ContainsFunc(l, func(t TrafficItem) bool { return t.seed().ofRun() })
+}
+
+// seed returns the seed of an item.
+func (t *TrafficItem) seed() Seed {
+	switch {
+	case t.RPC != nil:
+		return t.RPC.Seed
+	case t.Bursts != nil:
+		return t.Bursts.Seed
+	case t.Incast != nil:
+		return t.Incast.Seed
+	case t.Outcast != nil:
+		return t.Outcast.Seed
+	case t.Permutation != nil:
+		return t.Permutation.Seed
+	}
+	return t.Poisson.Seed
+}
+
+// number returns the seed of an item, the i-th, in a run. Two items of one kind would send
+// alike with one seed: those with the seed of the run have different ones, the first that of
+// the run itself.
+func (t *TrafficItem) number(i int, run uint64) uint64 {
+	if s := t.seed(); !s.ofRun() {
+		return s.number(run)
+	}
+	return run ^ uint64(i)<<40
+}
+
 // Build implements WorkloadSpec.
 func (l Traffic) Build(in WorkloadInput) (*workloads.Workload, []string, error) {
 	load := &workloads.Workload{Hosts: in.Hosts, JobNames: map[int]string{}}
 	for i := range l {
-		item, err := l[i].item(in.Hosts)
+		item, err := l[i].item(in.Hosts, l[i].number(i, in.Seed))
 		if err != nil {
 			return nil, nil, err // names a place in a file
 		}
@@ -378,7 +410,7 @@ func (t *TrafficItem) add(load *workloads.Workload, item traffic.Item, job int) 
 }
 
 // item returns the generator of an item that has been checked.
-func (t *TrafficItem) item(total int) (traffic.Item, error) {
+func (t *TrafficItem) item(total int, seed uint64) (traffic.Item, error) {
 	of := func(r HostRanges) []int {
 		hosts, _ := r.hosts(total) // Check has reported errors
 		return hosts
@@ -389,7 +421,7 @@ func (t *TrafficItem) item(total int) (traffic.Item, error) {
 		sizes, err := sizesOf(r.Size, r.CDF, r.CDFFile)
 		call := &traffic.RPC{
 			Clients: of(r.Clients), Servers: of(r.Servers), Request: sizes, Count: r.Count, Outstanding: r.Outstanding,
-			Think: r.Think, Every: r.Every, Service: r.Service, Start: r.Start, Seed: r.Seed,
+			Think: r.Think, Every: r.Every, Service: r.Service, Start: r.Start, Seed: seed,
 		}
 		if r.Response > 0 {
 			call.Response = traffic.Fixed(r.Response)
@@ -397,20 +429,20 @@ func (t *TrafficItem) item(total int) (traffic.Item, error) {
 		return call, err
 	case t.Bursts != nil:
 		b := t.Bursts
-		return &traffic.Bursts{From: of(b.From), To: of(b.To), Size: b.Size, On: b.On, Rounds: traffic.Rounds{Start: b.Start, Every: b.Every, Count: b.Count}, Spread: b.Spread, Seed: b.Seed}, nil
+		return &traffic.Bursts{From: of(b.From), To: of(b.To), Size: b.Size, On: b.On, Rounds: traffic.Rounds{Start: b.Start, Every: b.Every, Count: b.Count}, Spread: b.Spread, Seed: seed}, nil
 	case t.Incast != nil:
 		n := t.Incast
-		return &traffic.Incast{To: n.To, From: of(n.From), FanIn: n.FanIn, Size: n.Size, Rounds: traffic.Rounds{Start: n.Start, Every: n.Every, Count: n.Count}, Seed: n.Seed}, nil
+		return &traffic.Incast{To: n.To, From: of(n.From), FanIn: n.FanIn, Size: n.Size, Rounds: traffic.Rounds{Start: n.Start, Every: n.Every, Count: n.Count}, Seed: seed}, nil
 	case t.Outcast != nil:
 		n := t.Outcast
-		return &traffic.Outcast{From: n.From, To: of(n.To), FanOut: n.FanOut, Size: n.Size, Rounds: traffic.Rounds{Start: n.Start, Every: n.Every, Count: n.Count}, Seed: n.Seed}, nil
+		return &traffic.Outcast{From: n.From, To: of(n.To), FanOut: n.FanOut, Size: n.Size, Rounds: traffic.Rounds{Start: n.Start, Every: n.Every, Count: n.Count}, Seed: seed}, nil
 	case t.Permutation != nil:
 		p := t.Permutation
-		return &traffic.Permutation{Hosts: of(p.Hosts), Size: p.Size, Rounds: traffic.Rounds{Start: p.Start, Every: p.Every, Count: p.Count}, Seed: p.Seed}, nil
+		return &traffic.Permutation{Hosts: of(p.Hosts), Size: p.Size, Rounds: traffic.Rounds{Start: p.Start, Every: p.Every, Count: p.Count}, Seed: seed}, nil
 	}
 	p := t.Poisson
 	sizes, err := sizesOf(p.Size, p.CDF, p.CDFFile)
-	return &traffic.Poisson{Hosts: of(p.Hosts), Sizes: sizes, Rate: p.Rate, Start: p.Start, For: p.For, Seed: p.Seed}, err
+	return &traffic.Poisson{Hosts: of(p.Hosts), Sizes: sizes, Rate: p.Rate, Start: p.Start, For: p.For, Seed: seed}, err
 }
 
 // sizesOf returns the distribution that one of three keys gives.

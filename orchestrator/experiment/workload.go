@@ -27,21 +27,35 @@ type WorkloadSpec interface {
 	Build(in WorkloadInput) (load *workloads.Workload, notes []string, err error)
 }
 
+// SeededWorkload is a WorkloadSpec that may be built otherwise for each seed of the run.
+type SeededWorkload interface {
+	WorkloadSpec
+	// Seeded reports whether it is.
+	Seeded() bool
+}
+
+// Seeded reports whether the workload depends on the seed of the run.
+func (w Workload) Seeded() bool {
+	s, ok := w.Spec.(SeededWorkload)
+	return ok && s.Seeded()
+}
+
 // WorkloadInput is what a workload is built for.
 type WorkloadInput struct {
 	Hosts     int // of the topology; 0: not known, which only a file allows
 	Links     Links
 	StartUnit string // see Workload
+	Seed      uint64 // of the run; only a SeededWorkload may depend on it
 }
 
-// Build reads or generates the workload for a topology of so many hosts. Without a
+// Build reads or generates the workload of a seed for a topology of so many hosts. Without a
 // kind it has no transfers; one with transfers is valid. The error is a
 // *PathError, unless it is about a place in an input file.
-func (w Workload) Build(hosts int, links Links) (load *workloads.Workload, notes []string, err error) {
+func (w Workload) Build(hosts int, links Links, seed uint64) (load *workloads.Workload, notes []string, err error) {
 	if w.Spec == nil {
 		return &workloads.Workload{Hosts: hosts}, nil, nil
 	}
-	load, notes, err = w.Spec.Build(WorkloadInput{Hosts: hosts, Links: links, StartUnit: w.StartUnit})
+	load, notes, err = w.Spec.Build(WorkloadInput{Hosts: hosts, Links: links, StartUnit: w.StartUnit, Seed: seed})
 	if err == nil && len(load.Transfers) > 0 {
 		err = load.Validate()
 	}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -65,6 +67,16 @@ func newPaths(s *Shape) *paths {
 		p.same = &transport.PathSignals{Covered: allTypes, Unloaded: unloaded}
 	}
 	return p
+}
+
+// clone returns a paths that finds out more on its own.
+func (p *paths) clone() *paths {
+	if p == nil {
+		return nil
+	}
+	own := *p
+	own.known = maps.Clone(p.known)
+	return &own
 }
 
 // unloaded returns what is in a sample of Delay when an idle node has forwarded a full

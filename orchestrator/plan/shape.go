@@ -24,7 +24,7 @@ import (
 )
 
 // Shape is the common part of the plans of one variant: everything that does not
-// depend on the seed.
+// depend on the seed, and the workload of the first seed.
 type Shape struct {
 	experiment   *experiment.Experiment
 	graph        *topologies.Graph
@@ -73,17 +73,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	}
 	topology := fabric.built
 	s := &Shape{experiment: e, graph: topology.Graph, interval: e.Telemetry.Interval}
-	load, notes, err := e.Workload.Build(s.graph.Hosts(), e.Links)
+	load, notes, err := s.build(e.Seeds[0])
 	if err != nil {
-		return nil, failure.Configuration(err)
-	}
-	jobs, jobNotes, err := e.BuildJobs(s.graph)
-	if err != nil {
-		return nil, failure.Configuration(err)
-	}
-	load.AddJobs(jobs)
-	if err := checkWorkload(load, e); err != nil {
-		return nil, failure.At("workload", err)
+		return nil, err
 	}
 	s.own = len(load.Transfers)
 	if load, s.traffic, err = addJobs(load, s.own, max(1, s.graph.NICs), e.Links, e.Seeds[0]); err != nil {
@@ -100,7 +92,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		s.traffic[i].alone = s.traffic[i].load.Length / units.Duration(load.Jobs[i].Source.Steps())
 	}
 	keepSlots(load, s.traffic)
-	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, jobNotes, stuck)
+	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, stuck)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
 	}
@@ -146,6 +138,25 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	s.paths = newPaths(s)
 	s.shares = s.newShares()
 	return s, nil
+}
+
+// build returns the workload of a seed with its jobs, without their connections. Notes are
+// what the user should know of how files were read.
+func (s *Shape) build(seed uint64) (load *workloads.Workload, notes []string, err error) {
+	e := s.experiment
+	load, notes, err = e.Workload.Build(s.graph.Hosts(), e.Links, seed)
+	if err != nil {
+		return nil, nil, failure.Configuration(err)
+	}
+	jobs, more, err := e.BuildJobs(s.graph)
+	if err != nil {
+		return nil, nil, failure.Configuration(err)
+	}
+	load.AddJobs(jobs)
+	if err := checkWorkload(load, e); err != nil {
+		return nil, nil, failure.At("workload", err)
+	}
+	return load, slices.Concat(notes, more), nil
 }
 
 // Notes returns remarks for the user on how the inputs were read. Those on what in the
@@ -347,15 +358,26 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 	return c
 }
 
-// withSeed returns the shape with what the jobs send under a seed.
+// withSeed returns the shape with what the workload and the jobs send under a seed.
 func (s *Shape) withSeed(seed uint64) (*Shape, error) {
-	if len(s.workload.Jobs) == 0 || seed == s.experiment.Seeds[0] {
+	seeded := s.experiment.Workload.Seeded()
+	if len(s.workload.Jobs) == 0 && !seeded || seed == s.experiment.Seeds[0] {
 		return s, nil
 	}
 	with := *s
-	var err error
+	with.paths = s.paths.clone() // plans of several seeds may be made at the same time
+	load, err := s.workload, error(nil)
+	if with.interval == 0 {
+		with.interval = autoInterval(s.length()) // one for all seeds
+	}
+	if seeded {
+		if load, _, err = s.build(seed); err != nil {
+			return nil, err
+		}
+		with.own = len(load.Transfers)
+	}
 	loads := jobLoads(s.traffic)
-	if with.workload, with.traffic, err = addJobs(s.workload, s.own, max(1, s.graph.NICs), s.experiment.Links, seed); err != nil {
+	if with.workload, with.traffic, err = addJobs(load, with.own, max(1, s.graph.NICs), s.experiment.Links, seed); err != nil {
 		return nil, failure.At("jobs", err)
 	}
 	for i := range loads {

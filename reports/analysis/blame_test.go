@@ -84,7 +84,7 @@ func (p *planted) blame(t *testing.T) []Blame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := w.BeginRun("run", 1)
+	run, err := w.BeginRun("run", 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func variantFacts(m *runfolder.Manifest, v *Variant) []fact {
 		}
 	}
 	flows, programs, bytes := 0, 0, int64(0)
-	for _, f := range m.FlowsOf(v.Name) {
+	for _, f := range m.FirstFlows(v.Name) {
 		if ofPrograms(f) {
 			programs++
 			continue

@@ -135,11 +135,7 @@ func (g *reading) readCharts(r *Result, group map[string]int, products *products
 	for i := range m.Variants {
 		v := &m.Variants[i]
 		scope := Scope{Manifest: m, Variant: v, Groups: r.Groups, PointUS: r.PointUS, Slowest: r.Slowest, group: group}
-		for _, f := range m.FlowsOf(v.Name) {
-			if completes(f) {
-				scope.Transfers++
-			}
-		}
+		scope.Transfers = countCompleting(m.FirstFlows(v.Name))
 		for _, p := range g.charted {
 			if _, ok := p.In(v.Name); ok {
 				scope.Ports = append(scope.Ports, p)

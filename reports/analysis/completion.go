@@ -63,13 +63,13 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, t *totals, metr
 	m, stops := &f.Manifest, t.stops
 	c := &completed{flows: []Completion{}, times: map[run][]float64{}, slow: newSlowTransfers(m, t, metrics)}
 	variant := map[string]int{}
-	transfers := map[string]int{}
+	transfers, own := map[string]int{}, map[run][]runfolder.Flow{} // own: of runs whose flows are not the variant's
 	for i, v := range m.Variants {
-		variant[v.Name] = i
-		for _, f := range m.FlowsOf(v.Name) {
-			if completes(f) {
-				transfers[v.Name]++
-			}
+		variant[v.Name], transfers[v.Name] = i, countCompleting(m.FirstFlows(v.Name))
+	}
+	for i := range m.Runs {
+		if r := &m.Runs[i]; r.Flows != nil {
+			own[run{r.Variant, r.Seed}] = r.Flows
 		}
 	}
 	type times struct {
@@ -94,12 +94,15 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, t *totals, metr
 		if !ok || !known {
 			continue
 		}
-		worst.add(v, &row, c.flows[i].SizeBytes)
-		c.slow.add(&row, c.flows[i].SizeBytes)
-		one, of := &found[i*len(variant)+v], run{row.Variant, row.Seed}
+		one, of, size := &found[i*len(variant)+v], run{row.Variant, row.Seed}, c.flows[i].SizeBytes
+		if flows := own[of]; int(row.Flow) < len(flows) {
+			size = flows[row.Flow].Size
+		}
+		worst.add(v, &row, size)
+		c.slow.add(&row, size)
 		if row.StartUS == nil || row.SenderDoneUS == nil {
 			one.open++
-			least[of] = addLeast(least[of], Done{row.FlowName, float64(row.PayloadBytes) / float64(c.flows[i].SizeBytes)})
+			least[of] = addLeast(least[of], Done{row.FlowName, float64(row.PayloadBytes) / float64(size)})
 			continue
 		}
 		us := *row.SenderDoneUS - *row.StartUS
@@ -118,13 +121,26 @@ func readCompletion(f *runfolder.Folder, flows []runfolder.Flow, t *totals, metr
 	for _, r := range m.Runs {
 		of := run{r.Variant, r.Seed}
 		slices.Sort(c.times[of])
-		p := Progress{Variant: r.Variant, Seed: r.Seed, Flows: transfers[r.Variant], Completed: len(c.times[of]), EndUS: stops[of], Least: least[of]}
+		flows := transfers[r.Variant]
+		if r.Flows != nil {
+			flows = countCompleting(r.Flows)
+		}
+		p := Progress{Variant: r.Variant, Seed: r.Seed, Flows: flows, Completed: len(c.times[of]), EndUS: stops[of], Least: least[of]}
 		p.CutOff = p.Open() > 0 && !slices.ContainsFunc(r.Checks, func(c runfolder.Check) bool { return c.Name == "completion" && !c.OK })
 		if p.Flows > 0 {
 			c.progress = append(c.progress, p)
 		}
 	}
 	return c, nil
+}
+
+func countCompleting(flows []runfolder.Flow) (n int) {
+	for _, f := range flows {
+		if completes(f) {
+			n++
+		}
+	}
+	return n
 }
 
 // addLeast adds a flow to those that are the least done.

@@ -53,6 +53,9 @@ type SharingRates struct {
 const evenShare = 0.9
 
 func sharing(m *runfolder.Manifest, t *totals, all []runfolder.Flow, rates map[string]map[string]float64) *Sharing {
+	if slices.ContainsFunc(m.Runs, func(r runfolder.Run) bool { return r.Flows != nil }) {
+		return nil // flows of other seeds did not share anything
+	}
 	first := rates[m.Variants[0].Name]
 	var flows []string
 	for _, f := range all {

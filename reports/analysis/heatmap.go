@@ -92,7 +92,8 @@ type heatReader struct {
 	manifest *runfolder.Manifest
 	blocks   []Block
 	by       string
-	cells    map[int32]int32 // flow -> cell
+	cells    map[int32]int32            // flow -> cell
+	own      map[uint64]map[int32]int32 // the same by seed, of runs with flows of their own
 	seeds    map[uint64]bool
 	signals  map[string]*heatSignal
 	rates    map[int32]float64 // byte/s of the slowest port of a locator
@@ -164,19 +165,31 @@ func newHeatReaders(t *totals) []*heatReader {
 		if v.Locators == nil && v.CSIG == "none" {
 			continue
 		}
-		h := &heatReader{variant: v, index: i, manifest: m, cells: map[int32]int32{}, seeds: map[uint64]bool{}, signals: map[string]*heatSignal{}, faulty: t.faulty, interval: m.IntervalUS}
+		h := &heatReader{variant: v, index: i, manifest: m, own: map[uint64]map[int32]int32{}, seeds: map[uint64]bool{}, signals: map[string]*heatSignal{}, faulty: t.faulty, interval: m.IntervalUS}
 		block := h.place(m.NodesOf(v.Name), m.PortsOf(v.Name))
-		for _, f := range m.FlowsOf(v.Name) {
-			src, known := block[f.Src]
-			dst, reaches := block[f.Dst]
-			if known && reaches {
-				h.cells[f.Flow] = int32(src*len(h.blocks) + dst)
+		h.cells = h.cellsOf(m.FirstFlows(v.Name), block)
+		for k := range m.Runs {
+			if r := &m.Runs[k]; r.Variant == v.Name && r.Flows != nil {
+				h.own[r.Seed] = h.cellsOf(r.Flows, block)
 			}
 		}
 		h.locate(m.PortsOf(v.Name))
 		all = append(all, h)
 	}
 	return all
+}
+
+// cellsOf returns the cells of flows. block is that of each host.
+func (h *heatReader) cellsOf(flows []runfolder.Flow, block map[int32]int) map[int32]int32 {
+	cells := make(map[int32]int32, len(flows))
+	for _, f := range flows {
+		src, known := block[f.Src]
+		dst, reaches := block[f.Dst]
+		if known && reaches {
+			cells[f.Flow] = int32(src*len(h.blocks) + dst)
+		}
+	}
+	return cells
 }
 
 // place makes the blocks and returns that of each host.
@@ -320,7 +333,11 @@ func (h *heatReader) signal(row *runfolder.SignalRow) {
 	if row.Samples <= 0 {
 		return
 	}
-	cell, ok := h.cells[row.Flow]
+	cells, ok := h.own[row.Seed]
+	if !ok {
+		cells = h.cells
+	}
+	cell, ok := cells[row.Flow]
 	if !ok {
 		return
 	}

@@ -238,7 +238,7 @@ func (w *jobReader) routes(pieces map[hopKey]*timeline) map[hopKey]*route {
 	graphs := map[string]*paths{}
 	routes := make(map[hopKey]*route, len(pieces))
 	for k := range pieces {
-		ports, flows := m.PortsOf(k.variant), m.FlowsOf(k.variant)
+		ports, flows := m.PortsOf(k.variant), m.FlowsOfRun(k.variant, k.seed)
 		g := graphs[k.variant]
 		if g == nil {
 			g = newPaths(ports)

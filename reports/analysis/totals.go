@@ -183,7 +183,7 @@ func (t *totals) rates(of *flowMetrics) rates {
 	for r, flows := range t.bytes {
 		span := t.measured(r)
 		all[r] = map[string]float64{}
-		for _, f := range t.manifest.FlowsOf(r.variant) {
+		for _, f := range t.manifest.FlowsOfRun(r.variant, r.seed) {
 			if span > 0 {
 				all[r][f.Name] = float64(flows[f.Name]) * 8 / 1000 / span
 			}

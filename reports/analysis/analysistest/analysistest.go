@@ -280,7 +280,7 @@ func AddRun(w *runfolder.Writer, variant string, seed uint64, node *metrics.Batc
 
 // addRun is AddRun with further records of the node; rest may be nil.
 func addRun(w *runfolder.Writer, variant string, seed uint64, node *metrics.Batch, rest func(first *metrics.Batch, write func(*metrics.Batch)), d runfolder.RunData) error {
-	run, err := w.BeginRun(variant, seed)
+	run, err := w.BeginRun(variant, seed, nil)
 	if err != nil {
 		return err
 	}
