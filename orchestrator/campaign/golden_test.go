@@ -47,7 +47,7 @@ var golden = map[string]map[string]string{
 	"table-1":          {"fair": "9a30c1c69bb94277", "unfair": "6a8db46d3d9dc313", "milder": "40ebbd39b6f6df25"},
 	"adaptive":         {"fair": "bde4ed7628f379f8", "adaptive": "4dd2e6d8ac3783c1", "mltcp": "71bfdfdd10bb27cb", "csig": "59e51e2aec87a0d8", "unfit-fair": "32b404f58401ba21", "unfit-adaptive": "744b3cb0a688e4f1", "unfit-csig": "568524043228d65f"},
 	"unfair-pair":      {"fair": "e50cba3471fc81ee", "unfair": "1691a5ec8a0011b1"},
-	"te-loop":          {"ecmp": "256e5c6c8fa626c5", "static": "256e5c6c8fa626c5", "loop": "1c78c516992f4c22"},
+	"te-loop":          {"ecmp": "71aa113b48171b95", "static": "71aa113b48171b95", "loop": "c7cab01e63b3272a"},
 	"priorities":       {"fair": "1f4738908e2331db", "strict": "b4bf04dae1587457", "unfit-fair": "3e279ea386eaa129", "unfit-strict": "79cf6967ab26aecd"},
 	"flow-scheduling":  {"together": "0ddda394a8d3c5c3", "offset": "d6732b81676ebad2", "scheduled": "490859463fa129a9", "unfit": "82b2eb6f55f44b72", "turns": "eba1a60ca285e087"},
 	"cluster-rotation": {"together": "9e78c9f81e4cd4a4", "rotated": "8d5dcaefc48c166f"},
