@@ -26,7 +26,7 @@ var golden = map[string]map[string]string{
 		"ring": "cded1ec8cf05c740", "ring1": "da4e0d35c89a511b", "halving": "8b26d2c441b4ee08", "halving1": "c9df8d6117d00413",
 		"tree": "f1f039d99d5a0601", "tree1": "dd1fd4f73b38fdcc",
 	},
-	"last-hop":         {"keep": "5e362d2dcca05c80", "move": "79861662a8a4bc71", "reps": "9973b7408fece2e5", "mixed": "89f0c7bd2afe4107"},
+	"last-hop":         {"keep": "88ef1e4badeb96eb", "move": "7439a13b65dc4d7c", "reps": "181735c53c749ea8", "mixed": "2402c259716b3e64"},
 	"lb-shift":         {"before": "c26c923f4eef68f0", "after": "a178e0c398680dfd"},
 	"three-flow":       {"baseline": "ad6260a3e74fd649", "csig": "3301291f0aa398ee", "csig-wide": "6802e865ed94dc80"},
 	"one":              {"run": "44f868514577122f"},
