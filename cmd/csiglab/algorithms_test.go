@@ -233,7 +233,7 @@ func TestNewAlgorithms(t *testing.T) {
 		"hosts.lb.step=x":      `hosts.lb.step: "x" is not a whole number`,
 		"links.aqm.limit=10":   `links.aqm.limit: duration "10": a unit is missing`,
 		"routing.packets=0":    "routing.packets: 0 is not positive",
-		"routing.name=ecmpp":   `routing.name: unknown algorithm "ecmpp"; known: ecmp adaptive minimal valiant ugal test-rounds (did you mean "ecmp"?)`,
+		"routing.name=ecmpp":   `routing.name: unknown algorithm "ecmpp"; known: ecmp adaptive minimal valiant ugal wcmp test-rounds (did you mean "ecmp"?)`,
 		"links.aqm.limits=1us": `links.aqm.limits: test-sojourn has no such parameter (did you mean "limit"?)`,
 	} {
 		code, _, stderr := command("validate", file, "--set", setting)

@@ -19,7 +19,7 @@ func TestList(t *testing.T) {
 		{[]string{"list", "suites"}, []string{"suites: built in; csiglab regress NAME\n", "  standard  ", "incast"}},
 		{[]string{"list", "algorithms"}, []string{"cc: ", "  nscc: ", "lb: ", "  mixed: ", "aqm: ", "  linear: "}},
 		{[]string{"list", "topologies"}, []string{"topologies: ", "    tiers[].rate ", "required  1Mbps to 100Tbps ", "  dragonfly: ", "    groups ", "auto      2 to 1048576 or auto "}},
-		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed   number  1         0 or more"}},
+		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed   text    run       -             which permutation"}},
 	} {
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, c.args...)
 		rest := stdout

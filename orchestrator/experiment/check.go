@@ -186,6 +186,9 @@ func (d *decoder) csig(e *Experiment) {
 	if c.TPIDCompact == c.TPIDWide && d.sound("csig.tpid_compact") {
 		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
 	}
+	if len(c.OverrideD) > 0 && c.Dialect == csig.Draft01.String() && d.sound("csig.dialect", "csig.override_d") {
+		d.failAt("csig.override_d", "tags of dialect draft-01 have no D bit", "")
+	}
 	if d.sound("csig.format", "csig.dialect") {
 		d.locators(c)
 	}

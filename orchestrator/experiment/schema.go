@@ -102,6 +102,7 @@ var rules = map[string]Rule{
 	"csig.nqd":               OneOf(meter.DepthModes()...),
 	"csig.decode":            OneOf(csig.DecodeModes()...),
 	"csig.trim_rule":         OneOf(csig.TrimRules()...),
+	"csig.override_d[]":      OneOf(csig.ABW.String(), csig.ABWC.String()), // SAI-CSIG §5.3
 	"csig.port_down":         OneOf(dataplane.PortDowns()...),
 	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),

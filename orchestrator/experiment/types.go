@@ -117,6 +117,7 @@ type CSIG struct {
 	Phase        string            `yaml:"phase"`         // where the windows of ABW begin; see meter.Phase
 	CountTrimmed bool              `yaml:"count_trimmed"` // trimmed packets count as used bandwidth; default false
 	ABW          string            `yaml:"abw"`           // whose available bandwidth tags hold; see meter.Scope
+	OverrideD    []string          `yaml:"override_d"`    // signal types that hops update in spite of the D bit
 	Delay        string            `yaml:"delay"`         // see dataplane.DelayMode
 	NQD          string            `yaml:"nqd"`           // see meter.DepthMode
 	Quantisers   map[string]string `yaml:"quantisers"`    // signal type -> table name of package csig, for the chosen format

@@ -44,6 +44,13 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	if cfg.Locators, err = locatorConfig(g, c.Locators); err != nil {
 		return nil, err
 	}
+	for _, signal := range c.OverrideD {
+		t, err := csig.ParseType(signal)
+		if err != nil {
+			return nil, err
+		}
+		cfg.OverrideD[t] = true
+	}
 	for signal, table := range c.Quantisers {
 		t, err := csig.ParseType(signal)
 		if err != nil {
