@@ -57,7 +57,7 @@ func TestNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants = append(wants, "variant run, seeds 1, 2: the measuring window goes on to 1s, when the run has ended")
+	wants = append(wants, "variant run, seeds 1, 2: the measuring window goes on to 1s, and the run ends at")
 	checkNotes(t, "Run", r.Notes, wants)
 	log, err := os.ReadFile(filepath.Join(folder, runfolder.LogFile))
 	if err != nil {
@@ -76,7 +76,7 @@ func TestNotes(t *testing.T) {
 	m := opened.Manifest
 	checkNotes(t, "Manifest.Variants", m.Variants[0].Notes, wants[:3])
 	for _, run := range m.Runs {
-		checkNotes(t, "Manifest.Runs", run.Notes, []string{"the measuring window goes on to 1s, when the run has ended"})
+		checkNotes(t, "Manifest.Runs", run.Notes, []string{"the measuring window goes on to 1s, and the run ends at"})
 	}
 }
 
