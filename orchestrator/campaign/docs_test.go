@@ -96,6 +96,10 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 `
 	named, _ := runVirtual(t, parseText(t, calls).Variants[0].Experiment, 1)
 	maps.Copy(m, named)
+	// A collector of postcards, without the fault: metrics of faults are described elsewhere.
+	spine, _, _ := strings.Cut(strings.Replace(slowSpine, "name: rpc", "name: calls", 1), "faults:")
+	collected, _ := runVirtual(t, parseText(t, spine).Variants[0].Experiment, 1)
+	maps.Copy(m, collected)
 	var actions, outcomes []string
 	for _, a := range congestion.Table {
 		actions = append(actions, a.ActionNames()...)

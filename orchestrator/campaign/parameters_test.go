@@ -232,7 +232,7 @@ func TestManifestHasParameters(t *testing.T) {
 	f := runFolder(t, "schema: 1\nname: parameters\n"+twoRates+"workload: {transfers: [0 -> 2 10kB, 1 -> 0 10kB, 1 -> 3 10kB]}\nlinks: {ecn: {low: 9kB}}\n")
 	marking := func(high string) map[string]string { return map[string]string{"low": "9kB", "high": high} }
 	cc := map[string]string{
-		"base_rtt_from_nack": "true", "csig": "none", "csig_unloaded": "subtract", "cwnd": "53.302kB", "delay_alpha": "0.0125", "gamma": "0.8",
+		"base_rtt_from_nack": "true", "csig": "none", "csig_unloaded": "subtract", "cwnd": "53.302kB", "delay_alpha": "0.0125", "fair_increase": "5", "gamma": "0.8",
 		"quick_adapt": "true", "target_qdelay": "8.5284us",
 	}
 	flow := runfolder.FlowClass{
