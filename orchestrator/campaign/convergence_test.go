@@ -45,7 +45,7 @@ func TestDCQCNConverges(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	m, _ := runVirtual(t, parseText(t, converging("40Gbps", "2us", "600MB 500MB", "20ms|{from: 80ms, to: 200ms}")+`
 hosts: {cc: dcqcn, recovery: go_back_n}
-links: {trim: false, queue: 10MB, ecn: {low: 5kB, high: 19505kB}} # linear: 1 % at 200 kB
+links: {trim: false, queue: 20MB, ecn: {low: 5kB, high: 19505kB}} # linear: 1 % at 200 kB
 `).Variants[0].Experiment, 1)
 	fair(t, m, 40, 0.1, 0.97)
 	if q := m["queue_kb.mean.s0-s1"]; q < 5 || q > 200 {
@@ -60,7 +60,7 @@ func TestDCQCNStaticUnfairness(t *testing.T) {
 	ratio := func(timer string) float64 {
 		m, _ := runVirtual(t, parseText(t, converging("40Gbps", "2us", "600MB 600MB", "0s|{from: 30ms, to: 150ms}")+`
 hosts: {cc: {name: dcqcn, timer: 125us}, policies: [{match: {flows: [0-2]}, cc: {timer: `+timer+`}}]}
-links: {trim: false, queue: 10MB, ecn: {low: 5kB, high: 19505kB}}
+links: {trim: false, queue: 20MB, ecn: {low: 5kB, high: 19505kB}}
 `).Variants[0].Experiment, 1)
 		return m["rate_gbps.0-2"] / m["rate_gbps.1-3"]
 	}
