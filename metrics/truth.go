@@ -30,6 +30,11 @@ func TruthLevel(flow, packet uint32) int {
 	return bits.TrailingZeros32(uint32(truthHash(flow, packet) >> 32))
 }
 
+// MaxHopValues is how many values of hops a run keeps until its end, when they are joined
+// with the samples. When there are more, half of the packets are left out, again and again;
+// which ones does not depend on the order in which the records come.
+const MaxHopValues = 2_000_000
+
 // HopValue is the exact value that one egress port of a switch had when a tagged data
 // packet, which TruthChoice has chosen, left it: what the tag's signal says without windows
 // and codes.

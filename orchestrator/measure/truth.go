@@ -12,11 +12,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// maxHopValues is how many exact values of hops a run keeps until its end. When there are
-// more, half of the packets are left out, again and again; which ones does not depend on
-// the order in which the records come.
-const maxHopValues = 2_000_000
-
 // truths joins samples with the exact values that their packets met, when the run is over.
 type truths struct {
 	plan   *plan.Plan
@@ -29,7 +24,7 @@ type truths struct {
 	unmatched int64           // samples without all of their hops
 }
 
-func newTruths(p *plan.Plan) *truths { return &truths{plan: p, limit: maxHopValues} }
+func newTruths(p *plan.Plan) *truths { return &truths{plan: p, limit: metrics.MaxHopValues} }
 
 // Consume implements metrics.Consumer.
 func (t *truths) Consume(b *metrics.Batch) {

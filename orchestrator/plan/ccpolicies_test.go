@@ -69,3 +69,30 @@ func TestHostPolicies(t *testing.T) {
 		}
 	}
 }
+
+// Parameters that do not fit the link of a host that is not the first are refused in words.
+func TestCCOfASlowHost(t *testing.T) {
+	const text = `
+schema: 1
+name: slow
+topology:
+  graph:
+    delay: 1us
+    nodes: [{name: a, kind: host}, {name: b, kind: host}, {name: s, kind: switch}]
+    links: [{a: a, b: s, rate: 100Gbps}, {a: b, b: s, rate: 25Gbps}]
+workload: {transfers: [{src: 1, dst: 0, size: 30kB}]}
+hosts: {cc: {name: constant, rate: 50Gbps}}
+`
+	set, err := experiment.Parse("slow.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(set.Base, 1)
+	if err == nil {
+		p.Parameters()
+		t.Fatal("a rate above that of the link of b was accepted")
+	}
+	if got, want := err.Error(), "hosts.cc.rate: at b: 50Gbps is more than the link's 25Gbps"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want %q at its end", got, want)
+	}
+}

@@ -254,6 +254,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.assignTagging(p, hosts)
+	if err := s.checkCC(p, hosts); err != nil {
+		return nil, err
+	}
 	if err := s.assignCC(p, hosts); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type Estimate struct {
 	InFlight    int64          // packets at the same time
 	Operations  int64          // of jobs
 	Live        int64          // of these at the same time
+	HopValues   int64          // of telemetry.truth, kept until the end
 	// BusyPorts is the number of ports that a packet is spread over: the exponential of
 	// the entropy of the port that sends it. It is Ports if all send the same, and smaller
 	// where few links carry most of the packets.
@@ -85,6 +86,7 @@ type traffic struct {
 
 	estimate   Estimate
 	hops, data float64
+	switches   float64 // that data packets of transfers cross
 	rows       float64
 	inFlight   []float64 // by source: packets at the same time
 	towards    []float64 // by destination
@@ -183,6 +185,7 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 	}
 	sent := count * done
 	t.data += sent * (1 + again)
+	t.switches += sent * (1 + again) * float64(len(links)-1)
 	// A trimmed packet goes on to the receiver, and its NACK comes back.
 	crossings := sent * (1 + acks + 2*again)
 	t.hops += crossings*float64(len(links)) + sent*(1+again)*t.spread.detour*float64(len(links)-2)
@@ -287,6 +290,9 @@ func (t *traffic) sum() Estimate {
 	}
 	e.InFlight = int64(min(from, to))
 	e.Rows = int64(t.rows) + p.TracedEvents()
+	if p.Truth > 0 && e.Tagged {
+		e.HopValues = int64(min(t.switches/float64(p.Truth), metrics.MaxHopValues))
+	}
 	return *e
 }
 

@@ -153,3 +153,38 @@ func TestBalancersOfHosts(t *testing.T) {
 		t.Errorf("all hosts spray: estimated %.0f us, with one %.0f us", 1e6*sprayed, 1e6*last)
 	}
 }
+
+// Values of hops that telemetry.truth keeps until the end are counted, and are memory.
+func TestTruthIsPredicted(t *testing.T) {
+	predicted := func(truth string) (Estimate, int64) {
+		set := estimatedSet(t, "truth", smallTree+tagged+fmt.Sprintf(permutation, "2MB")+"telemetry: {truth: "+truth+"}\n")
+		p, err := plan.Compile(set.Base, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counter := &hopCounter{}
+		if _, err := (inproc.Backend{}).Run(t.Context(), &backend.Run{Plan: p}, backend.Control{Records: counter}); err != nil {
+			t.Fatal(err)
+		}
+		return Run(p), counter.values
+	}
+	none, _ := predicted("none")
+	all, values := predicted("1")
+	tenth, ofTenth := predicted("10")
+	if none.HopValues != 0 {
+		t.Errorf("without truth: %d values", none.HopValues)
+	}
+	for _, c := range []struct{ got, was int64 }{{all.HopValues, values}, {tenth.HopValues, ofTenth}} {
+		if ratio := float64(c.got) / float64(c.was); ratio < 0.9 || ratio > 1.1 {
+			t.Errorf("%d values of hops, were %d", c.got, c.was)
+		}
+	}
+	if more := Reference.memory(&all) - Reference.memory(&none); more < 100*float64(values) {
+		t.Errorf("%d values of hops take %.0f bytes", values, more)
+	}
+}
+
+// hopCounter counts the values of hops among a run's records.
+type hopCounter struct{ values int64 }
+
+func (c *hopCounter) Consume(b *metrics.Batch) { c.values += int64(len(b.Hops)) }
