@@ -54,7 +54,7 @@ var walk = []struct {
 		}
 	}},
 	{"sweep", `^bin/csiglab sweep mine\.yaml --grid links\.queue=`, `(?s)200kB +csig +2 .*results +runs/queues/results\.parquet`, nil},
-	{"regress", `^bin/csiglab regress --experiment mine\.yaml .*--candidate-set links\.queue=50kB$`, `(?s)FAIL: 1 of 2 metrics got worse\..*trims .*allowed ≤.\+5`, nil},
+	{"regress", `^bin/csiglab regress --experiment mine\.yaml .*--candidate-set links\.queue=50kB$`, `(?s)FAIL: 1 of 2 metrics got worse \(.*trims .*allowed ≤.\+5`, nil},
 }
 
 // walked is what the walk reads of a manifest.

@@ -31,6 +31,7 @@ type regressFlags struct {
 	seeds, parallel     int
 	out, resume         string
 	json, accept        bool
+	strict              bool
 	cluster             clusterFlags
 
 	// A suite of one experiment.
@@ -73,8 +74,9 @@ func (a *app) regress() *cobra.Command {
 			"A SIDE is self (this csiglab), git:REV (a revision of csiglab, or with --with of the module's repository),\n" +
 			"folder:DIR (source code), program:FILE (a csiglab), file:EXPERIMENT (for a suite of one) or stored:FILE (csiglab\n" +
 			"baseline save). Without a prefix, an existing .json file is stored, and anything else a git revision.\n\n" +
-			"pass: no worse than the suite's limit, with 95 % confidence. fail: worse than it. Exit codes: 0 all pass, 1 one\n" +
-			"fails, 2 usage or configuration, 3 a run is invalid or the infrastructure failed, 4 neither pass nor fail.",
+			"pass: no worse than the suite's limit, with 95 % confidence. fail: worse than it, or changed with --strict.\n" +
+			"Exit codes: 0 all pass, 1 one fails, 2 usage or configuration, 3 a run is invalid or the infrastructure failed,\n" +
+			"4 neither pass nor fail.",
 		Example: "  csiglab regress standard --baseline main\n" +
 			"  csiglab regress standard --baseline baselines/standard.json\n" +
 			"  csiglab regress standard --only incast --candidate-set hosts.cc=dcqcn\n" +
@@ -97,6 +99,7 @@ func (a *app) regress() *cobra.Command {
 	f.StringVar(&r.out, "out", "", "the folder of the verdict, new or empty `DIR` (default: regressions/NAME-TIME)")
 	f.StringVar(&r.resume, "resume", "", "do what is missing in `DIR`, the folder of a regression that was interrupted or killed")
 	f.BoolVar(&r.json, "json", false, "print verdict.json on standard output and nothing else there")
+	f.BoolVar(&r.strict, "strict", false, "fail where anything has changed, also if nothing got worse: a refactoring keeps all traces and values")
 	f.BoolVar(&r.accept, "accept-inconclusive", false, "exit with 0 where nothing fails but something is inconclusive")
 	return cmd
 }
@@ -121,7 +124,7 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
 		return err
 	}
-	p.Started, p.AcceptInconclusive = time.Now().UTC(), r.accept
+	p.Started, p.AcceptInconclusive, p.Strict = time.Now().UTC(), r.accept, r.strict
 	folder := r.out
 	if folder == "" {
 		folder = filepath.Join("regressions", fmt.Sprintf("%s-%s-%05x", p.Suite.Name, p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))
@@ -320,7 +323,7 @@ func notSuite(name string) error {
 }
 
 // withResumeRegression are the flags of regress that go with --resume.
-var withResumeRegression = append([]string{"resume", "parallel", "json", "accept-inconclusive", "help"}, clusterFlagNames...)
+var withResumeRegression = append([]string{"resume", "parallel", "json", "accept-inconclusive", "strict", "help"}, clusterFlagNames...)
 
 // resumeRegression does what a folder lacks.
 func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []string) error {
@@ -351,6 +354,9 @@ func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []strin
 	}
 	if r.accept {
 		p.AcceptInconclusive = true
+	}
+	if r.strict {
+		p.Strict = true
 	}
 	g := &comparing{app: a, plan: p, folder: r.resume, flags: r}
 	if err := g.prepare(cmd.Context()); err != nil {

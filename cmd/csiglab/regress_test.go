@@ -67,7 +67,7 @@ func readVerdict(t *testing.T, folder string) (*verdict.Document, string) {
 		t.Fatal(err)
 	}
 	same := d
-	same.Seconds, same.Started, same.Command = 0, time.Time{}, nil
+	same.Seconds, same.Building, same.Started, same.Command = 0, 0, time.Time{}, nil
 	same.Experiments = nil
 	for _, e := range d.Experiments {
 		e.Seconds = 0
@@ -122,6 +122,21 @@ func TestRegress(t *testing.T) {
 		if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &printed); err != nil || code != exitFailed || len(printed.Experiments) != 1 ||
 			fmt.Sprint(printed.Experiments[0].Metrics[0].Pairs) != fmt.Sprint(d.Experiments[0].Metrics[0].Pairs) {
 			t.Errorf("%s: exit code %d, %v\n%s", d.Experiments[0].Reproduce, code, err, said)
+		}
+	})
+	t.Run("changed", func(t *testing.T) {
+		// A gain that is a little larger moves traces, and no metric by 20 %.
+		args := []string{"regress", suite, "--only", "marks", "--candidate-set", "hosts.cc.mark_gain=0.07"}
+		const first = "(experiment: 0 identical, 1 changed but not worse, 0 worse)."
+		code, said := csiglabProcess(append(args, "--out", filepath.Join(dir, "changed"))...).run(t)
+		if code != exitOK || !strings.Contains(said, "PASS: none of 1 metric got worse "+first) {
+			t.Errorf("exit code %d\n%s", code, said)
+		}
+		strict := filepath.Join(dir, "strict")
+		code, said = csiglabProcess(append(args, "--strict", "--out", strict)...).run(t)
+		d, _ := readVerdict(t, strict)
+		if code != exitFailed || d.Experiments[0].Change != verdict.Changed || d.Counts.Changed != 1 || !strings.Contains(said, "FAIL: 1 of 1 experiment changed, which --strict refuses; none of 1 metric got worse "+first) {
+			t.Errorf("exit code %d, %+v\n%s", code, d.Counts, said)
 		}
 	})
 	t.Run("inconclusive", func(t *testing.T) {

@@ -65,7 +65,7 @@ func (g *comparing) runner(ctx context.Context, folder string) (end func()) {
 func (g *comparing) prepare(ctx context.Context) (err error) {
 	c := &g.campaign
 	*c = regress.Campaign{Suite: &g.plan.Suite, Filter: g.plan.Filter, Folder: g.folder, Version: buildVersion(), Command: g.plan.Command,
-		Arguments: g.plan.Arguments, Started: g.plan.Started, Before: g.plan.Before(g.folder), Parallel: g.flags.parallelism()}
+		Arguments: g.plan.Arguments, Strict: g.plan.Strict, Started: g.plan.Started, Before: g.plan.Before(g.folder), Parallel: g.flags.parallelism()}
 	if c.Machine, err = os.Hostname(); err != nil {
 		return infrastructure(err)
 	}
@@ -103,6 +103,8 @@ func (g *comparing) run(ctx context.Context) error {
 			os.RemoveAll(programs) //nolint:errcheck // the next session removes them
 		}
 	}()
+	began := time.Now()
+	g.plan.Sessions = append(g.plan.Sessions, regress.Session{Began: began.UTC()})
 	if g.fresh { // a build that is killed can be resumed
 		if err := g.plan.Write(g.folder); err != nil {
 			g.discard(journal, programs)
@@ -118,11 +120,11 @@ func (g *comparing) run(ctx context.Context) error {
 		}
 		return err
 	}
-	g.plan.Sessions = append(g.plan.Sessions, regress.Session{Began: time.Now().UTC()})
+	c := &g.campaign
+	c.Building = time.Since(began)
 	if err := g.plan.Write(g.folder); err != nil {
 		return infrastructure(err)
 	}
-	c := &g.campaign
 	c.Journal = journal
 	runs := filepath.Join(g.folder, runsFolder)
 	os.RemoveAll(runs)       //nolint:errcheck // what a session that was killed has left

@@ -107,7 +107,7 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 		return nil
 	}
 	_, value, _ := regress.ParseSide(spec.Side, func(string) bool { return false }) // newSide has checked it
-	r := revision.Request{Ref: revision.Ref{Kind: revision.Kind(s.Kind), Value: value}, Linked: sourceFolder, Into: into, Say: a.say}
+	r := revision.Request{Ref: revision.Ref{Kind: revision.Kind(s.Kind), Value: value}, Linked: sourceFolder, Into: into}
 	if s.Kind == regress.KindFile {
 		r.Ref = revision.Ref{Kind: revision.Self}
 	}
@@ -115,7 +115,10 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 	if r.With, err = parseWith(spec.With); err != nil {
 		return err
 	}
+	shown := newBuildProgress(a.stderr, r.Ref.String(), buildElsewhere)
+	r.Say = shown.say
 	p, err := revision.Build(ctx, r)
+	shown.close()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

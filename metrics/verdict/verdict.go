@@ -37,19 +37,23 @@ const (
 
 // Document is the result of a suite.
 type Document struct {
-	Schema  int       `json:"schema"`
-	Suite   string    `json:"suite"`
-	Version string    `json:"version"` // of the csiglab that compared
-	Command []string  `json:"command"`
-	Machine string    `json:"machine"` // host name
-	Started time.Time `json:"started"`
-	Seconds float64   `json:"seconds"` // of the wall clock, over all sessions
+	Schema   int       `json:"schema"`
+	Suite    string    `json:"suite"`
+	Version  string    `json:"version"` // of the csiglab that compared
+	Command  []string  `json:"command"`
+	Machine  string    `json:"machine"` // host name
+	Started  time.Time `json:"started"`
+	Seconds  float64   `json:"seconds"`  // of the wall clock, over all sessions
+	Building float64   `json:"building"` // of Seconds, what the last session spent on the programs of both sides
 
 	Baseline  Side `json:"baseline"`
 	Candidate Side `json:"candidate"`
 
-	Design      Design       `json:"design"`
-	Outcome     Outcome      `json:"outcome"`
+	Design  Design  `json:"design"`
+	Outcome Outcome `json:"outcome"`
+	// Strict makes what has changed a Fail, also where nothing got worse.
+	Strict      bool         `json:"strict,omitempty"`
+	Counts      Counts       `json:"counts"`
 	Experiments []Experiment `json:"experiments"`
 	Notes       []string     `json:"notes,omitempty"`
 }
@@ -80,6 +84,8 @@ type Experiment struct {
 	Outcome Outcome `json:"outcome"`
 	// Identical: the traces of all seeds are the same on both sides.
 	Identical bool     `json:"identical"`
+	Differ    int      `json:"differ"` // of the seeds, those whose traces differ; 0 under clock wall
+	Change    Change   `json:"change"`
 	Seeds     []uint64 `json:"seeds"` // that were run on both sides
 	Looks     []int    `json:"looks"` // numbers of seeds after which the statistics were to look; the last is the most
 	Looked    int      `json:"looked"`

@@ -35,6 +35,8 @@ type Campaign struct {
 	Flags     []string       // of csiglab run, for all trials
 	Started   time.Time      // of the first session; zero: now
 	Before    time.Duration  // spent in earlier sessions
+	Building  time.Duration  // spent in this session before Run, on the programs of the sides
+	Strict    bool           // what has changed fails, also where nothing got worse
 	Version   string         // of this csiglab
 	Command   []string       // that was given
 	Machine   string         // host name
@@ -100,7 +102,7 @@ func (c *Campaign) Run(ctx context.Context) (*verdict.Document, error) {
 		}
 	}
 	d := c.document()
-	d.Seconds = (c.Before + time.Since(began)).Seconds()
+	d.Seconds, d.Building = (c.Before + c.Building + time.Since(began)).Seconds(), c.Building.Seconds()
 	return d, nil
 }
 

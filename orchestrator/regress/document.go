@@ -16,6 +16,7 @@ func (c *Campaign) document() *verdict.Document {
 		Schema: verdict.Schema, Suite: c.Suite.Name, Version: c.Version, Command: c.Command, Machine: c.Machine, Started: c.Started,
 		Baseline: c.Baseline.Side, Candidate: c.Candidate.Side,
 		Design:      verdict.Design{Confidence: c.Suite.Confidence, FalseFail: c.Suite.FalseFail, Metrics: c.metrics()},
+		Strict:      c.Strict,
 		Experiments: []verdict.Experiment{},
 		Notes:       c.notes(),
 	}
@@ -24,6 +25,7 @@ func (c *Campaign) document() *verdict.Document {
 		one.result.Reproduce = c.reproduce(one)
 		one.result.File = c.fileOf(one)
 		d.Experiments = append(d.Experiments, one.result)
+		d.Counts.Add(one.result.Change)
 		outcomes = append(outcomes, one.result.Outcome)
 	}
 	d.Outcome = verdict.Of(outcomes...)
@@ -97,6 +99,9 @@ func (c *Campaign) reproduce(one *cell) string {
 	if c.Filter.Seeds > 0 {
 		args = append(args, "--seeds", strconv.Itoa(c.Filter.Seeds))
 	}
+	if c.Strict {
+		args = append(args, "--strict")
+	}
 	for i, a := range args {
 		args[i] = ShellWord(a)
 	}
@@ -121,6 +126,8 @@ func (c *cell) summary() string {
 		text = "undecided"
 	case c.result.Identical && outcome == verdict.Pass:
 		text += ", the runs are identical"
+	case outcome == verdict.Pass && c.deterministic():
+		text = "changed, but not worse,"
 	}
 	return fmt.Sprintf("%s: %s after %d seeds", c.name(), text, len(c.result.Seeds))
 }

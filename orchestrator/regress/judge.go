@@ -12,7 +12,7 @@ import (
 
 // What decided a metric.
 const (
-	byFingerprint = "fingerprint"
+	byFingerprint = verdict.ByFingerprint
 	byStatistics  = "statistics"
 	byExpectation = "expectations"
 )
@@ -26,7 +26,11 @@ const exitFailed = 1
 func (c *Campaign) judge(one *cell, s *samples) (decided bool) {
 	r := &one.result
 	r.Metrics, one.kept = r.Metrics[:0], one.kept[:0]
-	r.Identical = one.deterministic() && s.identical()
+	r.Differ = 0
+	if one.deterministic() {
+		r.Differ = s.differ()
+	}
+	r.Identical = one.deterministic() && r.Differ == 0
 	decided = true
 	for i := range one.rules {
 		m := c.metric(one, s, &one.rules[i])
@@ -77,14 +81,14 @@ func (s *samples) failed() (n [2]int) {
 	return n
 }
 
-// identical reports whether all seeds have the same traces on both sides.
-func (s *samples) identical() bool {
+// differ returns how many seeds have not the same trace on both sides.
+func (s *samples) differ() (n int) {
 	for i := range s.sides[0] {
 		if hash := s.sides[0][i].TraceHash; hash == "" || hash != s.sides[1][i].TraceHash {
-			return false
+			n++
 		}
 	}
-	return true
+	return n
 }
 
 // metric judges one metric.
@@ -345,6 +349,10 @@ func (c *Campaign) correct() {
 		}
 	}
 	for _, one := range c.cells {
-		one.result.Outcome = one.outcome()
+		r := &one.result
+		r.Outcome, r.Change = one.outcome(), verdict.ChangeOf(r, !one.deterministic())
+		if c.Strict && r.Change.Differs() {
+			r.Outcome = verdict.Fail
+		}
 	}
 }

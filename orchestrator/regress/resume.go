@@ -42,6 +42,7 @@ type Plan struct {
 	// Contents are the digests of the experiments' texts and files, by cell.
 	Contents           map[string][2]string `json:"contents"`
 	AcceptInconclusive bool                 `json:"acceptInconclusive,omitempty"`
+	Strict             bool                 `json:"strict,omitempty"` // see Campaign.Strict
 
 	Started  time.Time `json:"started"`
 	Sessions []Session `json:"sessions"`

@@ -97,7 +97,7 @@ func document(outcome verdict.Outcome, experiments ...verdict.Experiment) *verdi
 }
 
 func experimentOf(name, variant string, outcome verdict.Outcome, pairs int, metrics ...verdict.Metric) verdict.Experiment {
-	return verdict.Experiment{Name: name, Variant: variant, Clock: "virtual", Outcome: outcome, Seeds: seedsTo(pairs), Looks: []int{6, 12, 24}, Looked: pairs, Seconds: 61.5, Metrics: metrics}
+	return verdict.Experiment{Name: name, Variant: variant, Clock: "virtual", Differ: pairs, Outcome: outcome, Seeds: seedsTo(pairs), Looks: []int{6, 12, 24}, Looked: pairs, Seconds: 61.5, Metrics: metrics}
 }
 
 // passing returns metrics that are no worse than their limits.
@@ -134,7 +134,7 @@ func examples() map[string]*verdict.Document {
 	improved := sample{name: "steps.time_us", unit: "µs", better: verdict.Lower, delta: 0.05, baseline: 70_000, change: -0.12, noise: 0.01, pairs: 12, p: 1, outcome: verdict.Pass}.metric(8)
 	identical := func(name, variant string) verdict.Experiment {
 		e := experimentOf(name, variant, verdict.Pass, 6, fingerprint("fct_us.p99", "µs", 2310, 6), fingerprint("fct_us.mean", "µs", 911.25, 6), fingerprint("fairness", "", 0.93, 6))
-		e.Identical, e.Looked = true, 6
+		e.Identical, e.Differ, e.Looked = true, 0, 6
 		return e
 	}
 

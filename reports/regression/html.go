@@ -37,6 +37,7 @@ type page struct {
 	Headline            string
 	Reasons             []string
 	Failed, Open        reports.Table
+	Changed             reports.Table
 	Commands            []command
 	Effects             *effects
 	Setup               []fact
@@ -84,7 +85,7 @@ func (v *view) page() *page {
 	p := &page{
 		Title: "Suite " + v.Suite, State: states[v.outcome], Mark: pageMarks[v.outcome], Headline: word(v.outcome) + ": " + v.headline() + ".",
 		Baseline: title(&v.Baseline), Candidate: title(&v.Candidate),
-		Failed: v.failedTable(), Open: v.openTable(), Effects: v.effects(), Setup: v.setup(), Design: v.design(), Reasons: v.ended(),
+		Failed: v.failedTable(), Open: v.openTable(), Changed: v.changedTable(), Effects: v.effects(), Setup: v.setup(), Design: v.design(), Reasons: v.ended(),
 	}
 	if v.Suite == "" {
 		p.Title = "Comparison"
@@ -136,6 +137,15 @@ func (v *view) openTable() reports.Table {
 	return t
 }
 
+func (v *view) changedTable() reports.Table {
+	t := reports.Table{Label: "What changed and is not worse", Columns: []reports.Column{{Name: "Experiment"}, {Name: "Differs"}, {Name: "Moved the most"}, {Name: "By", Number: true}, {Name: "Allowed", Number: true}}}
+	for _, e := range v.changed[:min(len(v.changed), mostShown)] {
+		name, change, allowed := e.movement()
+		t.Rows = append(t.Rows, []reports.Cell{{Text: e.name}, {Text: e.differing(), State: reports.StateWarn}, {Text: name}, {Text: change}, {Text: allowed}})
+	}
+	return t
+}
+
 // section shows an experiment. drawn counts the dot plots of the page.
 func (v *view) section(e *experiment, i int, drawn *int) section {
 	s := section{ID: fmt.Sprintf("experiment-%d", i+1), Name: e.name, State: states[e.outcome], Mark: pageMarks[e.outcome], Reproduce: e.Reproduce}
@@ -147,8 +157,10 @@ func (v *view) section(e *experiment, i int, drawn *int) section {
 	if n := len(e.Looks); n > 0 {
 		s.About += fmt.Sprintf(" The statistics may look %s, at up to %s.", times(n), plural(e.Looks[n-1], "seed"))
 	}
-	if e.Identical {
+	if e.change == verdict.Identical {
 		s.About += " The traces of both sides are identical in all seeds, so that no statistics are needed."
+	} else if e.Differ > 0 {
+		s.About += fmt.Sprintf(" The candidate's traces differ from the baseline's in %d of %s.", e.Differ, plural(len(e.Seeds), "seed"))
 	}
 	if e.Noise != nil {
 		s.About += fmt.Sprintf(" The baseline was compared with itself in %s.", plural(e.Noise.Pairs, "pair"))

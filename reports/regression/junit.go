@@ -102,6 +102,8 @@ func (v *view) junitSuite(e *experiment, id int) junitSuite {
 	property("candidate", title(&v.Candidate))
 	property("seeds", plain(e.Seeds))
 	property("clock", e.Clock)
+	property("change", string(e.change))
+	property("differs", e.differing())
 	property("csiglab", v.Version)
 	property("reproduce", e.Reproduce)
 	if len(s.Properties) == 0 {
@@ -139,6 +141,13 @@ func (v *view) junitSuite(e *experiment, id int) junitSuite {
 			c.Error = &junitProblem{"invalid", reason, strings.Join(append(e.why(), reproduce(e)...), "\n")}
 		}
 		add(c)
+	}
+	if v.Strict && (e.change == verdict.Changed || e.change == verdict.Undecided) {
+		message := "changed, which --strict refuses"
+		if differs := e.differing(); differs != "" {
+			message += ": " + differs
+		}
+		add(junitCase{Name: "traces", Time: "0", Failure: &junitProblem{"changed", message, strings.Join(append([]string{message}, reproduce(e)...), "\n")}})
 	}
 	if e.outcome == verdict.Invalid && !invalid {
 		add(junitCase{Name: "runs", Time: "0", Error: &junitProblem{"invalid", e.why()[0], strings.Join(append(e.why(), reproduce(e)...), "\n")}})

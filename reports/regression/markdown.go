@@ -33,6 +33,7 @@ func Markdown(d *verdict.Document) string {
 	v.markdownFailed(&b)
 	v.markdownOpen(&b)
 	v.markdownCommands(&b)
+	v.markdownChanged(&b)
 	v.markdownSetup(&b)
 	v.markdownAll(&b)
 	return b.String()
@@ -105,6 +106,21 @@ func (v *view) markdownOpen(b *strings.Builder) {
 	more(b, len(v.open), mostRows)
 }
 
+func (v *view) markdownChanged(b *strings.Builder) {
+	if len(v.changed) == 0 {
+		return
+	}
+	b.WriteString("\n| Changed, but not worse | Differs | Moved the most | By | Allowed |\n| --- | --- | --- | ---: | ---: |\n")
+	for _, e := range v.changed[:min(len(v.changed), mostRows)] {
+		name, change, allowed := e.movement()
+		if allowed != "" {
+			name = named(name)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", named(e.name), said(e.differing()), name, change, allowed)
+	}
+	more(b, len(v.changed), mostRows)
+}
+
 // commands returns the experiments that need attention and have a command, worst first.
 func (v *view) commands() []*experiment {
 	var list []*experiment
@@ -123,6 +139,11 @@ func (v *view) commands() []*experiment {
 	}
 	for _, m := range v.open {
 		add(m.experiment)
+	}
+	for _, e := range v.changed {
+		if v.Strict {
+			add(e)
+		}
 	}
 	return list
 }
@@ -147,6 +168,9 @@ func (e *experiment) about() string {
 	}
 	if open > 0 {
 		parts = append(parts, fmt.Sprintf("%d undecided", open))
+	}
+	if e.change == verdict.Changed {
+		parts = append(parts, "changed but not worse")
 	}
 	return strings.Join(parts, ", ")
 }

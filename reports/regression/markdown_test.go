@@ -55,6 +55,9 @@ func TestMarkdownRenders(t *testing.T) {
 				tables++
 			}
 		}
+		if len(v.changed) > 0 {
+			tables++
+		}
 		if v.total > 0 {
 			tables++
 			if count("<details>") != 1 || count("</details>") != 1 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func text(markdown string) string {
 // three that fail stand on top with these, in few lines.
 func TestTenSeconds(t *testing.T) {
 	page := Markdown(examples()["fail"])
-	if first, _, _ := strings.Cut(page, "\n"); first != "## ❌ Fail: 3 of 40 metrics got worse" {
+	if first, _, _ := strings.Cut(page, "\n"); first != "## ❌ Fail: 3 of 40 metrics got worse (experiments: 1 identical, 2 changed but not worse, 2 worse)" {
 		t.Errorf("first line %q", first)
 	}
 	seen := text(page)
@@ -63,16 +64,16 @@ func TestTenSeconds(t *testing.T) {
 // Every case says first what came out, and what its reader has to know.
 func TestCases(t *testing.T) {
 	for name, want := range map[string][]string{
-		"pass":      {"✅ Pass: none of 11 metrics got worse"},
-		"identical": {"✅ Pass: nothing changed, the traces of both sides are identical in all 3 experiments"},
+		"pass":      {"✅ Pass: none of 11 metrics got worse (experiments: 1 identical, 1 changed but not worse, 0 worse)", "| `incast/csig` | the traces of 12 of 12 seeds differ | `steps.time_us` | −12\u00a0% |"},
+		"identical": {"✅ Pass: nothing changed, the traces of both sides are identical in all 3 experiments (experiments: 3 identical, 0 changed but not worse, 0 worse)"},
 		"empty":     {"✅ Pass: nothing was compared"},
-		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result", "- `lb-failure/reps`: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n- `lb-failure/reps`: baseline, seed 3: no space", "Runs that do not count give no verdict",
+		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 without a result)", "- `lb-failure/reps`: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n- `lb-failure/reps`: baseline, seed 3: no space", "Runs that do not count give no verdict",
 			"csiglab regress standard --only lb-failure/reps"},
-		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse", "`lb-failure/reps`: candidate, seeds 2, 3: csiglab", "Worst: **`fct_us.p99` of `incast/csig`"},
+		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse (experiments: 0 identical, 1 changed but not worse, 1 worse, 1 changed and undecided, 1 without a result)", "`lb-failure/reps`: candidate, seeds 2, 3: csiglab", "Worst: **`fct_us.p99` of `incast/csig`"},
 		"ended": {"⛔ Invalid: the comparison did not end", "- write runs/x/trials.jsonl: no space left on device\n"},
-		"inconclusive": {"❔ Inconclusive: 3 of 11 metrics undecided", "| `queue_peak_kb`<br>`iperf/csig` | +4.07\u00a0% | +1.82 … +6.31\u00a0% | ≤\u00a0+5\u00a0% | about 140 seeds (24 were run); or a limit of +6.4\u00a0%, which would pass |",
+		"inconclusive": {"❔ Inconclusive: 3 of 11 metrics undecided (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 changed and undecided)", "| `queue_peak_kb`<br>`iperf/csig` | +4.07\u00a0% | +1.82 … +6.31\u00a0% | ≤\u00a0+5\u00a0% | about 140 seeds (24 were run); or a limit of +6.4\u00a0%, which would pass |",
 			"a quieter machine: its noise alone hides changes below +7.1\u00a0%", "more than 2 seeds, which are too few for an interval", "csiglab regress standard --only iperf/csig"},
-		"lacking": {"❌ Fail: 2 of 2 metrics got worse", "Worst: **`jobs.done` of `incast` is worse**: the candidate lacks the metric under all 8 seeds.", "40 → none"},
+		"lacking": {"❌ Fail: 2 of 2 metrics got worse (experiment: 0 identical, 0 changed but not worse, 1 worse)", "Worst: **`jobs.done` of `incast` is worse**: the candidate lacks the metric under all 8 seeds.", "40 → none"},
 	} {
 		page := Markdown(examples()[name])
 		seen := text(page)
@@ -84,6 +85,50 @@ func TestCases(t *testing.T) {
 		if !strings.HasPrefix(page, "## "+want[0]+"\n") {
 			t.Errorf("%s: begins with %.80q, want %q", name, page, want[0])
 		}
+	}
+}
+
+// TestStrict: with Strict, an experiment that changed and is not worse fails in every form,
+// with its command; one with identical traces does not.
+func TestStrict(t *testing.T) {
+	d := examples()["pass"]
+	d.Strict, d.Outcome, d.Experiments[0].Outcome = true, verdict.Fail, verdict.Fail
+	const first = "1 of 2 experiments changed, which --strict refuses; none of 11 metrics got worse (experiments: 1 identical, 1 changed but not worse, 0 worse)"
+	var plain, html, junit strings.Builder
+	Text(&plain, d)
+	if err := errors.Join(HTML(&html, d), JUnit(&junit, d)); err != nil {
+		t.Fatal(err)
+	}
+	for form, want := range map[string][2]string{
+		Markdown(d):    {"Fail: " + first, "csiglab regress standard --only incast/csig"},
+		plain.String(): {"FAIL: " + first, "csiglab regress standard --only incast/csig"},
+		html.String():  {"Fail: " + first, `<section id="changed">`},
+		junit.String(): {`<testsuite name="incast.csig"`, `<failure type="changed" message="changed, which --strict refuses: the traces of 12 of 12 seeds differ">`},
+	} {
+		for _, part := range want {
+			if !strings.Contains(form, part) {
+				t.Errorf("%q is missing in\n%.600s", part, form)
+			}
+		}
+		if strings.Contains(form, "--only three-flow/csig --strict") {
+			t.Errorf("identical traces have a command:\n%.600s", form)
+		}
+	}
+}
+
+// TestChangedFirst: every form shows what changed before what is identical, whatever the
+// order of the suite.
+func TestChangedFirst(t *testing.T) {
+	d := examples()["pass"]
+	slices.Reverse(d.Experiments)
+	var html strings.Builder
+	if err := HTML(&html, d); err != nil {
+		t.Fatal(err)
+	}
+	page := html.String()
+	changed, first, second := strings.Index(page, `<section id="changed">`), strings.Index(page, `<section id="experiment-1">`), strings.Index(page, `<section id="experiment-2">`)
+	if changed < 0 || changed > first || first > second || !strings.Contains(page[first:second], "incast/csig") {
+		t.Errorf("the section of changes at %d, experiments at %d and %d; want this order, and incast/csig first", changed, first, second)
 	}
 }
 
@@ -189,9 +234,9 @@ func TestDeciding(t *testing.T) {
 // Terminals get the outcome first, and what is worse with its command.
 func TestText(t *testing.T) {
 	for name, want := range map[string][]string{
-		"fail":         {"FAIL: 3 of 40 metrics got worse.\n", "packets.lost", "+31.7\u00a0packets", "allowed ≤\u00a0+5\u00a0packets", "p 0.002", "Reproduce:\n  csiglab regress standard --only lb-failure/reps", "PASS  three-flow/csig", "3 metrics, identical traces"},
-		"inconclusive": {"INCONCLUSIVE: 3 of 11 metrics undecided.\n", "about 140 seeds"},
-		"invalid":      {"INVALID: 2 of 3 experiments gave no valid result.\n", "  lb-failure/reps: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n"},
+		"fail":         {"FAIL: 3 of 40 metrics got worse (experiments: 1 identical, 2 changed but not worse, 2 worse).\n", "packets.lost", "+31.7\u00a0packets", "allowed ≤\u00a0+5\u00a0packets", "p 0.002", "Reproduce:\n  csiglab regress standard --only lb-failure/reps", "PASS  three-flow/csig", "3 metrics, identical traces"},
+		"inconclusive": {"INCONCLUSIVE: 3 of 11 metrics undecided (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 changed and undecided).\n", "about 140 seeds"},
+		"invalid":      {"INVALID: 2 of 3 experiments gave no valid result (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 without a result).\n", "  lb-failure/reps: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n"},
 		"ended":        {"INVALID: the comparison did not end.\n  write runs/x/trials.jsonl: no space left on device\n"},
 		"hostile":      {"INVALID: "},
 	} {

@@ -31,6 +31,18 @@ func Text(w io.Writer, d *verdict.Document) {
 		return "p " + m.probability()
 	})
 	v.textTable(w, "Undecided, and what would decide it", v.open, (*metric).deciding)
+	if len(v.changed) > 0 {
+		fmt.Fprint(w, "\nChanged, but not worse:\n")
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, e := range v.changed {
+			name, change, allowed := e.movement()
+			if allowed != "" {
+				allowed = "allowed " + allowed
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", e.name, e.differing(), name, change, allowed)
+		}
+		t.Flush() // its errors are the writer's
+	}
 	if n := len(v.better); n > 0 {
 		fmt.Fprintf(w, "\n%s got better; the most: %s of %s, %s.\n", plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction())
 	}
@@ -45,10 +57,10 @@ func Text(w io.Writer, d *verdict.Document) {
 	for i := range v.experiments {
 		e := &v.experiments[i]
 		state := plural(len(e.metrics), "metric")
-		if e.Identical {
-			state += ", identical traces"
-		} else if about := e.about(); about != "" {
-			state += ", " + about
+		for _, more := range []string{e.about(), e.differing()} {
+			if more != "" {
+				state += ", " + more
+			}
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", strings.ToUpper(word(e.outcome)), e.name, plural(len(e.Seeds), "seed"), duration(e.Seconds), state)
 	}

@@ -24,8 +24,10 @@ type view struct {
 	outcome     verdict.Outcome // of all; never better than that of a part
 	total       int             // metrics
 
-	failed, open []*metric // worst first
-	better       []*metric // best first: improved by Delta or more, and beyond doubt
+	counts       verdict.Counts
+	changed      []*experiment // the traces or values differ, and no metric got worse
+	failed, open []*metric     // worst first
+	better       []*metric     // best first: improved by Delta or more, and beyond doubt
 	invalid      []*experiment
 }
 
@@ -34,8 +36,31 @@ type experiment struct {
 	*verdict.Experiment
 	name    string
 	outcome verdict.Outcome
+	change  verdict.Change
 	metrics []metric
 }
+
+// order returns the indices of experiments: what has changed comes first, and of equal
+// changes what the suite has first.
+func order(list []verdict.Experiment) []int {
+	first := []verdict.Change{verdict.NoResult, verdict.Worse, verdict.Undecided, verdict.Changed, verdict.NotWorse, verdict.Identical}
+	at := make([]int, len(list))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(a, b int) int {
+		return cmp.Compare(slices.Index(first, changeOf(&list[a])), slices.Index(first, changeOf(&list[b])))
+	})
+	return at
+}
+
+// changeOf returns the change of an experiment as its metrics show it.
+func changeOf(e *verdict.Experiment) verdict.Change {
+	return verdict.ChangeOf(e, e.Clock == clockWall || e.Noise != nil)
+}
+
+// clockWall is the clock under which runs differ by themselves.
+const clockWall = "wall"
 
 // metric is the verdict on one metric. Its numbers are worsenings: positive ones are worse,
 // whatever is better, in the form of Metric.Effect. They are NaN or infinite where unknown.
@@ -51,8 +76,8 @@ func newView(d *verdict.Document) *view {
 	v := &view{Document: reports.Plain(d)}
 	v.experiments = make([]experiment, len(v.Experiments))
 	v.outcome = known(v.Outcome)
-	for i := range v.experiments {
-		e := &v.experiments[i]
+	for place, i := range order(v.Experiments) {
+		e := &v.experiments[place]
 		e.Experiment = &v.Experiments[i]
 		if utf8.RuneCountInString(d.Experiments[i].Reproduce) > reports.MostCharacters {
 			cut := v.Experiments[i] // Plain has cut the command, which would be another one
@@ -60,7 +85,7 @@ func newView(d *verdict.Document) *view {
 			e.Experiment = &cut
 		}
 		e.name = nameOf(e.Experiment, i)
-		e.outcome = known(e.Experiment.Outcome)
+		e.outcome, e.change = known(e.Experiment.Outcome), changeOf(e.Experiment)
 		e.metrics = make([]metric, len(e.Metrics))
 		for k := range e.metrics {
 			m := &e.metrics[k]
@@ -77,6 +102,10 @@ func newView(d *verdict.Document) *view {
 		}
 		if e.outcome == verdict.Invalid {
 			v.invalid = append(v.invalid, e)
+			e.change = verdict.NoResult
+		}
+		if v.counts.Add(e.change); e.change == verdict.Changed {
+			v.changed = append(v.changed, e)
 		}
 		v.total += len(e.metrics)
 		v.outcome = verdict.Of(v.outcome, e.outcome)
@@ -173,8 +202,26 @@ func (v *view) identical() bool {
 	return len(v.experiments) > 0
 }
 
-// headline says what came out in a few words.
+// headline says what came out in a few words, and counts the experiments by their change.
 func (v *view) headline() string {
+	n := &v.counts
+	if len(v.experiments) == 0 {
+		return v.said()
+	}
+	text := fmt.Sprintf("%s (%s: %d identical, %d changed but not worse, %d worse", v.said(), map[bool]string{true: "experiment", false: "experiments"}[len(v.experiments) == 1], n.Identical, n.Changed, n.Worse)
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{n.Undecided, "changed and undecided"}, {n.NotWorse, "under clock wall not worse"}, {n.NoResult, "without a result"}} {
+		if more.n > 0 {
+			text += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	return text + ")"
+}
+
+// said says what came out, without the counts.
+func (v *view) said() string {
 	switch v.outcome {
 	case verdict.Invalid:
 		text := fmt.Sprintf("%d of %s gave no valid result", len(v.invalid), plural(len(v.experiments), "experiment"))
@@ -189,6 +236,9 @@ func (v *view) headline() string {
 		}
 		return text
 	case verdict.Fail:
+		if n := v.counts.Changed + v.counts.Undecided; v.Strict && len(v.failed) == 0 {
+			return fmt.Sprintf("%d of %s changed, which --strict refuses; none of %s got worse", n, plural(len(v.experiments), "experiment"), plural(v.total, "metric"))
+		}
 		return fmt.Sprintf("%d of %s got worse", len(v.failed), plural(v.total, "metric"))
 	case verdict.Inconclusive:
 		return fmt.Sprintf("%d of %s undecided", len(v.open), plural(v.total, "metric"))
@@ -218,6 +268,41 @@ func (v *view) lead(code func(string) string) (text, more string) {
 		more = "."
 	}
 	return text, more
+}
+
+// differing says what differs between the sides of an experiment.
+func (e *experiment) differing() string {
+	switch {
+	case e.change == verdict.NotWorse:
+		return "runs differ by themselves under clock wall"
+	case e.Identical && e.change == verdict.Identical:
+		return "identical traces"
+	case e.Identical:
+		return "identical traces, other values"
+	case e.Differ > 0:
+		return fmt.Sprintf("the traces of %d of %s differ", e.Differ, plural(len(e.Seeds), "seed"))
+	}
+	return ""
+}
+
+// moved returns the metric whose value has moved the most, in limits; nil: none has.
+func (e *experiment) moved() (most *metric) {
+	for i := range e.metrics {
+		m := &e.metrics[i]
+		if far := math.Abs(m.inLimits(m.worse)); m.Effect != nil && *m.Effect != 0 && (most == nil || far > math.Abs(most.inLimits(most.worse))) {
+			most = m
+		}
+	}
+	return most
+}
+
+// movement says which metric of an experiment has moved the most, and by how much.
+func (e *experiment) movement() (name, change, allowed string) {
+	m := e.moved()
+	if m == nil {
+		return "no metric of the suite moved", "", ""
+	}
+	return m.Name, m.change(m.worse), m.allowed()
 }
 
 // untold reports whether no metric of the experiment has a number of its own.
@@ -333,6 +418,9 @@ func (v *view) setup() []fact {
 	facts := append(side("Candidate", &v.Candidate), side("Baseline", &v.Baseline)...)
 	facts = append(facts, fact{"Suite", v.Suite, fmt.Sprintf(": %s, %s, %s", plural(len(v.experiments), "experiment"), plural(v.total, "metric"), v.seeds())})
 	took := duration(v.Seconds)
+	if math.Round(v.Building) >= 1 {
+		took += " (" + duration(v.Building) + " of it building programs)"
+	}
 	if v.Machine != "" {
 		took += " on " + v.Machine
 	}
