@@ -1,12 +1,16 @@
 package campaign
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/backend"
 )
 
 // twoSpeeds is two packets that leave two hosts of one leaf at the same instant for a host
@@ -87,6 +91,43 @@ func TestTruthOfKnownResidences(t *testing.T) {
 		if c.ports != "" && (values["csig_delay_us.error_p50"] != 0.083 || values["csig_delay_us.error_p99"] != 0.249 || values["csig_error_percent.p50.delay"] != 20) {
 			t.Errorf("%s: errors of %v and %v us, %v %%", c.name, values["csig_delay_us.error_p50"], values["csig_delay_us.error_p99"], values["csig_error_percent.p50.delay"])
 		}
+	}
+}
+
+// The truth of a run with real frames is that of virtual time, row by row: hops and senders
+// choose the same packets and read the same values, whatever order their records come in.
+func TestTruthInLockstep(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	buildNodes(t)
+	const text = `
+schema: 1
+name: incast
+topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
+workload: {transfers: [0 -> 2 200kB, 1 -> 2 200kB, 3 -> 0 200kB]}
+hosts: {cc: {name: nscc, csig: max-delay}}
+csig: {format: compact, signal: abw}
+telemetry: {truth: 3}
+`
+	rows := func(opts Options) (rows []runfolder.TruthRow) {
+		opts.Out = filepath.Join(t.TempDir(), "run")
+		result, err := Run(t.Context(), parseText(t, text), opts)
+		if errors.Is(err, backend.ErrUnavailable) {
+			t.Skip(err)
+		}
+		if err != nil || !result.Summary.Valid {
+			t.Fatalf("%v; invalid because of %q", err, result.Summary.Reasons)
+		}
+		for r, err := range open(t, opts.Out).Truth() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, r)
+		}
+		return rows
+	}
+	virtual, lockstep := rows(Options{}), rows(overFrames())
+	if diff := cmp.Diff(lockstep, virtual); diff != "" || len(virtual) < 20 {
+		t.Errorf("%d rows in virtual time, %d in lockstep (-lockstep +virtual):\n%s", len(virtual), len(lockstep), diff)
 	}
 }
 
