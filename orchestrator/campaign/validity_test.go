@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"encoding/csv"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,6 +57,33 @@ func TestValidityPoints(t *testing.T) {
 	for _, i := range some {
 		want := points[i]
 		if got := math.Exp(victims(t, sweepPoint(t, i)...)); math.Abs(got-want.Ratio) > 0.0006 {
+			t.Errorf("%s: the ratio is %.3f", want.Line(), got)
+		}
+	}
+}
+
+// The same at 25 and 400 Gb/s, where the points are those of docs/examples/validity-rates.csv
+// in its order: a loss and a gain at each rate, and all with CSIGLAB_E2E.
+func TestValidityPointsOfRates(t *testing.T) {
+	points := slices.DeleteFunc(slices.Clone(validity.Points()), func(p validity.Point) bool { return p.Rate.String() == "100Gbps" })
+	file, err := os.Open("../../docs/examples/validity-rates.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(rows) != 1+len(points) {
+		t.Fatalf("%d rows of %d points: %v", len(rows), len(points), err)
+	}
+	for i, want := range points {
+		if !slices.Contains([]int{1, 8, 17, 24}, i) && os.Getenv("CSIGLAB_E2E") == "" {
+			continue
+		}
+		var set []string
+		for k, path := range rows[0] {
+			set = append(set, path+"="+rows[1+i][k])
+		}
+		if got := math.Exp(victims(t, set...)); math.Abs(got-want.Ratio) > 0.0006 {
 			t.Errorf("%s: the ratio is %.3f", want.Line(), got)
 		}
 	}
