@@ -112,7 +112,7 @@ func (c *Costs) rest(e *Estimate) float64 {
 
 // memory returns the bytes of a run beyond Base.
 func (c *Costs) memory(e *Estimate) float64 {
-	return collector * (float64(e.Ports)*c.PortMem + e.taggedPorts()*c.TagPortMem + float64(e.Flows)*c.FlowMem + float64(e.InFlight)*packetBytes + float64(e.Live)*operationMemory) + float64(e.HopValues)*hopValueMemory
+	return collector*(float64(e.Ports)*c.PortMem+e.taggedPorts()*c.TagPortMem+float64(e.Flows)*c.FlowMem+float64(e.InFlight)*packetBytes+float64(e.Live)*operationMemory) + float64(e.HopValues)*hopValueMemory
 }
 
 // hopValueMemory is what a value of a hop takes in bytes, the sample that it is joined with and
