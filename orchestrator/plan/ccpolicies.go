@@ -10,29 +10,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/units"
 )
-
-// checkCC refuses parameters of hosts.cc that do not fit the link of one of the hosts.
-// configureCC has checked them for the first host.
-func (s *Shape) checkCC(p *Plan, hosts []host.Config) error {
-	cc, _ := congestion.Table.Lookup(s.experiment.Hosts.CC.Name)
-	checked := map[units.Rate]bool{}
-	for h := range hosts {
-		if checked[hosts[h].Rate] {
-			continue
-		}
-		checked[hosts[h].Rate] = true
-		if _, err := cc.New(hosts[h].Path, s.experiment.Hosts.CC.Params); err != nil {
-			var param *algorithm.ParamError
-			if errors.As(err, &param) {
-				err = &algorithm.ParamError{Param: param.Param, Err: fmt.Errorf("at %s: %w", p.Graph.Nodes[h].Name, param.Err)}
-			}
-			return failure.AtParam("hosts.cc", err)
-		}
-	}
-	return nil
-}
 
 // assignCC gives the transfers that hosts.policies are for a congestion control with
 // parameters of its own.

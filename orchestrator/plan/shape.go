@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -227,7 +228,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if e.Measure.To != 0 {
 		p.Measure.To = units.Time(e.Measure.To)
 	}
-	if err := configureCC(p, e.Hosts.CC); err != nil {
+	if err := s.configureCC(p, adjacency); err != nil {
 		return nil, err
 	}
 	if err := checkLB(p, e.Hosts.LB); err != nil {
@@ -254,9 +255,6 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	s.assignTagging(p, hosts)
-	if err := s.checkCC(p, hosts); err != nil {
-		return nil, err
-	}
 	if err := s.assignCC(p, hosts); err != nil {
 		return nil, err
 	}
@@ -293,15 +291,29 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	return p, nil
 }
 
-// configureCC checks the parameters of the congestion control, before a host is
-// built, and takes its actions and constants.
-func configureCC(p *Plan, a experiment.Algorithm) error {
+// configureCC checks the parameters of the congestion control with the link of each host,
+// before one is built, and takes its actions and constants.
+func (s *Shape) configureCC(p *Plan, adjacency [][]topologies.Adjacent) error {
+	a := s.experiment.Hosts.CC
 	cc, ok := congestion.Table.Lookup(a.Name)
 	if !ok {
 		return failure.Configuration(fmt.Errorf("unknown congestion control %q", a.Name))
 	}
-	if _, err := cc.New(p.Path, a.Params); err != nil {
-		return failure.AtParam("hosts.cc", err)
+	checked := map[units.Rate]bool{}
+	for h := range s.graph.Hosts() {
+		rate := s.graph.Links[adjacency[h][0].Link].Rate
+		if checked[rate] {
+			continue
+		}
+		checked[rate] = true
+		_, err := cc.New(s.sizing.path(rate), a.Params)
+		var param *algorithm.ParamError
+		if h > 0 && errors.As(err, &param) { // a parameter that does not fit the first host fits none as a rule
+			err = &algorithm.ParamError{Param: param.Param, Err: fmt.Errorf("at %s: %w", s.graph.Nodes[h].Name, param.Err)}
+		}
+		if err != nil {
+			return failure.AtParam("hosts.cc", err)
+		}
 	}
 	p.Actions, p.Constants = cc.Actions, cc.ConstantsOf(p.Path, a.Params)
 	return nil
