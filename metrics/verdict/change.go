@@ -20,12 +20,14 @@ const (
 	NoResult Change = "no result"
 )
 
+// clockWall is the clock under which runs differ by themselves.
+const clockWall = "wall"
+
 // ByFingerprint is Metric.By of a metric with equal traces and equal values.
 const ByFingerprint = "fingerprint"
 
-// ChangeOf returns the change of an experiment from its traces and metrics. timed reports
-// whether its runs differ by themselves.
-func ChangeOf(e *Experiment, timed bool) Change {
+// ChangeOf returns the change of an experiment from its traces, its metrics and its clock.
+func ChangeOf(e *Experiment) Change {
 	equal := e.Identical
 	outcomes := make([]Outcome, 0, len(e.Metrics))
 	for i := range e.Metrics {
@@ -43,7 +45,7 @@ func ChangeOf(e *Experiment, timed bool) Change {
 		return Worse
 	case outcome == Inconclusive:
 		return Undecided
-	case timed:
+	case e.Clock == clockWall || e.Noise != nil:
 		return NotWorse
 	case equal:
 		return Identical

@@ -10,9 +10,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
-// What decided a metric.
+// What decided a metric, where it is not verdict.ByFingerprint.
 const (
-	byFingerprint = verdict.ByFingerprint
 	byStatistics  = "statistics"
 	byExpectation = "expectations"
 )
@@ -111,7 +110,7 @@ func (c *Campaign) metric(one *cell, s *samples, r *judged) verdict.Metric {
 	m.Effect, m.Low, m.High = finite(j.Effect), finite(j.Low), finite(j.High)
 	if one.result.Identical && equal {
 		zero := 0.0
-		m.By, m.Outcome, m.Effect, m.Low, m.High = byFingerprint, verdict.Pass, &zero, &zero, &zero
+		m.By, m.Outcome, m.Effect, m.Low, m.High = verdict.ByFingerprint, verdict.Pass, &zero, &zero, &zero
 		return m
 	}
 	m.P, m.Reason = finite(j.P), join(lacking.reason(), j.Reason)
@@ -350,7 +349,7 @@ func (c *Campaign) correct() {
 	}
 	for _, one := range c.cells {
 		r := &one.result
-		r.Outcome, r.Change = one.outcome(), verdict.ChangeOf(r, !one.deterministic())
+		r.Outcome, r.Change = one.outcome(), verdict.ChangeOf(r)
 		if c.Strict && r.Change.Differs() {
 			r.Outcome = verdict.Fail
 		}

@@ -178,7 +178,7 @@ func (v *view) section(e *experiment, i int, drawn *int) section {
 		if over := m.over(); over != "" {
 			name += ", " + over
 		}
-		if m.By == "fingerprint" {
+		if m.By == verdict.ByFingerprint {
 			outcome += ", by fingerprint"
 		}
 		if m.Reason != "" {
@@ -194,7 +194,7 @@ func (v *view) section(e *experiment, i int, drawn *int) section {
 		}
 		s.Metrics.Rows = append(s.Metrics.Rows, row)
 		attention := m.outcome == verdict.Fail || m.outcome == verdict.Inconclusive
-		if m.By == "fingerprint" || len(m.Pairs) == 0 || *drawn >= mostDrawn && !attention || *drawn >= 2*mostDrawn {
+		if m.By == verdict.ByFingerprint || len(m.Pairs) == 0 || *drawn >= mostDrawn && !attention || *drawn >= 2*mostDrawn {
 			continue
 		}
 		*drawn++

@@ -140,8 +140,8 @@ func (v *view) commands() []*experiment {
 	for _, m := range v.open {
 		add(m.experiment)
 	}
-	for _, e := range v.changed {
-		if v.Strict {
+	if v.Strict {
+		for _, e := range v.changed {
 			add(e)
 		}
 	}

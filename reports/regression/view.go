@@ -49,18 +49,10 @@ func order(list []verdict.Experiment) []int {
 		at[i] = i
 	}
 	slices.SortStableFunc(at, func(a, b int) int {
-		return cmp.Compare(slices.Index(first, changeOf(&list[a])), slices.Index(first, changeOf(&list[b])))
+		return cmp.Compare(slices.Index(first, verdict.ChangeOf(&list[a])), slices.Index(first, verdict.ChangeOf(&list[b])))
 	})
 	return at
 }
-
-// changeOf returns the change of an experiment as its metrics show it.
-func changeOf(e *verdict.Experiment) verdict.Change {
-	return verdict.ChangeOf(e, e.Clock == clockWall || e.Noise != nil)
-}
-
-// clockWall is the clock under which runs differ by themselves.
-const clockWall = "wall"
 
 // metric is the verdict on one metric. Its numbers are worsenings: positive ones are worse,
 // whatever is better, in the form of Metric.Effect. They are NaN or infinite where unknown.
@@ -85,7 +77,7 @@ func newView(d *verdict.Document) *view {
 			e.Experiment = &cut
 		}
 		e.name = nameOf(e.Experiment, i)
-		e.outcome, e.change = known(e.Experiment.Outcome), changeOf(e.Experiment)
+		e.outcome, e.change = known(e.Experiment.Outcome), verdict.ChangeOf(e.Experiment)
 		e.metrics = make([]metric, len(e.Metrics))
 		for k := range e.metrics {
 			m := &e.metrics[k]
