@@ -184,11 +184,12 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 		acks = max(acks, acksCongested)
 	}
 	sent := count * done
-	t.data += sent * (1 + again)
-	t.switches += sent * (1 + again) * float64(len(links)-1)
+	transmitted := sent * (1 + again)
+	t.data += transmitted
+	t.switches += transmitted * float64(len(links)-1)
 	// A trimmed packet goes on to the receiver, and its NACK comes back.
 	crossings := sent * (1 + acks + 2*again)
-	t.hops += crossings*float64(len(links)) + sent*(1+again)*t.spread.detour*float64(len(links)-2)
+	t.hops += crossings*float64(len(links)) + transmitted*t.spread.detour*float64(len(links)-2)
 	t.cross(int(f.Src), links, crossings)
 
 	t.inFlight[f.Src] += min(windowBDPs*t.bdp, count)
