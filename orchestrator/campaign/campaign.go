@@ -169,9 +169,14 @@ func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts
 	return result, nil
 }
 
-// Meanwhile returns what f returns, or the error of ctx as soon as it ends. f, which must
-// change nothing that its caller uses, then goes on and its result is dropped.
+// Meanwhile returns what f returns, or the error of ctx as soon as it ends, even where f
+// is as fast. f, which must change nothing that its caller uses, then goes on and its
+// result is dropped; it does not begin if ctx has ended before.
 func Meanwhile[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	var none T
+	if ctx.Err() != nil {
+		return none, ctx.Err()
+	}
 	type result struct {
 		value T
 		err   error
@@ -184,11 +189,12 @@ func Meanwhile[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}()
 	select {
 	case r := <-done:
-		return r.value, r.err
+		if ctx.Err() == nil {
+			return r.value, r.err
+		}
 	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
 	}
+	return none, ctx.Err()
 }
 
 // mode is the runtime and the clock of an experiment's runs.
