@@ -160,9 +160,6 @@ type finished struct {
 
 // one executes one job and adds it to the run folder.
 func (s *session) one(ctx context.Context, index int, j job) (f finished, err error) {
-	if err := ctx.Err(); err != nil {
-		return f, err
-	}
 	fail := func(err error) (finished, error) {
 		return f, fmt.Errorf("variant %s, seed %d: %w", j.name, j.seed, err)
 	}

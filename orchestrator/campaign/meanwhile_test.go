@@ -4,27 +4,27 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
+	"testing/synctest"
 )
 
 // What ends with its context has no result, however fast it is, and begins only in time.
 func TestMeanwhileOfAnEndedContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	called := make(chan struct{}, 2)
-	f := func() (int, error) {
-		called <- struct{}{}
-		cancel()
-		return 1, nil
-	}
-	for i := range 2 {
-		if value, err := Meanwhile(ctx, f); value != 0 || !errors.Is(err, context.Canceled) {
-			t.Errorf("call %d: %d, %v; want no result of an ended context", i+1, value, err)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		called := 0
+		f := func() (int, error) {
+			called++
+			cancel()
+			return 1, nil
 		}
-	}
-	<-called
-	select {
-	case <-called:
-		t.Error("f was called of an ended context")
-	case <-time.After(50 * time.Millisecond):
-	}
+		for i := range 2 {
+			if value, err := Meanwhile(ctx, f); value != 0 || !errors.Is(err, context.Canceled) {
+				t.Errorf("call %d: %d, %v; want no result of an ended context", i+1, value, err)
+			}
+			synctest.Wait() // for what f does after its context has ended
+		}
+		if called != 1 {
+			t.Errorf("f was called %d times, the last times of an ended context", called)
+		}
+	})
 }
