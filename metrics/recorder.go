@@ -388,7 +388,7 @@ func NewSignalRecorder(flow int, interval units.Duration, sink Sink) SignalRecor
 }
 
 // Sample counts a sample.
-func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint16, value Reading) {
+func (r *SignalRecorder) Sample(now units.Time, signal uint8, locator uint32, value Reading) {
 	if start := windowStart(now, r.interval); start != r.start {
 		r.Close()
 		r.start = start

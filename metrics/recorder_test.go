@@ -434,12 +434,12 @@ func TestSignalRecorderAgainstHistory(t *testing.T) {
 			if r.IntN(20) == 0 {
 				high = metrics.Absent // the code has no upper end
 			}
-			rec.Sample(now, k.typ, k.locator, metrics.Reading{Point: point, Low: low, High: high})
+			rec.Sample(now, k.typ, uint32(k.locator), metrics.Reading{Point: point, Low: low, High: high})
 			i, ok := position[k]
 			if !ok {
 				i = len(want)
 				position[k] = i
-				want = append(want, metrics.SignalWindow{Flow: 5, Type: k.typ, Locator: k.locator, Start: k.start, PointMax: point, PointMin: point})
+				want = append(want, metrics.SignalWindow{Flow: 5, Type: k.typ, Locator: uint32(k.locator), Start: k.start, PointMax: point, PointMin: point})
 			}
 			w := &want[i]
 			w.Samples++

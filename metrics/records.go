@@ -200,7 +200,7 @@ type CCWindow struct {
 type SignalWindow struct {
 	Flow     int32
 	Type     uint8 // csig signal type
-	Locator  uint16
+	Locator  uint32
 	Start    units.Time
 	Samples  int64
 	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
@@ -212,6 +212,10 @@ type SignalWindow struct {
 	LowSum, HighSum int64
 	Tag             Tag // of the message whose packets brought the samples; of another there is a record of its own
 }
+
+// SecondFormat is what the locators in records have added if their tag is of the second
+// format of a fabric with two: one number may stand for other ports in each.
+const SecondFormat = 1 << 16
 
 // Absent is the value of a field of a record that is not known, or that records of its
 // kind do not have.
@@ -256,7 +260,7 @@ type Event struct {
 	Type    uint8   // csig signal type
 	Code    uint32  // as in the tag
 	Value   Reading // that it stands for
-	Locator uint16
+	Locator uint32
 	Age     units.Duration // since the packet that brought it was sent; Absent
 }
 

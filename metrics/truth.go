@@ -61,7 +61,7 @@ type TaggedSample struct {
 	Hop          uint8  // number of the switch where the domain ends; 0: the sample is of the whole way
 	Code         uint32 // as in the tag
 	Value        Reading
-	Locator      uint16
+	Locator      uint32
 	At           units.Time     // when it was read
 	Age          units.Duration // since the packet was sent; Absent
 }

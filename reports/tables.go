@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
@@ -223,10 +224,14 @@ func locators(all []analysis.SharedLocators) table {
 		variants := list(s.Variants)
 		for _, l := range s.Locators {
 			if rows++; rows <= maxLocators {
-				t.Rows = append(t.Rows, []cell{{Text: variants}, {Text: fmt.Sprint(l.Locator)}, {Text: fmt.Sprint(len(l.Ports))}, {Text: list(l.Ports)}})
+				t.Rows = append(t.Rows, []cell{{Text: variants}, {Text: fmt.Sprint(l.Locator % metrics.SecondFormat)}, {Text: fmt.Sprint(len(l.Ports))}, {Text: list(l.Ports)}})
 			}
 		}
-		note := fmt.Sprintf("%s: %d switch ports have %d locators; %d of the ports share theirs with others, and a tag does not say which of them wrote the signal", variants, s.Ports, s.Distinct, s.Sharing)
+		kind := "locators"
+		if s.Format != "" {
+			kind = s.Format + " locators"
+		}
+		note := fmt.Sprintf("%s: %d switch ports have %d %s; %d of the ports share theirs with others, and a tag does not say which of them wrote the signal", variants, s.Ports, s.Distinct, kind, s.Sharing)
 		if s.Remedy != "" {
 			note += ". Each port has a locator of its own with " + s.Remedy
 		}

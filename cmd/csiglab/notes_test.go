@@ -317,6 +317,7 @@ var told = map[string][]string{
 		"links.pfc: for each lossless class a port has headroom of 18.765kB", "csig.abw: a port that is paused sends nothing", // which it shows
 		"csig.nqd: a lossless class has no limit of its queue",
 	},
+	"formats.yaml": {"variant apart: csig.ports: wide tags: with policy pass at 2 ports (tor0-agg0, agg0-tor1), abw samples do not cover the queues there"}, // which it shows
 	"fabrics.yaml": {"1 of 16 transfers are between NICs of one server", "2 links that leave the fabric are left out", "not part of the fabric: collector"},
 	"validity":     {"hosts.cc.csig: flows over several bottlenecks, such as 0-8, have 3.3 packets of bandwidth-delay product each there (28 packets, 8.5 flows per link)"}, // its subject
 }

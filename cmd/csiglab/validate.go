@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -68,6 +69,7 @@ type experimentCheck struct {
 // sharedLocators are the locators of variants that stand for several switch ports each.
 type sharedLocators struct {
 	Variants []string        `json:"variants"`
+	Format   string          `json:"format,omitempty"` // of the tags, in a fabric of two formats
 	Scheme   string          `json:"scheme"`
 	Ports    int             `json:"ports"`    // of all switches
 	Sharing  int             `json:"sharing"`  // that share a locator
@@ -77,12 +79,12 @@ type sharedLocators struct {
 }
 
 type sharedLocator struct {
-	Locator uint16   `json:"locator"`
+	Locator uint32   `json:"locator"`
 	Ports   []string `json:"ports"`
 }
 
 func newSharedLocators(l *predict.Locators) sharedLocators {
-	s := sharedLocators{Variants: l.Variants, Scheme: l.Table.Scheme.String(), Ports: l.Table.Ports, Distinct: len(l.Table.Locators), Remedy: l.Table.Remedy}
+	s := sharedLocators{Variants: l.Variants, Format: l.Table.FormatName(), Scheme: l.Table.Scheme.String(), Ports: l.Table.Ports, Distinct: len(l.Table.Locators), Remedy: l.Table.Remedy}
 	s.Sharing, _ = l.Table.SharedPorts()
 	for _, one := range l.Table.Locators {
 		if one.Shared() {
@@ -104,7 +106,11 @@ func (s *sharedLocators) text(variants int) string {
 	if variants > 1 {
 		of = " of " + strings.Join(s.Variants, ", ")
 	}
-	text := fmt.Sprintf("locators%s: %s have %s; %d of the ports share theirs with others\n", of, plural(s.Ports, "switch port"), plural(s.Distinct, "locator"), s.Sharing)
+	kind := ""
+	if s.Format != "" {
+		kind = s.Format + " "
+	}
+	text := fmt.Sprintf("%slocators%s: %s have %s; %d of the ports share theirs with others\n", kind, of, plural(s.Ports, "switch port"), plural(s.Distinct, "locator"), s.Sharing)
 	for i, l := range s.Locators {
 		if i == shownLocators {
 			text += fmt.Sprintf("  … and %d more; --json lists all\n", len(s.Locators)-i)
@@ -114,7 +120,7 @@ func (s *sharedLocators) text(variants int) string {
 		if more := len(l.Ports) - shownPorts; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		text += fmt.Sprintf("  %5d  %s\n", l.Locator, names)
+		text += fmt.Sprintf("  %5d  %s\n", l.Locator%metrics.SecondFormat, names)
 	}
 	if s.Remedy != "" {
 		text += fmt.Sprintf("  each port has a locator of its own with %s\n", s.Remedy)

@@ -56,7 +56,7 @@ type FlowDescription struct {
 
 // LocatorDescription says what a locator stands for.
 type LocatorDescription struct {
-	Locator uint16
+	Locator uint32
 	Port    string // or locator-9 where several ports share it
 	Tier    string // of these ports; "" if they are of several
 }

@@ -27,7 +27,7 @@ type Set struct {
 	sampled   []*signalSeries // of signals, by labels
 	jobs      []*jobSeries
 	jobIndex  map[int32]*jobSeries
-	locators  map[uint16]LocatorDescription
+	locators  map[uint32]LocatorDescription
 	kinds     []signalKind              // by type
 	values    map[string][]*valueSeries // of Observe, Add and SetValue, by family, then labels
 	texts     sync.Pool                 // of *textWriter
@@ -84,7 +84,7 @@ type flowState struct{ cwnd int64 }
 type signalKey struct {
 	group   int
 	kind    uint8
-	locator uint16
+	locator uint32
 }
 
 type signalSeries struct {
@@ -145,7 +145,7 @@ func NewSet(d Description) *Set {
 	s := &Set{
 		of: d, portIndex: make(map[[2]int32]int, len(d.Ports)), flowGroup: make(map[int32]int, len(d.Flows)),
 		flows: map[int32]*flowState{}, signals: map[signalKey]*signalSeries{}, jobIndex: map[int32]*jobSeries{},
-		locators: make(map[uint16]LocatorDescription, len(d.Locators)), values: map[string][]*valueSeries{},
+		locators: make(map[uint32]LocatorDescription, len(d.Locators)), values: map[string][]*valueSeries{},
 	}
 	for _, p := range d.Ports {
 		s.portIndex[[2]int32{p.Node, p.Port}] = len(s.ports)

@@ -33,7 +33,8 @@ type EventRow struct {
 	ECN      *bool    `parquet:"ecn,optional"`
 	Action   string   `parquet:"action,dict,optional"`
 
-	Type       string   `parquet:"type,dict,optional"` // name of the signal
+	Type       string   `parquet:"type,dict,optional"`   // name of the signal
+	Format     string   `parquet:"format,dict,optional"` // of the tag; "" in folders of older versions
 	Code       *int64   `parquet:"code,optional"`
 	Point      *int64   `parquet:"point,optional"` // in the type's unit, as in SignalRow
 	Low        *int64   `parquet:"low,optional"`   // ends of the interval that the code stands for
@@ -80,6 +81,7 @@ func eventRow(e *metrics.Event, node int32, n *names) EventRow {
 	case metrics.EventSample:
 		place := n.locator(e.Locator)
 		v.code, v.locator, v.shared = int64(e.Code), int32(e.Locator), place.shared
+		r.Format = n.formats.Format(e.Locator)
 		r.Type, r.Code, r.Point, r.Locator, r.Shared = n.signal(e.Type), &v.code, &v.event.Value.Point, &v.locator, &v.shared
 		r.Low, r.High = &v.event.Value.Low, known(&v.event.Value.High)
 		r.PortName, r.AgeUS = place.portName, microseconds(e.Age, &v.age)

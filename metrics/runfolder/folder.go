@@ -165,11 +165,6 @@ func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readRows[PortRow, po
 // Flows reads the windows of all receivers; see Ports.
 func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readRows[FlowRow, flowRow2](f, tableFlows) }
 
-// Signals reads the windows of all CSIG samples; see Ports.
-func (f *Folder) Signals() iter.Seq2[SignalRow, error] {
-	return readRows[SignalRow, signalRow2](f, tableSignals)
-}
-
 // Classes yields the rows of classes.parquet, none in folders of fabrics with one class
 // that may lose packets and of older versions.
 func (f *Folder) Classes() iter.Seq2[ClassRow, error] {

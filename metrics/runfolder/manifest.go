@@ -274,6 +274,7 @@ type Variant struct {
 	AQM      string `json:"aqm"`
 	Routing  string `json:"routing,omitempty"` // "" in folders of older versions: ecmp
 	CSIG     string `json:"csig"`              // format, or "none"
+	Second   string `json:"second,omitempty"`  // format of the other tags in the fabric; "" without
 
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC
@@ -315,6 +316,10 @@ type LocatorTable struct {
 	// Remedy is the setting with which no two ports share a locator; absent if none do
 	// now, and if there is no such setting.
 	Remedy string `json:"remedy,omitempty"`
+	// SecondScheme and SecondRemedy are of Variant.Second. Its locators have
+	// metrics.SecondFormat added.
+	SecondScheme string `json:"secondScheme,omitempty"`
+	SecondRemedy string `json:"secondRemedy,omitempty"`
 }
 
 // Locator is a locator and its ports, such as tor0-agg0 for the port of tor0 that leads

@@ -14,12 +14,13 @@ type names struct {
 // lookup is the tables of a manifest by number, as a variant has them. It does not
 // change once it is made.
 type lookup struct {
+	formats  Variant // the variant with its formats alone
 	signals  []string
 	nodes    map[int32]string
 	flows    map[int32]flowNames
 	jobs     map[int32]*Job
 	ports    map[portKey]portNames
-	locators map[uint16]locatorNames
+	locators map[uint32]locatorNames
 }
 
 // portKey identifies a port within a variant.
@@ -46,8 +47,9 @@ type locatorNames struct {
 func newLookup(m *Manifest, variant string) *lookup {
 	nodes, ports, flows, locators, jobs := m.NodesOf(variant), m.PortsOf(variant), m.FirstFlows(variant), m.locatorsOf(variant), m.JobsOf(variant)
 	l := &lookup{
+		formats: m.formatsOf(variant),
 		signals: m.Signals, nodes: make(map[int32]string, len(nodes)),
-		ports: make(map[portKey]portNames, len(ports)), locators: make(map[uint16]locatorNames, len(locators)),
+		ports: make(map[portKey]portNames, len(ports)), locators: make(map[uint32]locatorNames, len(locators)),
 		jobs: make(map[int32]*Job, len(jobs)),
 	}
 	for i := range jobs {
@@ -63,7 +65,7 @@ func newLookup(m *Manifest, variant string) *lookup {
 		l.ports[portKey{p.Node, p.Port.Port}], byName[p.Name] = p, p
 	}
 	for i := range locators {
-		l.locators[uint16(locators[i].Locator)] = l.common(locators[i].Ports, byName)
+		l.locators[uint32(locators[i].Locator)] = l.common(locators[i].Ports, byName)
 	}
 	return l
 }
@@ -167,7 +169,7 @@ func (n *names) signal(number uint8) string {
 
 // locator returns what is known of a locator. One without ports is in no table: locator
 // 0, which no hop has written, and one of a damaged tag.
-func (n *names) locator(locator uint16) locatorNames { return n.locators[locator] }
+func (n *names) locator(locator uint32) locatorNames { return n.locators[locator] }
 
 func (n *names) missing(err error) {
 	if n.err == nil {

@@ -126,7 +126,8 @@ type SignalRow struct {
 	FlowName   string  `parquet:"flow_name,dict"`
 	SrcName    string  `parquet:"src_name,dict"`
 	DstName    string  `parquet:"dst_name,dict"`
-	Type       string  `parquet:"type,dict"` // name of the signal, such as delay
+	Type       string  `parquet:"type,dict"`            // name of the signal, such as delay
+	Format     string  `parquet:"format,dict,optional"` // of the tags; "" in folders of older versions
 	Locator    int32   `parquet:"locator"`
 	Shared     int32   `parquet:"shared"` // ports that have the locator; 0: none has, as of locator 0, which no hop has written
 	Node       *int32  `parquet:"node,optional"`
@@ -221,7 +222,7 @@ var recordTables = []recordTable{
 			w := &batch.Signals[i]
 			f, l := n.flow(batch.Node, w.Flow), n.locator(w.Locator)
 			b := n.belongs(f.Flow, w.Tag)
-			add(SignalRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, n.signal(w.Type), int32(w.Locator), l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction, us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin, shared.of(w.LowSum), shared.of(w.HighSum), b.job, b.step, b.phase, b.collective, b.group})
+			add(SignalRow{n.variant, n.seed, w.Flow, f.Name, f.src, f.dst, n.signal(w.Type), n.formats.Format(w.Locator), int32(w.Locator), l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction, us(w.Start), w.Samples, w.PointSum, w.PointMax, w.PointMin, shared.of(w.LowSum), shared.of(w.HighSum), b.job, b.step, b.phase, b.collective, b.group})
 		}
 	}},
 	tableOf[CCRow]{tableCC, func(batch *metrics.Batch, add func(CCRow), n *names) {

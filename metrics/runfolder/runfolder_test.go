@@ -198,9 +198,9 @@ func TestRoundTrip(t *testing.T) {
 		flows = append(flows, FlowRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 10 + k, 11, 12})
 		cc = append(cc, CCRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23, []*int64{to[int64](24), nil}[k], nil, nil, "", "", nil})
 		signals = append(signals,
-			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 3, 4 + k, 5, -6, to(7 + k), to[int64](8), nil, nil, "", "", nil},
-			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 1, 0, 0, 0, to[int64](0), nil, nil, nil, "", "", nil},
-			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", 0, 0, nil, "", nil, "", "", "", "", start[k], 2, 0, 0, 0, to[int64](0), to[int64](0), nil, nil, "", "", nil})
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", "compact", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 3, 4 + k, 5, -6, to(7 + k), to[int64](8), nil, nil, "", "", nil},
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", "compact", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 1, 0, 0, 0, to[int64](0), nil, nil, nil, "", "", nil},
+			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", "compact", 0, 0, nil, "", nil, "", "", "", "", start[k], 2, 0, 0, 0, to[int64](0), to[int64](0), nil, nil, "", "", nil})
 		send := EventRow{Variant: "base", Seed: seed, FlowName: "0-1", SrcName: "host0", DstName: "tor0", TimeUS: start[k], TimePS: 100_000_000 + k}
 		send.Event, send.Bytes, send.Again, send.Packet, send.EV, send.Cwnd, send.Inflight, send.Pacing = "send", to[int64](7), to(true), to(5+k), to[int32](6), to[int64](8), to[int64](9), to[int64](10)
 		ack, sample := send, send
@@ -208,7 +208,7 @@ func TestRoundTrip(t *testing.T) {
 		ack.RTTUS, ack.ECN, ack.Action = to(2.0), to(true), "hold"
 		sample.Event, sample.Packet, sample.EV, sample.Bytes, sample.Again, sample.Cwnd, sample.Inflight = "sample", to[int64](3), to[int32](4), nil, nil, to[int64](3), to[int64](2)
 		sample.Pacing, sample.Action, sample.Low, sample.High = to[int64](1), "grow", to[int64](16), to[int64](18)
-		sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = "delay", to[int64](0), to[int64](17), to[int32](9), "tor0-host0", to(5.0)
+		sample.Format, sample.Type, sample.Code, sample.Point, sample.Locator, sample.PortName, sample.AgeUS = "compact", "delay", to[int64](0), to[int64](17), to[int32](9), "tor0-host0", to(5.0)
 		sample.Shared = to[int32](1)
 		events = append(events, send, ack, sample)
 		for _, row := range []*EventRow{&send, &ack, &sample} {

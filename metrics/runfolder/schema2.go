@@ -88,9 +88,9 @@ type signalRow2 struct {
 
 func (r *signalRow2) row(of func(variant string) *names) SignalRow {
 	n := of(r.Variant)
-	f, l := n.flows[r.Flow], n.locator(uint16(r.Locator))
+	f, l := n.flows[r.Flow], n.locator(uint32(r.Locator))
 	return SignalRow{
-		r.Variant, r.Seed, r.Flow, r.FlowName, f.src, f.dst, n.signal(uint8(r.Type)), r.Locator,
+		r.Variant, r.Seed, r.Flow, r.FlowName, f.src, f.dst, n.signal(uint8(r.Type)), "", r.Locator,
 		l.shared, l.node, l.nodeName, l.port, l.portName, l.peerName, l.tier, l.direction,
 		r.StartUS, r.Samples, r.PointSum, r.PointMax, r.PointMin, nil, nil, nil, nil, "", "", nil,
 	}

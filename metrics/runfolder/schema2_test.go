@@ -74,9 +74,9 @@ func TestReadsSchema2(t *testing.T) {
 		cmp.Diff(must(collect(f.Flows()))(t), []FlowRow{{"base", 1, 1, "1-0", "tor0", "host0", one, 1, 2, 3}}),
 		cmp.Diff(must(collect(f.CC()))(t), []CCRow{{"base", 1, 1, "1-0", "tor0", "host0", one, 1, 2, map[string]int64{"hold": 3}, 4, 5, nil, nil, nil, "", "", nil}}),
 		cmp.Diff(must(collect(f.Signals()))(t), []SignalRow{
-			{"base", 1, 0, "0-1", "host0", "tor0", "abw-c", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "", "", one, 1, 2, 3, 4, nil, nil, nil, nil, "", "", nil},
-			{"base", 1, 0, "0-1", "host0", "tor0", "delay", 40000, 2, &node, "tor0", nil, "", "", "", "", one, 1, 2, 3, 4, nil, nil, nil, nil, "", "", nil},
-			{"base", 1, 0, "0-1", "host0", "tor0", "nqd", 0, 0, nil, "", nil, "", "", "", "", one, 1, 2, 3, 4, nil, nil, nil, nil, "", "", nil},
+			{"base", 1, 0, "0-1", "host0", "tor0", "abw-c", "", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "", "", one, 1, 2, 3, 4, nil, nil, nil, nil, "", "", nil},
+			{"base", 1, 0, "0-1", "host0", "tor0", "delay", "", 40000, 2, &node, "tor0", nil, "", "", "", "", one, 1, 2, 3, 4, nil, nil, nil, nil, "", "", nil},
+			{"base", 1, 0, "0-1", "host0", "tor0", "nqd", "", 0, 0, nil, "", nil, "", "", "", "", one, 1, 2, 3, 4, nil, nil, nil, nil, "", "", nil},
 		}),
 		cmp.Diff(must(collect(f.Phases()))(t), []PhaseRow{{"base", 1, 3, 0, "0-1", "host0", "tor0", &one, nil, &one, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}}),
 	} {

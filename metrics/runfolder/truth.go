@@ -21,6 +21,7 @@ type TruthRow struct {
 	Packet   int64   `parquet:"packet"`
 	Sent     int32   `parquet:"transmission"`
 	Type     string  `parquet:"type,dict"`
+	Format   string  `parquet:"format,dict,optional"` // of the tag; "" in folders of older versions
 	Code     int64   `parquet:"code"`
 	Point    int64   `parquet:"point"`
 	Low      int64   `parquet:"low"`
@@ -61,7 +62,7 @@ func truthRows(b *metrics.Batch, add func(TruthRow), n *names) {
 		v.high = t.Value.High
 		r := TruthRow{
 			Variant: n.variant, Seed: n.seed, Flow: f.Flow.Flow, FlowName: f.Name, SrcName: f.src, DstName: f.dst,
-			TimeUS: us(t.At), Packet: int64(t.Packet), Sent: int32(t.Transmission), Type: n.signal(t.Type), Code: int64(t.Code),
+			TimeUS: us(t.At), Packet: int64(t.Packet), Sent: int32(t.Transmission), Type: n.signal(t.Type), Format: n.formats.Format(t.Locator), Code: int64(t.Code),
 			Point: t.Value.Point, Low: t.Value.Low, High: known(&v.high), Locator: int32(t.Locator), Shared: named.shared, PortName: named.portName,
 			Truth: float64(t.Worst) / 1000, Node: t.Node, NodeName: n.node(t.Node), Port: t.Port, WorstPort: worst.Name, RateBPS: worst.RateBPS,
 			LeftUS: us(t.Left), Hops: t.Hops, Named: t.Named.String(), Updates: t.Updates, Inside: t.Inside(), AgeUS: microseconds(t.Age, &v.age),

@@ -38,7 +38,9 @@ type Config struct {
 	// Meaning says in words which ports a locator stands for, always the same; nil:
 	// the number is all there is.
 	Meaning func(locator uint16) string
-	Comment string // about the whole file
+	// SecondMeaning is Meaning of the domain's second format.
+	SecondMeaning func(locator uint16) string
+	Comment       string // about the whole file
 	// Unordered lets records be earlier than those before them, as those of a
 	// capture that cannot wait until the last of a time has come.
 	Unordered bool
@@ -53,7 +55,7 @@ type Writer struct {
 	cfg    Config
 	ng     *pcapgo.NgWriter
 	packet wire.Packet       // scratch
-	words  map[uint16]string // what Meaning has said
+	words  map[uint32]string // what Meaning and SecondMeaning have said, by csig.Domain.Label
 	last   units.Time
 	err    error
 }
@@ -76,7 +78,7 @@ func NewWriter(out io.Writer, c Config) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
-	return &Writer{cfg: c, ng: ng, words: map[uint16]string{}}, nil
+	return &Writer{cfg: c, ng: ng, words: map[uint32]string{}}, nil
 }
 
 func ngInterface(p Port) pcapgo.NgInterface {

@@ -50,13 +50,14 @@ func (w *Writer) echo(b *[2 + wire.EchoLen]byte) int {
 	if n == 0 {
 		return 0
 	}
-	binary.BigEndian.PutUint16(b[:], w.cfg.Domain.TPID())
+	binary.BigEndian.PutUint16(b[:], w.cfg.Domain.Of(b[:2+n]).TPID())
 	return 2 + n
 }
 
 // tag says in words what a tag means.
 func (w *Writer) tag(b []byte) string {
-	fields, err := w.cfg.Domain.ParseTag(b)
+	domain := w.cfg.Domain.Of(b)
+	fields, err := domain.ParseTag(b)
 	if err != nil {
 		return "of another domain"
 	}
@@ -64,7 +65,7 @@ func (w *Writer) tag(b []byte) string {
 		return fmt.Sprintf("type %d: unknown", fields.Type)
 	}
 	text := fields.Type.String()
-	switch s, ok := w.cfg.Domain.Decode(b); {
+	switch s, ok := domain.Decode(b); {
 	case fields.Locator == 0:
 		return text + ": no port has written it yet"
 	case !ok:
@@ -74,22 +75,26 @@ func (w *Writer) tag(b []byte) string {
 	default:
 		text += fmt.Sprintf(" %s to %s", quantity(s.Type, s.Low), quantity(s.Type, s.High))
 	}
-	text += ", written by " + w.meaning(fields.Locator)
+	text += ", written by " + w.meaning(domain != w.cfg.Domain, fields.Locator)
 	if fields.DoNotUpdate {
 		text += "; trimmed on the way, do not update"
 	}
 	return text
 }
 
-func (w *Writer) meaning(locator uint16) string {
-	if text, ok := w.words[locator]; ok {
+func (w *Writer) meaning(second bool, locator uint16) string {
+	label, of := uint32(locator), w.cfg.Meaning
+	if second {
+		label, of = label|csig.SecondLabels, w.cfg.SecondMeaning
+	}
+	if text, ok := w.words[label]; ok {
 		return text
 	}
 	text := fmt.Sprintf("locator %d", locator)
-	if w.cfg.Meaning != nil {
-		text = w.cfg.Meaning(locator)
+	if of != nil {
+		text = of(locator)
 	}
-	w.words[locator] = text
+	w.words[label] = text
 	return text
 }
 

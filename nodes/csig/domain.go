@@ -43,6 +43,9 @@ type Config struct {
 	// (docs/references.md#open-choices); default none.
 	OverrideD [Types]bool
 	Locators  LocatorConfig
+	// Second is of the tags of the other format, if the fabric carries both; nil: it carries
+	// one.
+	Second *SecondFormat
 }
 
 // Domain holds what every node of a CSIG domain must agree on, compiled for
@@ -51,6 +54,7 @@ type Config struct {
 type Domain struct {
 	config Config // with every default filled in
 	scheme *Scheme
+	second *Domain // of the other format; nil: the fabric has one
 	// quantisers have their edges or steps filled in.
 	quantisers [Types]Quantiser
 	size       int // of a tag; noTag without tags, so that every buffer is too short
@@ -124,6 +128,12 @@ func NewDomain(c Config) (*Domain, error) {
 	scheme, err := newScheme(&c.Locators, c.Format, d.MaxLocator())
 	if err != nil {
 		return nil, fmt.Errorf("csig: locators: %w", err)
+	}
+	if c.Second != nil {
+		if d.second, err = newSecond(c); err != nil {
+			return nil, err
+		}
+		c.Second = &SecondFormat{d.second.config.Quantisers, d.second.config.Locators}
 	}
 	d.config, d.scheme = c, scheme
 	return d, nil
@@ -395,11 +405,15 @@ func (d *Domain) Decode(b []byte) (Sample, bool) {
 	return s, true
 }
 
-// DecodeEcho is Decode of a tag without its TPID, as packets echo it; false for another
-// length than that of the domain's format.
+// DecodeEcho is Decode of a tag without its TPID, as packets echo it, of either format of
+// the domain; false for another length.
 func (d *Domain) DecodeEcho(echo []byte) (Sample, bool) {
 	var tag [8]byte
-	if len(echo) == 0 || len(echo)+2 != d.config.Format.Size() {
+	switch {
+	case len(echo) != 0 && len(echo)+2 == d.size:
+	case d.second != nil:
+		return d.second.DecodeEcho(echo)
+	default:
 		return Sample{}, false
 	}
 	binary.BigEndian.PutUint16(tag[:], d.tpid)

@@ -261,12 +261,12 @@ func (s *Scheme) Assign(places []Place) (*Directory, error) {
 	return d, nil
 }
 
-// LocatorSet is a set of locators: bit l%64 of word l/64 is set for locator l. It is plain
-// data, and nil is the empty set.
+// LocatorSet is a set of locators, as Domain.Label gives them: bit l%64 of word l/64 is set
+// for locator l. It is plain data, and nil is the empty set.
 type LocatorSet []uint64
 
 // Add puts a locator in the set.
-func (s *LocatorSet) Add(locator uint16) {
+func (s *LocatorSet) Add(locator uint32) {
 	for len(*s) <= int(locator/64) {
 		*s = append(*s, 0)
 	}
@@ -274,12 +274,12 @@ func (s *LocatorSet) Add(locator uint16) {
 }
 
 // Has reports whether a locator is in the set.
-func (s LocatorSet) Has(locator uint16) bool {
+func (s LocatorSet) Has(locator uint32) bool {
 	return int(locator/64) < len(s) && s[locator/64]>>(locator%64)&1 != 0
 }
 
 // Remove takes a locator out of the set.
-func (s LocatorSet) Remove(locator uint16) {
+func (s LocatorSet) Remove(locator uint32) {
 	if s.Has(locator) {
 		s[locator/64] &^= 1 << (locator % 64)
 	}

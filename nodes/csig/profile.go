@@ -36,6 +36,11 @@ func (d *Domain) Profile() uint32 {
 	for t := range Types {
 		b = d.quantisers[t].appendProfile(b)
 	}
+	if d.second != nil {
+		for t := range Types {
+			b = d.second.quantisers[t].appendProfile(b)
+		}
+	}
 	h := fnv.New32a()
 	h.Write(b)
 	return h.Sum32()

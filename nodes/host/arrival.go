@@ -118,7 +118,7 @@ func (h *Host) receivePostcard(now units.Time, p *wire.Packet) {
 		h.drops[dropUnexpected]++
 		return
 	}
-	if !h.postcards.Receive(now, sample) {
+	if !h.postcards.Receive(now, sample, h.domain.Label(&sample)) {
 		return
 	}
 	set, to := h.postcards.Settings(now)

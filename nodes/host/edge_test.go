@@ -239,7 +239,7 @@ func TestTransportAndPrograms(t *testing.T) {
 	var samples int64
 	for i, n := range p.Nodes {
 		for _, w := range n.Records.Signals {
-			got[key{int32(i), w.Flow, csig.Type(w.Type), w.Locator}] = true
+			got[key{int32(i), w.Flow, csig.Type(w.Type), uint16(w.Locator)}] = true
 			if w.Flow >= 100 {
 				samples += w.Samples
 			}

@@ -272,3 +272,18 @@ func (h *Host) SetArrivalRate(_ units.Time, port int, rate units.Rate) {
 		h.puller.SetRate(rate)
 	}
 }
+
+// newDomain returns the CSIG domain of a host. An error names a flow whose tags are of a
+// format that the domain does not have.
+func newDomain(cfg *Config) (*csig.Domain, error) {
+	d, err := csig.NewDomain(*cfg.CSIG)
+	if err != nil {
+		return nil, err
+	}
+	for i := range cfg.Sends {
+		if format := cfg.TaggingOf(&cfg.Sends[i]).Format; d.In(format) == nil {
+			return nil, fmt.Errorf("flow %d: tags of format %v, which the domain does not have", cfg.Sends[i].ID, format)
+		}
+	}
+	return d, nil
+}

@@ -204,7 +204,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 	}
 	if cfg.CSIG != nil {
-		if h.domain, err = csig.NewDomain(*cfg.CSIG); err != nil {
+		if h.domain, err = newDomain(&cfg); err != nil {
 			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 		}
 	}

@@ -241,7 +241,7 @@ func TestSwitchInitiatesForLegacyHosts(t *testing.T) {
 		set := parseText(t, strings.Replace(legacy, "INIT", init, 1))
 		m, r := runVirtual(t, set.Variants[0].Experiment, 1)
 		var got [csig.Types]struct{ samples, uplink, most int64 }
-		uplink := uint16(0) // the locator of the port that is overloaded
+		uplink := uint32(0) // the locator of the port that is overloaded
 		for _, w := range r.kept.Signals {
 			if csig.Type(w.Type) == csig.Delay && w.Flow == 1 && w.PointMax > 2000 {
 				uplink = w.Locator

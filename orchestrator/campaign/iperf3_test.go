@@ -132,7 +132,7 @@ func named(t *testing.T, set *experiment.Set, f *runfolder.Folder, signal csig.T
 			continue
 		}
 		samples += r.Samples
-		if names[uint16(r.Locator)] == uplink {
+		if names[uint32(r.Locator)] == uplink {
 			uplinks += r.Samples
 		}
 	}
@@ -172,7 +172,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var locator uint16
+	var locator uint32
 	for l, name := range compiled.PortNames() {
 		if name == uplink {
 			locator = l
@@ -209,7 +209,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 		next := float64(size) * float64(later) / float64(takes)
 		sent[window] += float64(size) - next
 		sent[window+1] += next
-		if s, ok := domain.Decode(p.Tag()); ok && s.Type == csig.ABW && s.Locator == locator {
+		if s, ok := domain.Decode(p.Tag()); ok && s.Type == csig.ABW && uint32(s.Locator) == locator {
 			tags = append(tags, tagged{window, s})
 		}
 	})

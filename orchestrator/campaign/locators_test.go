@@ -51,7 +51,7 @@ func TestRegistryLocators(t *testing.T) {
 		seen := 0
 		for _, s := range out.kept.Signals {
 			seen++
-			if s.Locator != 0 && count[s.Locator] == 0 {
+			if s.Locator != 0 && count[uint16(s.Locator)] == 0 {
 				t.Errorf("%s: a tag has the locator %d, which no port has", scheme, s.Locator)
 			}
 		}

@@ -89,6 +89,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		CC:       e.Hosts.CC.Name,
 		LB:       e.Hosts.LB.Name,
 		CSIG:     e.CSIG.Format,
+		Second:   secondFormat(e),
 		AQM:      p.AQM(),
 		Routing:  e.Routing.Name,
 		Notes:    p.Notes,
@@ -102,8 +103,8 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
 	nodes, ports, flows, jobs := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows), jobTable(p)
-	if p.Locators != nil {
-		variant.Locators = locatorTable(p.Locators, nodes, ports)
+	for _, t := range p.LocatorTables() {
+		variant.Locators = addLocators(variant.Locators, t, nodes, ports)
 	}
 	if len(m.Variants) == 0 {
 		m.Nodes, m.Ports, m.Flows, m.Jobs = nodes, ports, flows, jobs
@@ -142,18 +143,31 @@ func jobTable(p *plan.Plan) []runfolder.Job {
 	return jobs
 }
 
-func locatorTable(t *plan.LocatorTable, nodes []runfolder.Node, ports []runfolder.Port) *runfolder.LocatorTable {
+// secondFormat returns the format of a fabric's other tags, "" without.
+func secondFormat(e *experiment.Experiment) string {
+	if f := e.CSIG.SecondFormat(); f != csig.FormatNone {
+		return f.String()
+	}
+	return ""
+}
+
+// addLocators adds the locators of one format to a table, which is nil at first.
+func addLocators(table *runfolder.LocatorTable, t *plan.LocatorTable, nodes []runfolder.Node, ports []runfolder.Port) *runfolder.LocatorTable {
 	places := make(map[string]runfolder.Place, len(ports))
 	for _, p := range ports {
 		places[p.Name] = runfolder.Place{Node: nodes[p.Node].Name, Port: p.Port, Peer: nodes[p.Peer].Name, Tier: p.Tier, Direction: p.Direction}
 	}
-	table := &runfolder.LocatorTable{Scheme: t.Scheme.String(), Locators: make([]runfolder.Locator, len(t.Locators)), Remedy: t.Remedy}
-	for i, l := range t.Locators {
+	if table == nil {
+		table = &runfolder.LocatorTable{Scheme: t.Scheme.String(), Remedy: t.Remedy}
+	} else {
+		table.SecondScheme, table.SecondRemedy = t.Scheme.String(), t.Remedy
+	}
+	for _, l := range t.Locators {
 		at := make([]runfolder.Place, len(l.Ports))
 		for k, name := range l.Ports {
 			at[k] = places[name]
 		}
-		table.Locators[i] = runfolder.Locator{Locator: int32(l.Locator), Ports: l.Ports, Places: at}
+		table.Locators = append(table.Locators, runfolder.Locator{Locator: int32(l.Locator), Ports: l.Ports, Places: at})
 	}
 	return table
 }

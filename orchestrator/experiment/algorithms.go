@@ -51,7 +51,7 @@ const classAQM = "classes[].aqm"
 // nameKey returns the key that names what the mapping at a path describes, or "" if
 // there is none. Such a value may be the name alone.
 func nameKey(path string) string {
-	if path == "csig.locators" {
+	if path == "csig.locators" || path == "csig.second.locators" {
 		return "scheme"
 	}
 	if key := jobNames[general(path)]; key != "" {

@@ -36,6 +36,12 @@ func (d *decoder) derive(e *Experiment) {
 		c.Interval, c.Period = cmp.Or(c.Interval, 100*units.Microsecond), cmp.Or(c.Period, 500*units.Microsecond)
 		c.Loop = cmp.Or(c.Loop, Loops()[0])
 	}
+	if e.CSIG.Second == nil && e.CSIG.wantsSecond() {
+		e.CSIG.Second = &CSIGSecond{}
+	}
+	if s := e.CSIG.Second; s != nil {
+		s.Locators.Scheme = cmp.Or(s.Locators.Scheme, csig.Structured.String())
+	}
 	if t := e.Trace; t != nil && len(t.Flows) > 0 && len(t.Events) == 0 {
 		t.Events = metrics.EventNames()
 	}
@@ -190,19 +196,16 @@ func (d *decoder) csig(e *Experiment) {
 		d.failAt("csig.override_d", "tags of dialect draft-01 have no D bit", "")
 	}
 	if d.sound("csig.format", "csig.dialect") {
-		d.locators(c)
+		d.locators("csig.locators", c.Format, c.Dialect, c.Locators)
 	}
-	for _, signal := range slices.Sorted(maps.Keys(c.Quantisers)) {
-		path := "csig.quantisers." + signal
-		if !slices.Contains(signals, signal) {
-			d.failAt(path, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
-			continue
+	d.quantisers("csig.quantisers", c.Format, c.Quantisers)
+	d.secondFormat(c)
+	if s := c.Second; s != nil {
+		format := c.SecondFormat().String()
+		if d.sound("csig.format", "csig.dialect", "csig.second") {
+			d.locators("csig.second.locators", format, c.Dialect, s.Locators)
 		}
-		if c.Format != csig.FormatNone.String() && d.sound("csig.format") && d.tables.Quantisers != nil {
-			if err := d.tables.Quantisers(c.Format, signal, c.Quantisers[signal]); err != nil {
-				d.failAt(path, err.Error(), "")
-			}
-		}
+		d.quantisers("csig.second.quantisers", format, s.Quantisers)
 	}
 	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
@@ -224,6 +227,8 @@ func (d *decoder) csig(e *Experiment) {
 		switch p := &c.Ports[i]; {
 		case p.Policy == "" && p.Outside == nil && p.Init == "":
 			d.failAt(path, "says nothing; want one of the keys policy, outside and init", "")
+		case p.Policy == "" && p.Init == "" && p.Format != allFormats:
+			d.failAt(path+".format", "a format is for a policy or for init; outside holds for all", "")
 		case p.Policy == "" && p.Type != "all":
 			d.failAt(path+".type", "a type is for a policy; outside and init hold for all", "")
 		case p.Init == "" && len(p.Signals) > 0:
@@ -232,41 +237,56 @@ func (d *decoder) csig(e *Experiment) {
 	}
 }
 
-// locators refuses widths and labels that do not fit the scheme or the tag.
-func (d *decoder) locators(c CSIG) {
-	const path = "csig.locators"
-	if c.Locators.Widths != nil && c.Locators.Scheme != csig.Structured.String() {
-		d.failAt(path+".widths", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Structured, c.Locators.Scheme), "")
+// quantisers refuses quantisers of unknown signals, and those that a format does not have.
+func (d *decoder) quantisers(path, format string, list map[string]string) {
+	for _, signal := range slices.Sorted(maps.Keys(list)) {
+		at := join(path, signal)
+		if !slices.Contains(signals, signal) {
+			d.failAt(at, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
+			continue
+		}
+		if format != csig.FormatNone.String() && d.sound("csig.format") && d.tables.Quantisers != nil {
+			if err := d.tables.Quantisers(format, signal, list[signal]); err != nil {
+				d.failAt(at, err.Error(), "")
+			}
+		}
 	}
-	if len(c.Locators.Labels) > 0 && c.Locators.Scheme != csig.Registry.String() {
-		d.failAt(path+".labels", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Registry, c.Locators.Scheme), "")
+}
+
+// locators refuses widths and labels that do not fit the scheme or the tag.
+func (d *decoder) locators(path, formatName, dialectName string, l Locators) {
+	if l.Widths != nil && l.Scheme != csig.Structured.String() {
+		d.failAt(path+".widths", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Structured, l.Scheme), "")
+	}
+	if len(l.Labels) > 0 && l.Scheme != csig.Registry.String() {
+		d.failAt(path+".labels", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Registry, l.Scheme), "")
 	}
 	bits := csig.MaxLocatorBits
-	format, err1 := csig.ParseFormat(c.Format)
-	dialect, err2 := csig.ParseDialect(c.Dialect)
+	format, err1 := csig.ParseFormat(formatName)
+	dialect, err2 := csig.ParseDialect(dialectName)
 	tags := err1 == nil && err2 == nil && format != csig.FormatNone // a wrong name is reported where it is
 	if tags {
 		bits = csig.LocatorBits(format, dialect)
 	}
-	if w := c.Locators.Widths; w != nil && tags {
+	if w := l.Widths; w != nil && tags {
 		if sum := w.Tier + w.Direction + w.Switch + w.Port; sum != bits {
 			d.failAt(path+".widths", fmt.Sprintf("the sum is %d; locators of format %v and dialect %v have %d bits", sum, format, dialect, bits), "")
 		}
 	}
 	locators, ports := map[int]int{}, map[LocatorLabel]int{}
-	for i, l := range c.Locators.Labels {
+	for i, label := range l.Labels {
 		at := fmt.Sprintf("%s.labels[%d]", path, i)
-		port := LocatorLabel{Switch: l.Switch, Port: l.Port}
-		if first, twice := locators[l.Locator]; twice {
-			d.failAt(at+".locator", fmt.Sprintf("locator %d is also that of labels[%d]", l.Locator, first), "")
+		port := LocatorLabel{Switch: label.Switch, Port: label.Port}
+		if first, twice := locators[label.Locator]; twice {
+			d.failAt(at+".locator", fmt.Sprintf("locator %d is also that of labels[%d]", label.Locator, first), "")
 		}
 		if first, twice := ports[port]; twice {
-			d.failAt(at, fmt.Sprintf("%s port %d has a label already, labels[%d]", l.Switch, l.Port, first), "")
+			d.failAt(at, fmt.Sprintf("%s port %d has a label already, labels[%d]", label.Switch, label.Port, first), "")
 		}
-		if l.Locator >= 1<<bits {
-			d.failAt(at+".locator", fmt.Sprintf("%d is too large; locators of format %v and dialect %v end at %d", l.Locator, format, dialect, 1<<bits-1), "")
+		if label.Locator >= 1<<bits {
+			d.failAt(at+".locator", fmt.Sprintf("%d is too large; locators of format %v and dialect %v end at %d", label.Locator, format, dialect, 1<<bits-1), "")
 		}
-		locators[l.Locator], ports[port] = i, i
+		locators[label.Locator], ports[port] = i, i
 	}
 }
 

@@ -82,7 +82,7 @@ const everything = `schema: 1
 name: x
 topology: TOPOLOGY
 workload: WORKLOAD
-csig: {ports: [{policy: pass}], collector: {host: 0}}
+csig: {second: {}, ports: [{policy: pass}], collector: {host: 0}}
 REST`
 
 // everyTraffic is a workload with each generator once.
@@ -155,6 +155,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	resolved["csig.locators"] = resolved["csig.locators.scheme"]
+	resolved["csig.second.locators"] = resolved["csig.second.locators.scheme"]
 	delete(resolved, "jobs[].trace.file") // which is required
 	for path, key := range jobNames {
 		if name := resolved[join(path, key)]; name != "" {

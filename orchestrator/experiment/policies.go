@@ -16,6 +16,7 @@ type CSIGPolicy struct {
 	// Signals are the types that the tags ask for, with weights: of a transfer beside
 	// those that its CC and its LB want, of programs in place of Applications.Signals.
 	Signals map[string]int `yaml:"signals"`
+	Format  string         `yaml:"format"` // of the tags, compact or wide; "": CSIG.Format
 }
 
 // CSIGMatch says which packets a policy is for: those that fit all lists that are not
@@ -45,8 +46,8 @@ func (d *decoder) policies(e *Experiment, hosts int) {
 		if p.Match.Empty() {
 			d.failAt(path+".match", "the lists are empty; csig.init and csig.signal are for all packets", "")
 		}
-		if p.Init == "" && len(p.Signals) == 0 {
-			d.failAt(path, "want init, signals or both", "")
+		if p.Init == "" && len(p.Signals) == 0 && p.Format == "" {
+			d.failAt(path, "want one of the keys init, signals and format", "")
 		}
 		for _, signal := range slices.Sorted(maps.Keys(p.Signals)) {
 			at := path + ".signals." + signal

@@ -43,7 +43,7 @@ func TestWrongPolicies(t *testing.T) {
 		{"empty match", `{flows: ["1-2", "0-*"], src: [0, 1]}`, "{}",
 			`x.yaml:17:15: csig.policies[0].match: the lists are empty; csig.init and csig.signal are for all packets`},
 		{"nothing to say", ", init: 1/16", "",
-			`x.yaml:17:8: csig.policies[0]: want init, signals or both`},
+			`x.yaml:17:8: csig.policies[0]: want one of the keys init, signals and format`},
 		{"init", "init: 1/16", "init: 1/0",
 			`csig.policies[0].init: "1/0" is not every, none, 1/N`},
 		{"unknown signal", "{abw: 3, delay: 1}", "{abw: 3, dealy: 1}",

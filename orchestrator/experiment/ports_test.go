@@ -19,11 +19,11 @@ func TestPortRules(t *testing.T) {
     - {switch: agg*, to: switch, init: none}
 `)
 	want := []CSIGPort{
-		{Switch: "tor0", Port: 1, Type: "abw", Policy: "pass"},
-		{Switch: "*", Port: -1, Type: "all", Tier: "tor", To: "host", Policy: "terminate"},
-		{Switch: "*", Port: -1, Type: "all", To: "host", Outside: &yes, Init: "1/4", Signals: []string{"abw", "delay"}},
-		{Switch: "*", Port: -1, Type: "all", Outside: &no},
-		{Switch: "agg*", Port: -1, Type: "all", To: "switch", Init: "none"},
+		{Switch: "tor0", Port: 1, Type: "abw", Format: "all", Policy: "pass"},
+		{Switch: "*", Port: -1, Type: "all", Format: "all", Tier: "tor", To: "host", Policy: "terminate"},
+		{Switch: "*", Port: -1, Type: "all", Format: "all", To: "host", Outside: &yes, Init: "1/4", Signals: []string{"abw", "delay"}},
+		{Switch: "*", Port: -1, Type: "all", Format: "all", Outside: &no},
+		{Switch: "agg*", Port: -1, Type: "all", Format: "all", To: "switch", Init: "none"},
 	}
 	if diff := cmp.Diff(want, set.Base.CSIG.Ports); diff != "" {
 		t.Error("(-want +got)", diff)

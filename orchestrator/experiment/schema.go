@@ -109,12 +109,14 @@ var rules = map[string]Rule{
 	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[A-Za-z0-9*._-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":      OneOf(append([]string{"all"}, signals...)...),
+	"csig.ports[].format":    OneOf(append([]string{allFormats}, csig.Formats()[1:]...)...),
 	"csig.ports[].policy":    OneOf(dataplane.Policies()...),
 	"csig.ports[].tier":      OneOf(topologies.TierToR.String(), topologies.TierAgg.String(), topologies.TierCore.String()),
 	"csig.ports[].to":        OneOf("host", "switch"),
 	"csig.ports[].init":      {parse: func(text string) error { _, err := csig.ParseSampling(text); return err }},
 	"csig.ports[].signals[]": OneOf(signals...),
 
+	"csig.policies[].format":        OneOf(csig.Formats()[1:]...),
 	"csig.policies[].init":          {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.policies[].match.src[]":   Between(0, maxHosts),
 	"csig.policies[].match.dst[]":   Between(0, maxHosts),
@@ -140,6 +142,15 @@ var rules = map[string]Rule{
 	"csig.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
 	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
 	"csig.locators.labels[].port":    Between(0, 1<<16),
+
+	"csig.second.locators.scheme":           OneOf(csig.SchemeKinds()...),
+	"csig.second.locators.widths.tier":      Between(0, csig.MaxLocatorBits),
+	"csig.second.locators.widths.direction": Between(0, 1),
+	"csig.second.locators.widths.switch":    Between(0, csig.MaxLocatorBits),
+	"csig.second.locators.widths.port":      Between(1, csig.MaxLocatorBits),
+	"csig.second.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
+	"csig.second.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
+	"csig.second.locators.labels[].port":    Between(0, 1<<16),
 
 	"hosts.ack_every":  Between(units.Byte, units.GB),
 	"hosts.recovery":   OneOf(transport.Recoveries()...),
@@ -210,22 +221,25 @@ var rules = map[string]Rule{
 // required are the keys that have no default, by the path of the mapping. The kinds
 // of topology and workload add theirs.
 var required = map[string][]string{
-	"":                        {"schema", "name", "topology", "workload"},
-	"csig.policies[]":         {"match"},
-	"hosts.policies[]":        {"match", "cc"},
-	"csig.collector":          {"host"},
-	"csig.locators.widths":    {"tier", "direction", "switch", "port"},
-	"csig.locators.labels[]":  {"locator", "switch", "port"},
-	"applications":            {"hosts"},
-	"applications.programs[]": {"host", "run"},
-	"generators[]":            {"host", "to"},
-	"classes[]":               {"name"},
-	"faults[]":                {"kind"},
-	"jobs[]":                  {"name"},
-	"jobs[].stragglers[]":     {"rank"},
-	"derived[]":               {"name", "expr"},
-	"robust[]":                {"settings"},
-	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
+	"":                       {"schema", "name", "topology", "workload"},
+	"csig.policies[]":        {"match"},
+	"hosts.policies[]":       {"match", "cc"},
+	"csig.collector":         {"host"},
+	"csig.locators.widths":   {"tier", "direction", "switch", "port"},
+	"csig.locators.labels[]": {"locator", "switch", "port"},
+
+	"csig.second.locators.widths":   {"tier", "direction", "switch", "port"},
+	"csig.second.locators.labels[]": {"locator", "switch", "port"},
+	"applications":                  {"hosts"},
+	"applications.programs[]":       {"host", "run"},
+	"generators[]":                  {"host", "to"},
+	"classes[]":                     {"name"},
+	"faults[]":                      {"kind"},
+	"jobs[]":                        {"name"},
+	"jobs[].stragglers[]":           {"rank"},
+	"derived[]":                     {"name", "expr"},
+	"robust[]":                      {"settings"},
+	"published[]":                   {"variant", "metric", "value", "low", "high", "source"},
 }
 
 // excused has the required keys that may be missing when one of other keys is given.
@@ -322,7 +336,7 @@ func Paths(tables Tables) []string {
 		}
 	}
 	for _, signal := range signals {
-		paths = append(paths, "csig.quantisers."+signal)
+		paths = append(paths, "csig.quantisers."+signal, "csig.second.quantisers."+signal)
 	}
 	return append(paths, "seeds")
 }

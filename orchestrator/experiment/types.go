@@ -126,7 +126,8 @@ type CSIG struct {
 	Init         string            `yaml:"init"`          // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
 	MaxAge       units.Duration    `yaml:"max_age"`       // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
 	PortDown     string            `yaml:"port_down"`     // see dataplane.PortDown
-	Policies     []CSIGPolicy      `yaml:"policies"`      // exceptions from Init and Signal, later wins
+	Second       *CSIGSecond       `yaml:"second"`        // tags of the format that Format is not; nil: there are none
+	Policies     []CSIGPolicy      `yaml:"policies"`      // exceptions from Init, Signal and Format, later wins
 	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
 	Collector    *Collector        `yaml:"collector"`     // to whom samples are sent where tags end; nil: to nobody
 }
@@ -176,6 +177,7 @@ type CSIGPort struct {
 	Port    int      `yaml:"port"`    // -1 or "all": every port
 	To      string   `yaml:"to"`      // host or switch; "": any
 	Type    string   `yaml:"type"`    // signal type or "all", for Policy
+	Format  string   `yaml:"format"`  // compact or wide, for Policy and Init; "all": both, and for Init CSIG.Format
 	Policy  string   `yaml:"policy"`  // of tags that leave; see dataplane.Policy; "": as before
 	Outside *bool    `yaml:"outside"` // the peer is outside the domain; nil: as Policy says
 	Init    string   `yaml:"init"`    // frames that come in without a tag and get one; see csig.ParseSampling; "": as before
@@ -183,7 +185,7 @@ type CSIGPort struct {
 }
 
 // newCSIGPort returns an item of csig.ports with the defaults that are not empty.
-func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all"} }
+func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all", Format: allFormats} }
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {

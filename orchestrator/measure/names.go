@@ -288,6 +288,7 @@ const (
 	lacksPrograms  = "it has no programs"
 	lacksFaults    = "it has no faults"
 	lacksTruth     = "its telemetry.truth is none"
+	lacksSecond    = "its tags have one format"
 )
 
 // noTransfers, noCSIG, noFaults and noRaw return why a plan's runs lack a metric that needs these,

@@ -14,7 +14,8 @@ import (
 // signalSums adds up the CSIG samples of each flow.
 type signalSums struct {
 	plan  *plan.Plan
-	names map[uint16]string // of plan.PortNames
+	names map[uint32]string // of plan.PortNames
+	same  map[uint32]uint32 // locators of the second format, by the first one with their name
 	flows []*flowSignals    // by flow; nil: it has no samples
 }
 
@@ -46,7 +47,21 @@ const (
 )
 
 func newSignalSums(p *plan.Plan) *signalSums {
-	return &signalSums{plan: p, names: p.PortNames(), flows: make([]*flowSignals, len(p.Flows))}
+	c := &signalSums{plan: p, names: p.PortNames(), flows: make([]*flowSignals, len(p.Flows))}
+	if p.Second == nil {
+		return c
+	}
+	first := map[string]uint32{c.names[0]: 0}
+	for _, l := range p.Locators.Locators {
+		first[c.names[l.Locator]] = l.Locator
+	}
+	c.same = map[uint32]uint32{}
+	for locator, name := range c.names {
+		if of, ok := first[name]; ok && locator >= metrics.SecondFormat {
+			c.same[locator] = of
+		}
+	}
+	return c
 }
 
 // Consume implements metrics.Consumer.
@@ -66,6 +81,8 @@ func (c *signalSums) Consume(b *metrics.Batch) {
 			locator := int32(w.Locator)
 			if _, ok := c.names[w.Locator]; !ok {
 				locator = unknownLocator
+			} else if first, ok := c.same[w.Locator]; ok {
+				locator = int32(first)
 			}
 			flow.types[w.Type].add(w, locator)
 		}
@@ -109,7 +126,7 @@ func (c *signalSums) portName(locator int32) string {
 	if locator == unknownLocator {
 		return unknownPort
 	}
-	return c.names[uint16(locator)]
+	return c.names[uint32(locator)]
 }
 
 // signalNames declares the metrics of signalSums.

@@ -123,10 +123,15 @@ func (t *truths) join(s *metrics.TaggedSample, way []metrics.HopValue, later *po
 	row := metrics.Truth{
 		TaggedSample: *s, Worst: worst.Value, Node: worst.Node, Port: worst.Port, Left: worst.At, Hops: int32(len(way)), Updates: worst.Updates, AtUse: use,
 	}
+	port := &t.plan.Switch(int(worst.Node)).Ports[worst.Port]
+	label := uint32(port.Locator)
+	if s.Locator >= metrics.SecondFormat {
+		label = metrics.SecondFormat | uint32(port.Second.Locator)
+	}
 	switch {
-	case s.Locator == 0:
+	case s.Locator%metrics.SecondFormat == 0:
 		row.Named = metrics.NamedNone
-	case s.Locator != t.plan.Switch(int(worst.Node)).Ports[worst.Port].Locator:
+	case s.Locator != label:
 		row.Named = metrics.NamedOther
 	}
 	return row
@@ -178,11 +183,18 @@ func truthNames(s *Subjects) []Family {
 		metrics, types = append(metrics, m.name), append(types, csig.Type(t).String())
 	}
 	lacks := cmp.Or(noCSIG(s.Plan), unless(s.Plan.Truth != 0, lacksTruth))
-	return []Family{
+	families := []Family{
 		{Parts: []*Part{Words(truthSamples, truthMissed, truthOutside), Words(types...)}, Lacks: lacks},
 		{Parts: []*Part{Words(metrics...), Words("error_p50", "error_p99", "stale_p50", "stale_p99")}, Lacks: lacks},
 		{Parts: []*Part{Words(errorPercent), Words("p50", "p99"), Words(types...)}, Lacks: lacks},
 	}
+	if lacks == "" {
+		lacks = unless(s.Plan.Second != nil, lacksSecond)
+	}
+	for _, f := range families[:3:3] {
+		families = append(families, Family{Parts: append(slices.Clone(f.Parts), Words(csig.Formats()[1:]...)), Lacks: lacks})
+	}
+	return families
 }
 
 // truthSum is what the metrics of one type are made of.
@@ -191,11 +203,24 @@ type truthSum struct {
 	errors, stale, relative []float64 // relative: of truths that are not 0
 }
 
-// measure adds, by type, how far the samples of the measuring window are from the truth.
+// measure adds, by type, how far the samples of the measuring window are from the truth, of
+// all samples and, where tags have two formats, of those of each format.
 func (t *truths) measure(e *emitter) {
+	t.measureOf(e, "", func(*metrics.Truth) bool { return true })
+	if t.plan.Second == nil {
+		return
+	}
+	for _, table := range t.plan.LocatorTables() {
+		second := table == t.plan.Second
+		t.measureOf(e, "."+table.FormatName(), func(r *metrics.Truth) bool { return r.Locator >= metrics.SecondFormat == second })
+	}
+}
+
+// measureOf adds the metrics of some samples, with an ending to their names.
+func (t *truths) measureOf(e *emitter, ending string, has func(*metrics.Truth) bool) {
 	var sums [csig.Types]truthSum
 	for i := range t.rows {
-		if r := &t.rows[i]; t.plan.Measure.Contains(r.At) {
+		if r := &t.rows[i]; t.plan.Measure.Contains(r.At) && has(r) {
 			sums[r.Type].add(r)
 		}
 	}
@@ -205,9 +230,9 @@ func (t *truths) measure(e *emitter) {
 			continue
 		}
 		n := float64(len(s.errors))
-		e.run(truthSamples+"."+signal, n)
-		e.run(truthMissed+"."+signal, float64(s.missed)/n)
-		e.run(truthOutside+"."+signal, float64(s.outside)/n)
+		e.run(truthSamples+"."+signal+ending, n)
+		e.run(truthMissed+"."+signal+ending, float64(s.missed)/n)
+		e.run(truthOutside+"."+signal+ending, float64(s.outside)/n)
 		for _, of := range []struct {
 			before, after string
 			values        []float64
@@ -219,8 +244,8 @@ func (t *truths) measure(e *emitter) {
 		} {
 			if len(of.values) > 0 {
 				slices.Sort(of.values)
-				e.run(of.before+"p50"+of.after, percentile(0.5)(of.values)*of.factor)
-				e.run(of.before+"p99"+of.after, percentile(0.99)(of.values)*of.factor)
+				e.run(of.before+"p50"+of.after+ending, percentile(0.5)(of.values)*of.factor)
+				e.run(of.before+"p99"+of.after+ending, percentile(0.99)(of.values)*of.factor)
 			}
 		}
 	}

@@ -41,6 +41,9 @@ func (s *Shape) assignApplications(p *Plan, hosts []host.Config, a *experiment.A
 			if int(pair.Source) == h || int(pair.Destination) == h {
 				c.Pairs = append(c.Pairs, pair)
 				c.Covered = append(c.Covered, s.paths.between(int(pair.Source), int(pair.Destination)).Covered)
+				if s.secondPaths != nil {
+					c.CoveredSecond = append(c.CoveredSecond, s.secondPaths.between(int(pair.Source), int(pair.Destination)).Covered)
+				}
 			}
 			if s.tags != nil && int(pair.Source) == h {
 				classes, err := s.classes(&p.Flows[pair.Flow], c.Init)

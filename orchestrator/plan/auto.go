@@ -313,6 +313,14 @@ func (a *Auto) decode() string {
 	if domain == nil {
 		return "not used: no CSIG"
 	}
+	if second := domain.Second(); second != nil {
+		return fmt.Sprintf("%v: %s; %v: %s", domain.Format(), decodeModes(domain), second.Format(), decodeModes(second))
+	}
+	return decodeModes(domain)
+}
+
+// decodeModes returns how the codes of each type are decoded.
+func decodeModes(domain *csig.Domain) string {
 	var texts []string
 	for t := range csig.Types {
 		texts = append(texts, fmt.Sprintf("%v %v", t, domain.DecodeMode(t)))

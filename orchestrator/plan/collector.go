@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/collector"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
@@ -115,6 +116,9 @@ func (s *Shape) collect(p *Plan, adjacency [][]topologies.Adjacent) error {
 		for i := range sw.Ports {
 			sw.Postcards.Gap = max(sw.Postcards.Gap, cardShare*sw.Ports[i].Rate.Serialisation(p.Format.Sizes.Header+p.Format.Overhead))
 			ends = ends || slices.Contains(sw.Ports[i].Policies[:], dataplane.Terminate)
+			if second := sw.Ports[i].Second; second != nil {
+				ends = ends || slices.Contains(second.Policies[:], dataplane.Terminate)
+			}
 		}
 	}
 	if !ends {
@@ -126,14 +130,15 @@ func (s *Shape) collect(p *Plan, adjacency [][]topologies.Adjacent) error {
 		return nil
 	}
 	var err error
-	if cfg.Routes, err = s.loopRoutes(p, adjacency); err != nil {
+	if cfg.Routes, cfg.Second, err = s.loopRoutes(p, adjacency); err != nil {
 		return failure.At("csig.collector.loop", err)
 	}
 	return nil
 }
 
-// loopRoutes returns the ways between racks.
-func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes []collector.Route, err error) {
+// loopRoutes returns the ways between racks, and what the locators of the second format stand
+// for in them.
+func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes []collector.Route, second map[uint32]uint16, err error) {
 	r := newRacks(s.graph, adjacency)
 	owners := map[uint16]topologies.End{}
 	locator := func(node int, port uint16) (uint16, error) {
@@ -144,6 +149,16 @@ func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes [
 				PortName(s.graph, adjacency, other.Node, other.Port), PortName(s.graph, adjacency, node, int(port)))
 		}
 		owners[l] = end
+		if of := p.Switch(node).Ports[port].Second; of != nil {
+			label := csig.SecondLabels | uint32(of.Locator)
+			if other, ok := second[label]; ok && other != l {
+				return 0, fmt.Errorf("port %s shares its %v locator with another; use csig.second.locators: registry", PortName(s.graph, adjacency, node, int(port)), s.tags.second.format)
+			}
+			if second == nil {
+				second = map[uint32]uint16{}
+			}
+			second[label] = l
+		}
 		return l, nil
 	}
 	for from, node := range r.nodes {
@@ -153,31 +168,31 @@ func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes [
 				continue
 			}
 			if len(ports) > wire.MostWeights {
-				return nil, fmt.Errorf("%s has %d ways to %s; at most %d fit into a packet", s.graph.Nodes[node].Name, len(ports), s.graph.Nodes[target].Name, wire.MostWeights)
+				return nil, nil, fmt.Errorf("%s has %d ways to %s; at most %d fit into a packet", s.graph.Nodes[node].Name, len(ports), s.graph.Nodes[target].Name, wire.MostWeights)
 			}
 			route := collector.Route{Node: uint32(node), Rack: uint32(to), Host: wire.HostIP(r.first[from])}
 			for _, port := range ports {
 				own, err := locator(node, port)
 				if err != nil {
-					return nil, err
+					return nil, nil, err
 				}
 				way := collector.Way{Port: uint8(port), Weight: p.Switch(node).Forward.Weights.ByRack[to][port], Hops: [][]uint16{{own}}}
 				if peer := adjacency[node][port].Peer.Node; peer != target {
 					var second []uint16
 					for _, next := range s.routes[peer].To(r.first[to]) {
 						if adjacency[peer][next].Peer.Node != target {
-							return nil, fmt.Errorf("there is more than one switch between %s and %s", s.graph.Nodes[node].Name, s.graph.Nodes[target].Name)
+							return nil, nil, fmt.Errorf("there is more than one switch between %s and %s", s.graph.Nodes[node].Name, s.graph.Nodes[target].Name)
 						}
 						l, err := locator(peer, next)
 						if err != nil {
-							return nil, err
+							return nil, nil, err
 						}
 						second = append(second, l)
 					}
 					way.Hops = append(way.Hops, second)
 				}
 				if port > 255 {
-					return nil, fmt.Errorf("%s has more ports than a packet can name", s.graph.Nodes[node].Name)
+					return nil, nil, fmt.Errorf("%s has more ports than a packet can name", s.graph.Nodes[node].Name)
 				}
 				route.Ways = append(route.Ways, way)
 			}
@@ -185,7 +200,7 @@ func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes [
 		}
 	}
 	if len(routes) == 0 {
-		return nil, errors.New("no two racks have several ways between them")
+		return nil, nil, errors.New("no two racks have several ways between them")
 	}
-	return routes, nil
+	return routes, second, nil
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -20,7 +21,18 @@ type tags struct {
 	locators []uint16        // of switch ports, in order of node and port
 	lastHops csig.LocatorSet // locators that stand for ports to hosts alone
 	table    *LocatorTable
+	second   *secondTags // nil: the fabric has tags of one format
 }
+
+// secondTags is what the tags of a fabric's second format have of their own.
+type secondTags struct {
+	format   csig.Format
+	locators []uint16
+	table    *LocatorTable
+}
+
+// A locator has the same number in records as senders know it by.
+var _ = [1]struct{}{}[metrics.SecondFormat-csig.SecondLabels]
 
 // newTags returns the domain of a fabric; nil where the format is none.
 func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags, error) {
@@ -41,7 +53,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	if cfg.TrimRule, err = csig.ParseTrimRule(c.TrimRule); err != nil {
 		return nil, err
 	}
-	if cfg.Locators, err = locatorConfig(g, c.Locators); err != nil {
+	if cfg.Locators, err = locatorConfig(g, "csig.locators", c.Locators); err != nil {
 		return nil, err
 	}
 	for _, signal := range c.OverrideD {
@@ -51,12 +63,17 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 		}
 		cfg.OverrideD[t] = true
 	}
-	for signal, table := range c.Quantisers {
-		t, err := csig.ParseType(signal)
-		if err != nil {
+	if err := setQuantisers(&cfg.Quantisers, c.Quantisers); err != nil {
+		return nil, err
+	}
+	if c.Second != nil {
+		cfg.Second = new(csig.SecondFormat)
+		if cfg.Second.Locators, err = locatorConfig(g, "csig.second.locators", c.Second.Locators); err != nil {
 			return nil, err
 		}
-		cfg.Quantisers[t].Name = table
+		if err := setQuantisers(&cfg.Second.Quantisers, c.Second.Quantisers); err != nil {
+			return nil, err
+		}
 	}
 	domain, err := csig.NewDomain(cfg)
 	if err != nil {
@@ -81,9 +98,28 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 		return nil, failure.At("csig.locators", err)
 	}
 	t.locators = directory.Locators
-	t.lastHops = lastHops(g, t.locators)
-	t.table = newLocatorTable(g, domain, t.locators)
+	addLastHops(&t.lastHops, g, t.locators, 0)
+	t.table = newLocatorTable(g, domain, t.locators, false)
+	if second := domain.Second(); second != nil {
+		if directory, err = second.Locators().Assign(places(g)); err != nil {
+			return nil, failure.At("csig.second.locators", err)
+		}
+		t.second = &secondTags{second.Format(), directory.Locators, newLocatorTable(g, second, directory.Locators, true)}
+		addLastHops(&t.lastHops, g, directory.Locators, csig.SecondLabels)
+	}
 	return t, checkPortRules(g, c.Ports)
+}
+
+// setQuantisers sets quantisers by the names of their signals.
+func setQuantisers(to *[csig.Types]csig.Quantiser, given map[string]string) error {
+	for signal, table := range given {
+		t, err := csig.ParseType(signal)
+		if err != nil {
+			return err
+		}
+		to[t].Name = table
+	}
+	return nil
 }
 
 // switchCSIG returns the switches' part in the domain. tau is the constant of the
@@ -124,22 +160,21 @@ func places(g *topologies.Graph) []csig.Place {
 	return places
 }
 
-// lastHops returns the locators that stand for ports to hosts and for no other ports: they
+// addLastHops adds the locators that stand for ports to hosts and for no other ports: they
 // say that a signal is of the last hop. locators are those of the switch ports, in order of
-// node and port.
-func lastHops(g *topologies.Graph, locators []uint16) (s csig.LocatorSet) {
+// node and port; label is what csig.Domain.Label adds to those of their format.
+func addLastHops(s *csig.LocatorSet, g *topologies.Graph, locators []uint16, label uint32) {
 	ports := places(g)
 	for i, locator := range locators {
 		if ports[i].Peer < g.Hosts() {
-			s.Add(locator)
+			s.Add(label | uint32(locator))
 		}
 	}
 	for i, locator := range locators {
 		if ports[i].Peer >= g.Hosts() {
-			s.Remove(locator)
+			s.Remove(label | uint32(locator))
 		}
 	}
-	return s
 }
 
 // direction returns where the port of a node leads that has the given peer: down to a

@@ -48,7 +48,7 @@ func (p *Plan) Demands() []Demand {
 			continue
 		}
 		d := &all[f.Job]
-		onLine := p.Path.Header + p.Format.Overhead + p.tagOf(int(f.Src))
+		onLine := p.Path.Header + p.Format.Overhead + p.tagOf(f)
 		bytes := (float64(f.Size) + float64(f.Packets)*float64(onLine)) / float64(max(1, p.Jobs[f.Job].Steps))
 		full := p.Path.MTU - p.Path.Header + onLine
 		var latency, longest units.Duration

@@ -84,7 +84,8 @@ func (p *Plan) flowJobs() []string {
 
 // exposedLocators returns what the locators of the fabric stand for.
 func (p *Plan) exposedLocators() (list []exposition.LocatorDescription) {
-	if p.Locators == nil {
+	tables := p.LocatorTables()
+	if tables == nil {
 		return nil
 	}
 	tiers := map[string]string{}
@@ -92,15 +93,17 @@ func (p *Plan) exposedLocators() (list []exposition.LocatorDescription) {
 		tiers[port.Name] = port.Tier
 	}
 	names := p.PortNames()
-	for _, l := range p.Locators.Locators {
-		one := exposition.LocatorDescription{Locator: l.Locator, Port: names[l.Locator], Tier: tiers[l.Ports[0]]}
-		for _, name := range l.Ports {
-			if tiers[name] != one.Tier {
-				one.Tier = ""
-				break
+	for _, t := range tables {
+		for _, l := range t.Locators {
+			one := exposition.LocatorDescription{Locator: l.Locator, Port: names[l.Locator], Tier: tiers[l.Ports[0]]}
+			for _, name := range l.Ports {
+				if tiers[name] != one.Tier {
+					one.Tier = ""
+					break
+				}
 			}
+			list = append(list, one)
 		}
-		list = append(list, one)
 	}
 	return list
 }

@@ -1,7 +1,12 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
+
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -25,7 +30,7 @@ func (p *Plan) IdleFCTs() []units.Duration {
 			home = rates
 		}
 		full, last := p.Path.MTU, f.Size-units.Size(f.Packets-1)*(p.Path.MTU-p.Path.Header)+p.Path.Header
-		extra := p.Format.Overhead + p.tagOf(int(f.Src))
+		extra := p.Format.Overhead + p.tagOf(f)
 		times[i] = delay + back + lastArrival(rates, f.Packets, full+extra, last+extra)
 		for _, r := range home {
 			times[i] += r.Serialisation(p.Path.Header + p.Format.Overhead) // of the ACK
@@ -50,14 +55,26 @@ func (p *Plan) path(adjacency [][]topologies.Adjacent, src, dst int, rates []uni
 	}
 }
 
-// tagOf returns what the tag of a data packet of a host adds to its size; 0 where only
+// tagOf returns what the tag of a data packet of a flow adds to its size; 0 where only
 // some packets have one.
-func (p *Plan) tagOf(host int) units.Size {
-	h := p.Nodes[host].Host
+func (p *Plan) tagOf(f *metrics.FlowInfo) units.Size {
+	h := p.Nodes[f.Src].Host
 	if !p.Format.CountTag || p.CSIG == nil || p.CSIG.Format == csig.FormatNone || h == nil || h.Tagging.Sampling != csig.All {
 		return 0
 	}
-	return units.Size(p.CSIG.Format.Size())
+	return units.Size(p.formatOf(h, f.Flow).Size())
+}
+
+// formatOf returns the format of the tags of a transfer, which a host sends.
+func (p *Plan) formatOf(h *host.Config, id int32) csig.Format {
+	if p.CSIG.Second == nil {
+		return p.CSIG.Format
+	}
+	i, ok := slices.BinarySearchFunc(h.Sends, int(id), func(f host.Flow, id int) int { return f.ID - id })
+	if !ok {
+		return p.CSIG.Format
+	}
+	return cmp.Or(h.TaggingOf(&h.Sends[i]).Format, p.CSIG.Format)
 }
 
 // lastArrival returns how long links take to store and forward packets in a row, without

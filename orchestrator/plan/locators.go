@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -16,7 +17,7 @@ import (
 
 // Locator is a locator of a fabric and the switch ports that it stands for.
 type Locator struct {
-	Locator uint16
+	Locator uint32   // as in records: with metrics.SecondFormat, if it is of that format
 	Ports   []string // see PortName; in order of node and port
 }
 
@@ -26,6 +27,7 @@ func (l *Locator) Shared() bool { return len(l.Ports) > 1 }
 
 // LocatorTable is the locators of a fabric.
 type LocatorTable struct {
+	Format   csig.Format // of a fabric of two formats; none elsewhere
 	Scheme   csig.SchemeKind
 	Ports    int       // switch ports, all of which have a locator
 	Locators []Locator // ascending
@@ -43,6 +45,14 @@ func (t *LocatorTable) SharedPorts() (ports, locators int) {
 		}
 	}
 	return ports, locators
+}
+
+// FormatName returns the name of the format, "" in a fabric of one.
+func (t *LocatorTable) FormatName() string {
+	if t.Format == csig.FormatNone {
+		return ""
+	}
+	return t.Format.String()
 }
 
 // PortName names a port of a node by the node and its peer, such as tor0-agg0 for the
@@ -95,10 +105,17 @@ func Ports(g *topologies.Graph) []Port {
 }
 
 // newLocatorTable returns the locators that were assigned to the ports of a graph, in
-// order of node and port.
-func newLocatorTable(g *topologies.Graph, domain *csig.Domain, locators []uint16) *LocatorTable {
+// order of node and port. second says that they are of the second format of two.
+func newLocatorTable(g *topologies.Graph, domain *csig.Domain, locators []uint16, second bool) *LocatorTable {
 	t := &LocatorTable{Scheme: domain.Config().Locators.Kind, Ports: len(locators)}
 	adjacency := g.Adjacency()
+	label := uint32(0)
+	if second {
+		label = metrics.SecondFormat
+	}
+	if second || domain.Second() != nil {
+		t.Format = domain.Format()
+	}
 	ports := map[uint16][]string{}
 	for node := g.Hosts(); node < len(g.Nodes); node++ {
 		for port := range adjacency[node] {
@@ -107,20 +124,27 @@ func newLocatorTable(g *topologies.Graph, domain *csig.Domain, locators []uint16
 		}
 	}
 	for locator, names := range ports {
-		t.Locators = append(t.Locators, Locator{locator, names})
+		t.Locators = append(t.Locators, Locator{label | uint32(locator), names})
 	}
 	slices.SortFunc(t.Locators, func(a, b Locator) int { return int(a.Locator) - int(b.Locator) })
 	if shared, _ := t.SharedPorts(); shared > 0 {
-		t.Remedy = remedy(domain, places(g))
+		t.Remedy = remedy(domain, places(g), second)
 	}
 	return t
 }
 
 // remedy returns the setting with which each port has a locator of its own: other
-// widths, which keep the meaning of locators, a registry, or the wide format.
-func remedy(domain *csig.Domain, ports []csig.Place) string {
-	c := domain.Config()
-	for _, format := range []csig.Format{c.Format, csig.FormatWide} {
+// widths, which keep the meaning of locators, a registry, or the wide format, if tags have
+// one format alone.
+func remedy(domain *csig.Domain, ports []csig.Place, second bool) string {
+	c, key, formats := domain.Config(), "csig.locators", []csig.Format{domain.Format(), csig.FormatWide}
+	if second {
+		key = "csig.second.locators"
+	}
+	if second || c.Second != nil {
+		formats = formats[:1]
+	}
+	for _, format := range formats {
 		length := csig.LocatorBits(format, c.Dialect)
 		settings := []struct {
 			text     string
@@ -128,12 +152,12 @@ func remedy(domain *csig.Domain, ports []csig.Place) string {
 		}{
 			{"", csig.LocatorConfig{}},
 			{"", csig.LocatorConfig{Widths: fittingWidths(ports, length)}},
-			{"csig.locators: registry", csig.LocatorConfig{Kind: csig.Registry}},
+			{key + ": registry", csig.LocatorConfig{Kind: csig.Registry}},
 		}
 		if w := settings[1].locators.Widths; w == (csig.Widths{}) {
 			settings = slices.Delete(settings, 1, 2) // no widths fit
 		} else {
-			settings[1].text = fmt.Sprintf("csig.locators: {scheme: structured, widths: {tier: %d, direction: %d, switch: %d, port: %d}}", w.Tier, w.Dir, w.Switch, w.Port)
+			settings[1].text = fmt.Sprintf("%s: {scheme: structured, widths: {tier: %d, direction: %d, switch: %d, port: %d}}", key, w.Tier, w.Dir, w.Switch, w.Port)
 		}
 		for _, s := range settings {
 			d, err := csig.NewDomain(csig.Config{Format: format, Dialect: c.Dialect, Locators: s.locators})
@@ -146,7 +170,7 @@ func remedy(domain *csig.Domain, ports []csig.Place) string {
 			}
 			texts := []string{s.text}
 			if s.text == "" {
-				texts[0] = "csig.locators: structured"
+				texts[0] = key + ": structured"
 			}
 			if format != c.Format {
 				texts = slices.Insert(texts, 0, fmt.Sprintf("csig.format: %v", format))
@@ -176,7 +200,7 @@ func fittingWidths(ports []csig.Place, length int) csig.Widths {
 }
 
 // locatorConfig returns the scheme of an experiment.
-func locatorConfig(g *topologies.Graph, l experiment.Locators) (c csig.LocatorConfig, err error) {
+func locatorConfig(g *topologies.Graph, path string, l experiment.Locators) (c csig.LocatorConfig, err error) {
 	if c.Kind, err = csig.ParseSchemeKind(l.Scheme); err != nil {
 		return c, err
 	}
@@ -202,7 +226,7 @@ func locatorConfig(g *topologies.Graph, l experiment.Locators) (c csig.LocatorCo
 		}
 	}
 	for i, label := range l.Labels {
-		at := fmt.Sprintf("csig.locators.labels[%d]", i)
+		at := fmt.Sprintf("%s.labels[%d]", path, i)
 		place, ok := ports[end{label.Switch, label.Port}]
 		switch {
 		case !slices.Contains(names, label.Switch):
@@ -216,7 +240,7 @@ func locatorConfig(g *topologies.Graph, l experiment.Locators) (c csig.LocatorCo
 	for node, name := range names {
 		for port := range adjacency[g.Hosts()+node] {
 			if _, without := ports[end{name, port}]; without {
-				return c, failure.At("csig.locators.labels", fmt.Errorf("%s has no label: port %d of %s; a registry with labels needs one for each of the %d switch ports, and %d are missing",
+				return c, failure.At(path+".labels", fmt.Errorf("%s has no label: port %d of %s; a registry with labels needs one for each of the %d switch ports, and %d are missing",
 					PortName(g, adjacency, g.Hosts()+node, port), port, name, len(places(g)), len(ports)))
 			}
 		}

@@ -105,14 +105,14 @@ func TestLocatorTable(t *testing.T) {
 // links have names of their own.
 func TestPortNames(t *testing.T) {
 	names := compile(t, "csig: {format: compact}\n").PortNames()
-	for locator, want := range map[uint16]string{0: "none", 3: "locator-3", 9: "locator-9", 10: "locator-10", 25: "agg0-tor0", 26: "agg0-tor1"} {
+	for locator, want := range map[uint32]string{0: "none", 3: "locator-3", 9: "locator-9", 10: "locator-10", 25: "agg0-tor0", 26: "agg0-tor1"} {
 		if names[locator] != want {
 			t.Errorf("locator %d: %q, want %q", locator, names[locator], want)
 		}
 	}
 	bundle := "topology: {fat_tree: {hosts: 4, pod: 4, tiers: [{down: 2, up: 2, rate: 10Gbps, delay: 1us}, {down: 4, bundle: 2, rate: 10Gbps, delay: 1us}]}}\n"
 	p := compile(t, bundle+"csig: {format: wide}\n")
-	seen := map[string]uint16{}
+	seen := map[string]uint32{}
 	for locator, name := range p.PortNames() {
 		if other, twice := seen[name]; twice {
 			t.Errorf("locators %d and %d are both %s", locator, other, name)

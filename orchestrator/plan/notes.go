@@ -27,18 +27,18 @@ type noteRule func(c *signalling) []string
 // noteRules is the table of the rules about CSIG (docs/references.md#misleading-configurations
 // has the bounds and their sources). A new rule is an entry.
 var noteRules = []noteRule{
-	targetBeyondLastEdge,
-	coarseQuantiser,
-	hiddenLastHop,
-	silentHops,
+	eachFormat(targetBeyondLastEdge),
+	eachFormat(coarseQuantiser),
+	eachFormat(hiddenLastHop),
+	eachFormat(silentHops),
 	nothingTagged,
 	interval,
 	fewFrames,
-	sharedLocators,
-	ambiguousLastHops,
+	eachFormat(sharedLocators),
+	eachFormat(ambiguousLastHops),
 	pausedPorts,
 	onePortManyClasses,
-	lostBandwidth,
+	eachFormat(lostBandwidth),
 	saturatedDepth,
 	weakSteps,
 	crowdedBottlenecks,
@@ -56,6 +56,8 @@ const (
 type signalling struct {
 	plan      *Plan
 	domain    *csig.Domain
+	second    bool           // domain is that of the fabric's second format
+	formats   [2]*signalling // each format by itself; nil: the fabric has one
 	adjacency [][]topologies.Adjacent
 	routes    []topologies.Routes
 	workload  *workloads.Workload
@@ -98,13 +100,10 @@ type tagged struct {
 	fabric typeSet // that the fabric carries
 }
 
-// newSignalling returns nil without CSIG.
-func newSignalling(s *Shape, p *Plan) *signalling {
-	if p.CSIG == nil {
-		return nil
-	}
+// newSignallingOf returns what the rules see of the tags of one format.
+func newSignallingOf(s *Shape, p *Plan, domain *csig.Domain, second bool) *signalling {
 	c := &signalling{
-		plan: p, domain: p.Domain(), given: s.experiment.Hosts.CC.Params, adjacency: s.graph.Adjacency(), routes: s.routes, workload: s.workload, detours: s.dragonfly != nil,
+		plan: p, domain: domain, second: second, given: s.experiment.Hosts.CC.Params, adjacency: s.graph.Adjacency(), routes: s.routes, workload: s.workload, detours: s.dragonfly != nil,
 		mtu: s.experiment.Links.MTU, flows: make([]tagged, len(p.Flows)),
 	}
 	if p.Transfers > 0 {
@@ -165,7 +164,7 @@ func (c *signalling) addTransfers(h *host.Config) {
 		if h.CC.Params["csig_unloaded"] != "keep" {
 			c.unloaded = max(c.unloaded, f.Paths.Unloaded)
 		}
-		if tagging.Every == 0 && tagging.Probe == 0 {
+		if tagging.Every == 0 && tagging.Probe == 0 || !c.has(tagging.Format) {
 			continue
 		}
 		wanted := tagging.Telemetry
@@ -182,12 +181,12 @@ func (c *signalling) addTransfers(h *host.Config) {
 // addPrograms adds the tags of what the programs of a host send.
 func (c *signalling) addPrograms(h int, edge *shim.EdgeConfig) {
 	for _, pair := range edge.Pairs {
-		if int(pair.Source) == h && edge.Init.Every > 0 {
+		if int(pair.Source) == h && edge.Init.Every > 0 && c.has(edge.Init.Format) {
 			c.flows[pair.Flow].host |= typesOf(edge.Init.Signals)
 		}
 	}
 	for _, class := range edge.Classes {
-		if class.Every > 0 {
+		if class.Every > 0 && c.has(class.Format) {
 			c.flows[class.Flow].host |= typesOf(class.Signals)
 		}
 	}
@@ -201,12 +200,16 @@ func (c *signalling) enter(flow int) {
 	if f.fabric = f.host; in.Outside {
 		f.fabric = 0
 	}
-	for t, refused := range in.Refuses {
+	refuses := &in.Refuses
+	if c.second {
+		refuses = &in.RefusesSecond
+	}
+	for t, refused := range refuses {
 		if refused {
 			f.fabric &^= 1 << t
 		}
 	}
-	if in.Init.Every > 0 && (f.host == 0 || f.fabric != f.host) {
+	if in.Init.Every > 0 && c.has(in.Format) && (f.host == 0 || f.fabric != f.host) {
 		for _, t := range in.Signals {
 			f.fabric |= 1 << t
 		}
@@ -281,7 +284,7 @@ func (c *signalling) exceptions(lastHop, initiated bool) (sets []portSet) {
 	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
 		for i := range c.plan.Switch(node).Ports {
 			p := &c.plan.Switch(node).Ports[i]
-			for t, policy := range p.Policies {
+			for t, policy := range c.policies(p) {
 				signal := csig.Type(t)
 				if policy == dataplane.Update || p.LastHop != lastHop {
 					continue
@@ -333,7 +336,7 @@ func (c *signalling) crossed(t csig.Type, initiated bool) map[topologies.End]boo
 			seen[node] = true
 			for _, port := range c.routes[node].To(dst) {
 				ports[topologies.End{Node: node, Port: int(port)}] = true
-				if policy := c.plan.Switch(node).Ports[port].Policies[t]; initiated && policy >= dataplane.Strip {
+				if policy := c.policies(&c.plan.Switch(node).Ports[port])[t]; initiated && policy >= dataplane.Strip {
 					continue
 				}
 				next = append(next, c.adjacency[node][port].Peer.Node)
@@ -507,7 +510,7 @@ const ethernet = 18 * units.Byte
 
 // sharedLocators finds locators that several ports share where results name ports by them.
 func sharedLocators(c *signalling) []string {
-	table := c.plan.Locators
+	table := c.locators()
 	sharing, _ := table.SharedPorts()
 	if sharing == 0 || c.programs == [csig.Types]bool{} {
 		return nil
@@ -535,7 +538,7 @@ func ambiguousLastHops(c *signalling) []string {
 	ports := portSet{}
 	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
 		for i := range c.plan.Switch(node).Ports {
-			if p := &c.plan.Switch(node).Ports[i]; p.LastHop && !known.Has(p.Locator) {
+			if p := &c.plan.Switch(node).Ports[i]; p.LastHop && !known.Has(c.label(p)) {
 				ports.names = append(ports.names, PortName(c.plan.Graph, c.adjacency, node, i))
 			}
 		}

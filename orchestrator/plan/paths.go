@@ -18,6 +18,7 @@ type paths struct {
 	routes    []topologies.Routes
 	adjacency [][]topologies.Adjacent
 	ports     [][]portTags // by node and egress port
+	second    bool         // tags are of the fabric's second format
 	full      units.Size   // what a full packet with its tag takes on the line
 	residence bool         // samples of Delay hold more than waiting
 	// same is the answer for every pair of hosts if all hops are alike.
@@ -36,26 +37,31 @@ type pathKey struct {
 	to    int
 }
 
-// newPaths returns nil without CSIG.
-func newPaths(s *Shape) *paths {
-	if s.tags == nil {
+// newPaths returns nil without CSIG. second asks for tags of the fabric's second format; nil
+// without one.
+func newPaths(s *Shape, second bool) *paths {
+	if s.tags == nil || second && s.tags.second == nil {
 		return nil
 	}
 	links := s.experiment.Links
 	p := &paths{
-		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), ports: s.ports,
+		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), ports: s.ports, second: second,
 		full: links.MTU + links.Overhead, residence: s.tags.switches.Delay == dataplane.Residence,
 		known: map[pathKey]transport.PathSignals{},
 	}
 	if links.CountTag {
-		p.full += units.Size(s.tags.domain.Format.Size())
+		format := s.tags.domain.Format
+		if second {
+			format = s.tags.second.format
+		}
+		p.full += units.Size(format.Size())
 	}
 	first := p.adjacency[0][0]
 	alike, unloaded := true, p.unloaded(first.Peer.Node, first.Link)
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
 		for i, a := range p.adjacency[n] {
 			for t := range csig.Types {
-				alike = alike && p.ports[n][i].updates(t)
+				alike = alike && p.ports[n][i].updates(second, t)
 			}
 			alike = alike && p.unloaded(n, a.Link) == unloaded
 		}
@@ -103,9 +109,9 @@ func (p *paths) betweenSwitches() *transport.PathSignals {
 				continue
 			}
 			for t := range s.Covered {
-				s.Covered[t] = s.Covered[t] && p.ports[n][i].updates(csig.Type(t))
+				s.Covered[t] = s.Covered[t] && p.ports[n][i].updates(p.second, csig.Type(t))
 			}
-			if p.ports[n][i].updates(csig.Delay) {
+			if p.ports[n][i].updates(p.second, csig.Delay) {
 				s.Unloaded = max(s.Unloaded, in)
 			}
 		}
@@ -141,9 +147,9 @@ func (p *paths) between(src, dst int) transport.PathSignals {
 		for _, port := range p.routes[at.node].To(dst) {
 			tags := &p.ports[at.node][port]
 			for t := range s.Covered {
-				s.Covered[t] = s.Covered[t] && tags.updates(csig.Type(t))
+				s.Covered[t] = s.Covered[t] && tags.updates(p.second, csig.Type(t))
 			}
-			if tags.updates(csig.Delay) {
+			if tags.updates(p.second, csig.Delay) {
 				s.Unloaded = max(s.Unloaded, p.unloaded(at.node, at.link))
 			}
 			if out := p.adjacency[at.node][port]; out.Peer.Node != dst {

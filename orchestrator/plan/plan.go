@@ -48,6 +48,7 @@ type Plan struct {
 	Path     congestion.Path // of the first host
 	CSIG     *csig.Config    // nil without CSIG
 	Locators *LocatorTable   // nil without CSIG
+	Second   *LocatorTable   // of tags of CSIG.Second; nil without
 	Captured []capture.Port
 	Faults   []Fault        // in the order of the experiment
 	Groups   []Group        // of Flows: all transfers, each job's, then those of the experiment
@@ -163,12 +164,19 @@ func (p *Plan) Domain() *csig.Domain {
 // Capture returns the configuration for reading the captured packets of the run.
 func (p *Plan) Capture() capture.Config {
 	c := capture.Config{Ports: p.Captured, Format: p.Format, Domain: p.Domain()}
-	if c.Domain != nil {
-		directory, err := c.Domain.Locators().Assign(places(p.Graph))
+	if c.Domain == nil {
+		return c
+	}
+	meaning := func(d *csig.Domain) func(uint16) string {
+		directory, err := d.Locators().Assign(places(p.Graph))
 		if err != nil {
 			panic("plan: " + err.Error()) // as above
 		}
-		c.Meaning = capture.Meaning(p.Graph, directory)
+		return capture.Meaning(p.Graph, directory)
+	}
+	c.Meaning = meaning(c.Domain)
+	if second := c.Domain.Second(); second != nil {
+		c.SecondMeaning = meaning(second)
 	}
 	return c
 }
@@ -197,19 +205,31 @@ func (p *Plan) LastStart() (last units.Time) {
 // PortNames returns what each locator stands for: the name of its port, such as
 // tor0-agg0 (see PortName), or locator-9 for a locator that several ports share. Locator
 // 0 is "none": no hop has written the tag.
-func (p *Plan) PortNames() map[uint16]string {
-	names := map[uint16]string{0: "none"}
-	if p.Locators == nil {
-		return names
+func (p *Plan) PortNames() map[uint32]string {
+	names := map[uint32]string{0: "none"}
+	if p.Second != nil {
+		names[metrics.SecondFormat] = "none"
 	}
-	for i := range p.Locators.Locators {
-		l := &p.Locators.Locators[i]
-		names[l.Locator] = l.Ports[0]
-		if l.Shared() {
-			names[l.Locator] = fmt.Sprintf("locator-%d", l.Locator)
+	for _, t := range p.LocatorTables() {
+		for i := range t.Locators {
+			l := &t.Locators[i]
+			names[l.Locator] = l.Ports[0]
+			if l.Shared() {
+				names[l.Locator] = fmt.Sprintf("locator-%d", l.Locator)
+			}
 		}
 	}
 	return names
+}
+
+// LocatorTables returns the locators of each format of tags.
+func (p *Plan) LocatorTables() (tables []*LocatorTable) {
+	for _, t := range []*LocatorTable{p.Locators, p.Second} {
+		if t != nil {
+			tables = append(tables, t)
+		}
+	}
+	return tables
 }
 
 // controlName names a control link.

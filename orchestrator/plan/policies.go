@@ -25,6 +25,7 @@ type policy struct {
 	sampling csig.Sampling
 	probe    units.Duration
 	signals  csig.Weights // none: not given
+	format   csig.Format  // none: not given
 }
 
 // newPolicies reads csig.policies.
@@ -39,6 +40,9 @@ func newPolicies(list []experiment.CSIGPolicy) ([]policy, error) {
 			if p.sampling, p.probe, err = experiment.ParseInit(given.Init); err != nil {
 				return nil, failure.At(at+".init", err)
 			}
+		}
+		if p.format, err = csig.ParseFormat(given.Format); err != nil {
+			return nil, failure.At(at+".format", err)
 		}
 		for text, weight := range given.Signals {
 			t, err := csig.ParseType(text)
@@ -108,7 +112,7 @@ func (s *Shape) assignTagging(p *Plan, hosts []host.Config) {
 			t, changed := s.tags.tagging, false
 			for k := range s.policies {
 				if rule := &s.policies[k]; rule.transfer(&p.Flows[f.ID], dscpOf(&hosts[h], f)) {
-					t, changed = rule.apply(t), true
+					t, changed = rule.apply(t, s.tags.domain.Format), true
 				}
 			}
 			if !changed {
@@ -118,12 +122,28 @@ func (s *Shape) assignTagging(p *Plan, hosts []host.Config) {
 				same[t] = &t
 			}
 			f.Tagging = same[t]
+			if t.Format != csig.FormatNone {
+				f.Paths = s.secondPaths.between(h, int(p.Flows[f.ID].Dst))
+			}
 		}
 	}
 }
 
-// apply returns the tagging of a transfer that the policy is for.
-func (p *policy) apply(t transport.Tagging) transport.Tagging {
+// tags returns the format of tags where the policy holds: none for the first one.
+func (p *policy) tags(before, first csig.Format) csig.Format {
+	switch p.format {
+	case csig.FormatNone:
+		return before
+	case first:
+		return csig.FormatNone
+	}
+	return p.format
+}
+
+// apply returns the tagging of a transfer that the policy is for, in a fabric whose first
+// format is the given one.
+func (p *policy) apply(t transport.Tagging, first csig.Format) transport.Tagging {
+	t.Format = p.tags(t.Format, first)
 	if p.init {
 		t.Sampling, t.Probe = p.sampling, p.probe
 	}
@@ -164,6 +184,7 @@ func (s *Shape) classes(f *metrics.FlowInfo, init shim.Init) ([]shim.Class, erro
 			if p.signals.Any() {
 				got.Signals = p.signals
 			}
+			got.Format = p.tags(got.Format, s.tags.domain.Format)
 		}
 		if probing {
 			return nil, failure.At(probed, fmt.Errorf("%s has probes, which are the transport's; for programs want %s", f.Name, csig.SamplingWords))

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"path"
-	"slices"
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -39,12 +38,23 @@ func selects(rule *experiment.CSIGPort, at portPlace) (bool, error) {
 
 // portTags is what a switch port does to tags.
 type portTags struct {
-	policies [csig.Types]dataplane.Policy
+	policies [2][csig.Types]dataplane.Policy // of the fabric's first format, and of its second
 	ingress  dataplane.Ingress
 }
 
-// updates reports whether tags of a type that leave by the port are updated.
-func (p *portTags) updates(t csig.Type) bool { return p.policies[t] == dataplane.Update }
+// updates reports whether tags of a type that leave by the port are updated. second says
+// that they are of the fabric's second format.
+func (p *portTags) updates(second bool, t csig.Type) bool {
+	return p.policies[formatIndex(second)][t] == dataplane.Update
+}
+
+// formatIndex returns the index of a format in arrays of two.
+func formatIndex(second bool) int {
+	if second {
+		return 1
+	}
+	return 0
+}
 
 // applyPortRules returns what each switch port does to tags, by node and port.
 func applyPortRules(g *topologies.Graph, c experiment.CSIG) ([][]portTags, error) {
@@ -68,6 +78,10 @@ func applyPortRules(g *topologies.Graph, c experiment.CSIG) ([][]portTags, error
 // outside for the types whose tags the port strips or terminates.
 func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 	var outside *bool
+	first, err := csig.ParseFormat(c.Format)
+	if err != nil {
+		return err
+	}
 	for i := range c.Ports {
 		rule := &c.Ports[i]
 		if matches, err := selects(rule, at); err != nil {
@@ -80,9 +94,11 @@ func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 			if err != nil {
 				return err
 			}
-			for t := range csig.Types {
-				if rule.Type == "all" || rule.Type == "" || rule.Type == t.String() {
-					p.policies[t] = policy
+			for i, format := range []csig.Format{first, first.Other()} {
+				for t := range csig.Types {
+					if rule.For(format) && (rule.Type == "all" || rule.Type == "" || rule.Type == t.String()) {
+						p.policies[i][t] = policy
+					}
 				}
 			}
 		}
@@ -90,7 +106,10 @@ func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 			outside = rule.Outside
 		}
 		if rule.Init != "" {
-			var err error
+			p.ingress.Format = csig.FormatNone
+			if c.Second != nil && rule.For(first.Other()) && !rule.For(first) {
+				p.ingress.Format = first.Other()
+			}
 			if p.ingress.Init, err = csig.ParseSampling(rule.Init); err != nil {
 				return err
 			}
@@ -103,10 +122,16 @@ func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 		p.ingress.Outside = *outside
 		return nil
 	}
-	for t, policy := range p.policies {
-		p.ingress.Refuses[t] = policy == dataplane.Strip || policy == dataplane.Terminate
+	ends := func(policy dataplane.Policy) bool { return policy == dataplane.Strip || policy == dataplane.Terminate }
+	p.ingress.Outside = true
+	for t := range csig.Types {
+		p.ingress.Refuses[t] = ends(p.policies[0][t])
+		p.ingress.Outside = p.ingress.Outside && p.ingress.Refuses[t]
+		if c.Second != nil {
+			p.ingress.RefusesSecond[t] = ends(p.policies[1][t])
+			p.ingress.Outside = p.ingress.Outside && p.ingress.RefusesSecond[t]
+		}
 	}
-	p.ingress.Outside = !slices.Contains(p.ingress.Refuses[:], false)
 	return nil
 }
 

@@ -45,6 +45,7 @@ type Shape struct {
 	policies     []policy
 	ports        [][]portTags   // by node and port of switches
 	paths        *paths         // of signals; nil without CSIG
+	secondPaths  *paths         // of signals in tags of the second format; nil without
 	interval     units.Duration // of telemetry; 0: auto, not settled
 	recovery     transport.Recovery
 	faults       []experiment.Fault // of the experiment, with their names, then failures of the workload's file
@@ -136,7 +137,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if s.policies, err = newPolicies(e.CSIG.Policies); err != nil {
 		return nil, err
 	}
-	s.paths = newPaths(s)
+	s.paths, s.secondPaths = newPaths(s, false), newPaths(s, true)
 	s.shares = s.newShares()
 	return s, nil
 }
@@ -220,6 +221,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	}
 	if s.tags != nil {
 		p.CSIG, p.Locators = &s.tags.domain, s.tags.table
+		if s.tags.second != nil {
+			p.Second = s.tags.second.table
+		}
 		p.Format.TPIDCompact, p.Format.TPIDWide = s.tags.domain.TPIDCompact, s.tags.domain.TPIDWide
 	}
 	if e.End != 0 {
@@ -380,7 +384,7 @@ func (s *Shape) withSeed(seed uint64) (*Shape, error) {
 		return s, nil
 	}
 	with := *s
-	with.paths = s.paths.clone() // plans of several seeds may be made at the same time
+	with.paths, with.secondPaths = s.paths.clone(), s.secondPaths.clone() // plans of several seeds may be made at the same time
 	load, err := s.workload, error(nil)
 	if with.interval == 0 {
 		with.interval = autoInterval(s.length()) // one for all seeds

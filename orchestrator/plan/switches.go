@@ -9,9 +9,12 @@ import (
 
 // addSwitches adds the switches' nodes to a plan.
 func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjacent) {
-	var locators []uint16
+	var locators, second []uint16
 	if s.tags != nil {
 		locators = s.tags.locators
+		if s.tags.second != nil {
+			second = s.tags.second.locators
+		}
 	}
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
 		c := s.switchConfig(n, seed, p)
@@ -26,18 +29,21 @@ func (s *Shape) addSwitches(p *Plan, seed uint64, adjacency [][]topologies.Adjac
 				MAC:      wire.MAC(n, i),
 				PeerMAC:  wire.MAC(a.Peer.Node, a.Peer.Port),
 				LastHop:  lastHop,
-				Policies: s.ports[n][i].policies,
+				Policies: s.ports[n][i].policies[0],
 				Ingress:  s.ports[n][i].ingress,
 			}
 			if i < len(locators) {
 				port.Locator = locators[i]
+			}
+			if i < len(second) {
+				port.Second = &dataplane.SecondFormat{Locator: second[i], Policies: s.ports[n][i].policies[1]}
 			}
 			for _, c := range sizes.Classes {
 				port.Classes = append(port.Classes, c.PortClass)
 			}
 			c.Ports = append(c.Ports, port)
 		}
-		locators = locators[min(len(adjacency[n]), len(locators)):]
+		locators, second = locators[min(len(adjacency[n]), len(locators)):], second[min(len(adjacency[n]), len(second)):]
 		p.Nodes[n].Switch = &c
 	}
 }

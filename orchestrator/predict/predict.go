@@ -74,7 +74,9 @@ func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation,
 		variant := &set.Variants[i]
 		names, notes = append(names, variant.Name), append(notes, p.Notes)
 		metrics = append(metrics, measure.Names(p))
-		v.addLocators(variant.Name, p.Locators)
+		for _, t := range p.LocatorTables() {
+			v.addLocators(variant.Name, t)
+		}
 		if o.Visit != nil {
 			o.Visit(i, p)
 		}
@@ -116,9 +118,6 @@ func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation,
 
 // addLocators adds the locators of a variant if ports share some.
 func (v *Validation) addLocators(variant string, t *plan.LocatorTable) {
-	if t == nil {
-		return
-	}
 	if ports, _ := t.SharedPorts(); ports == 0 {
 		return
 	}

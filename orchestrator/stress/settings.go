@@ -184,10 +184,12 @@ const everyPacket = "every"
 // default ones take their place.
 func format(value string) change {
 	return func(e *experiment.Experiment) ([]experiment.Override, string, error) {
-		switch e.CSIG.Format {
-		case csig.FormatNone.String():
+		switch {
+		case e.CSIG.Format == csig.FormatNone.String():
 			return nil, noCSIG, nil
-		case value:
+		case e.CSIG.Second != nil:
+			return nil, "it has tags of both formats", nil
+		case e.CSIG.Format == value:
 			return nil, "its tags are " + value + " already", nil
 		}
 		list := []experiment.Override{set("csig.format", value)}

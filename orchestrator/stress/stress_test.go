@@ -63,6 +63,7 @@ func TestSettings(t *testing.T) {
 		{"automatic queues", "", "queue x0.5", "links.queue=QUEUE"},
 		{"formats", "", "format wide", `variants.tagged.csig.format=wide variants.tagged.csig.quantisers.delay="" plain: it has no CSIG`},
 		{"formats", "", "format compact", "plain: it has no CSIG; tagged: its tags are compact already"},
+		{"both formats", "csig: {second: {}}\n", "format wide", "plain: it has no CSIG; tagged: it has tags of both formats"},
 		{"sampling", "", "sampling 1/4", "variants.tagged.csig.init=1/4 plain: it has no CSIG"},
 		{"sampling of its own", "csig: {init: stride/2}\n", "sampling 1/4", "plain: it has no CSIG; tagged: its hosts do not tag every packet, but stride/2"},
 		{"seeds", more, "seeds", ""},

@@ -66,7 +66,7 @@ func (p *planted) blame(t *testing.T) []Blame {
 				b.Ports = append(b.Ports, metrics.PortWindow{Node: m.Ports[i].Node, Port: m.Ports[i].Port, Start: at, TxBytes: 1, Busy: units.Duration(one.use * float64(100*units.Microsecond)), QueueMax: one.queue})
 			}
 			if m.Ports[i].Name == p.samples {
-				b.Signals = append(b.Signals, metrics.SignalWindow{Flow: 0, Type: 2, Locator: uint16(i + 1), Start: at, Samples: 10, PointSum: 50_000},
+				b.Signals = append(b.Signals, metrics.SignalWindow{Flow: 0, Type: 2, Locator: uint32(i + 1), Start: at, Samples: 10, PointSum: 50_000},
 					metrics.SignalWindow{Flow: 0, Type: 2, Locator: 1, Start: at, Samples: 10, PointSum: 10_000})
 			}
 		}

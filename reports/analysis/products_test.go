@@ -250,7 +250,7 @@ func TestSignatureOfManyPorts(t *testing.T) {
 
 // plantSamples appends a window of samples of a flow.
 func plantSamples(b *metrics.Batch, flow int32, signal uint8, locator int, startUS float64, n, point int64) {
-	b.Signals = append(b.Signals, metrics.SignalWindow{Flow: flow, Type: signal, Locator: uint16(locator), Start: units.Time(startUS * float64(units.Microsecond)), Samples: n, PointSum: n * point, PointMax: point, PointMin: point})
+	b.Signals = append(b.Signals, metrics.SignalWindow{Flow: flow, Type: signal, Locator: uint32(locator), Start: units.Time(startUS * float64(units.Microsecond)), Samples: n, PointSum: n * point, PointMax: point, PointMin: point})
 }
 
 // "Planted oversubscribed ToR uplink dominates the LM mode for exactly the cells crossing

@@ -36,6 +36,7 @@ var TruthBins = []float64{0.001, 0.01, 0.05, 0.2, 0.5}
 
 type truthKey struct {
 	variant int
+	format  string
 	signal  string
 	rate    int64
 }
@@ -60,7 +61,7 @@ func readTruth(f *runfolder.Folder) ([]Truth, error) {
 		if !known || !inWindow(m, r.TimeUS) {
 			continue
 		}
-		k := truthKey{v, r.Type, r.RateBPS}
+		k := truthKey{v, cmp.Or(r.Format, m.Variants[v].CSIG), r.Type, r.RateBPS}
 		if sums[k] == nil {
 			sums[k] = &truthSum{bins: make([]int64, len(TruthBins)+1)}
 		}
@@ -70,7 +71,7 @@ func readTruth(f *runfolder.Folder) ([]Truth, error) {
 	for k, s := range sums {
 		n := s.errors.Weight()
 		t := Truth{
-			Variant: m.Variants[k.variant].Name, Format: m.Variants[k.variant].CSIG, Signal: k.signal, RateBPS: k.rate, Samples: n, Bins: s.bins,
+			Variant: m.Variants[k.variant].Name, Format: k.format, Signal: k.signal, RateBPS: k.rate, Samples: n, Bins: s.bins,
 			Median: float64(s.errors.Quantile(0.5)) / 1000, P99: float64(s.errors.Quantile(0.99)) / 1000,
 			Outside: float64(s.outside) / float64(n), Missed: float64(s.missed) / float64(n),
 		}
@@ -81,7 +82,7 @@ func readTruth(f *runfolder.Folder) ([]Truth, error) {
 		all = append(all, t)
 	}
 	slices.SortFunc(all, func(a, b Truth) int {
-		return cmp.Or(cmp.Compare(variants[a.Variant], variants[b.Variant]), cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.RateBPS, b.RateBPS))
+		return cmp.Or(cmp.Compare(variants[a.Variant], variants[b.Variant]), cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.Format, b.Format), cmp.Compare(a.RateBPS, b.RateBPS))
 	})
 	return all, nil
 }

@@ -21,6 +21,9 @@ type Config struct {
 	// one, where the mean is 0, gets this share more.
 	Gain   float64
 	Routes []Route // whose weights are set; nil: the collector only counts
+	// Second has the locators of Routes by those of the domain's second format, as
+	// csig.Domain.Label gives them.
+	Second map[uint32]uint16
 }
 
 // Route is the ways from a switch to the hosts of a rack.
@@ -89,11 +92,15 @@ func New(cfg Config) (*Collector, error) {
 // Cards returns how many postcards came.
 func (c *Collector) Cards() int64 { return c.cards }
 
-// Receive takes the sample of a postcard. It reports whether weights are due.
-func (c *Collector) Receive(now units.Time, s csig.Sample) bool {
+// Receive takes the sample of a postcard, whose locator domains label as given. It reports
+// whether weights are due.
+func (c *Collector) Receive(now units.Time, s csig.Sample, label uint32) bool {
 	c.cards++
-	if s.Type == csig.ABW && int(s.Locator) < len(c.readings) {
-		r := &c.readings[s.Locator]
+	if first, ok := c.cfg.Second[label]; ok {
+		label = uint32(first)
+	}
+	if s.Type == csig.ABW && int(label) < len(c.readings) {
+		r := &c.readings[label]
 		r.sum += s.Point
 		r.count++
 	}

@@ -29,7 +29,7 @@ func step(c *collector.Collector, now units.Time, values map[uint16]uint64) []wi
 	due := false
 	for _, locator := range []uint16{1, 2, 11, 12, 99} {
 		if v, ok := values[locator]; ok {
-			due = c.Receive(now, csig.Sample{Type: csig.ABW, Point: v, Locator: locator})
+			due = c.Receive(now, csig.Sample{Type: csig.ABW, Point: v, Locator: locator}, uint32(locator))
 		}
 	}
 	if !due {

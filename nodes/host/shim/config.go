@@ -28,6 +28,7 @@ type Config struct {
 type Init struct {
 	csig.Sampling
 	Signals csig.Weights
+	Format  csig.Format // of the tags; none: the first of the domain
 }
 
 // Class is the init policy of the packets of one flow with some DSCPs.
@@ -59,8 +60,8 @@ type EdgeConfig struct {
 
 	// Covered says by pair, as Pairs, and by type whether every hop of every path
 	// updates it: then a tag that no hop has written is a measurement. A pair without
-	// an entry has no such type.
-	Covered [][csig.Types]bool
+	// an entry has no such type. CoveredSecond is for tags of the domain's second format.
+	Covered, CoveredSecond [][csig.Types]bool
 
 	Seed    uint64
 	Measure metrics.Span

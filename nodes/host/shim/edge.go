@@ -47,6 +47,7 @@ type class struct {
 	sampler csig.Sampler
 	signals csig.Weights
 	types   csig.Multiplexer
+	domain  *csig.Domain // of the format of its tags; nil without CSIG
 }
 
 // incoming is what comes from one host.
@@ -54,7 +55,7 @@ type incoming struct {
 	raw.Arrivals
 	signals metrics.SignalRecorder
 	events  *metrics.EventRecorder // nil: the flow is not traced
-	covered [csig.Types]bool
+	covered [2][csig.Types]bool    // of the domain's first format, and of its second
 }
 
 type dropReason uint8
@@ -121,11 +122,11 @@ func (e *Edge) configure() (err error) {
 			return err
 		}
 	}
-	if err := e.cfg.Init.check(); err != nil {
+	if err := e.checkInit(&e.cfg.Init); err != nil {
 		return err
 	}
-	if len(e.cfg.Covered) > len(e.cfg.Pairs) {
-		return fmt.Errorf("%d pairs and what covers %d of them", len(e.cfg.Pairs), len(e.cfg.Covered))
+	if n := max(len(e.cfg.Covered), len(e.cfg.CoveredSecond)); n > len(e.cfg.Pairs) {
+		return fmt.Errorf("%d pairs and what covers %d of them", len(e.cfg.Pairs), n)
 	}
 	if err := raw.CheckPairs(e.cfg.Node, e.cfg.Pairs); err != nil {
 		return err
@@ -138,7 +139,10 @@ func (e *Edge) configure() (err error) {
 		}
 		e.incoming[from] = e.newIncoming(p.Flow)
 		if i < len(e.cfg.Covered) {
-			e.incoming[from].covered = e.cfg.Covered[i]
+			e.incoming[from].covered[0] = e.cfg.Covered[i]
+		}
+		if i < len(e.cfg.CoveredSecond) {
+			e.incoming[from].covered[1] = e.cfg.CoveredSecond[i]
 		}
 	}
 	return e.classify()
@@ -151,7 +155,7 @@ func (e *Edge) classify() error {
 		if at < 0 {
 			return fmt.Errorf("class %d: flow %d does not leave this host", i, c.Flow)
 		}
-		if err := c.check(); err != nil {
+		if err := e.checkInit(&c.Init); err != nil {
 			return fmt.Errorf("class %d: %w", i, err)
 		}
 		o, state := e.outgoing[int(e.cfg.Pairs[at].Destination)], e.newClass(c.Init, c.Flow, i+1)
@@ -164,8 +168,10 @@ func (e *Edge) classify() error {
 	return nil
 }
 
-func (i *Init) check() error {
+func (e *Edge) checkInit(i *Init) error {
 	switch {
+	case e.domain != nil && e.domain.In(i.Format) == nil:
+		return fmt.Errorf("tags of format %v, which the domain does not have", i.Format)
 	case i.Every < 0 || i.Spacing < 0:
 		return fmt.Errorf("one packet in %d, %v apart", i.Every, i.Spacing)
 	case i.Every > 0 && !i.Signals.Any():
@@ -192,7 +198,11 @@ func (e *Edge) newClass(c Init, flow int32, i int) *class {
 	if c.Draws() {
 		random = node.Random(e.cfg.Seed, e.cfg.Node, node.RandomTagging, int(flow)|i<<32)
 	}
-	return &class{sampler: csig.NewSampler(c.Sampling, random), signals: c.Signals}
+	of := e.domain
+	if of != nil {
+		of = of.In(c.Format)
+	}
+	return &class{sampler: csig.NewSampler(c.Sampling, random), signals: c.Signals, domain: of}
 }
 
 func (e *Edge) newIncoming(flow int32) *incoming {
@@ -243,10 +253,10 @@ func (e *Edge) enqueue(now units.Time, to *outgoing, p *wire.Packet) {
 
 // tag puts a tag on a packet of a class if it is its turn.
 func (e *Edge) tag(now units.Time, c *class, p *wire.Packet) {
-	if e.domain == nil || e.domain.Format() == csig.FormatNone || !c.sampler.Due(now) {
+	if c.domain == nil || c.domain.Format() == csig.FormatNone || !c.sampler.Due(now) {
 		return
 	}
-	e.domain.Init(p.InsertTag(e.domain.Format().Size()), c.types.Next(c.signals))
+	c.domain.Init(p.InsertTag(c.domain.Format().Size()), c.types.Next(c.signals))
 	p.Size = e.cfg.Sizes.Of(p)
 }
 
@@ -266,7 +276,7 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 		e.several++
 	case tag != nil:
 		if e.domain != nil {
-			if sample, ok := e.domain.Decode(tag); ok {
+			if sample, ok := e.domain.Of(tag).Decode(tag); ok {
 				from.sample(now, e.domain, sample)
 			}
 		}
@@ -282,14 +292,18 @@ func (i *incoming) sample(now units.Time, domain *csig.Domain, s csig.Sample) {
 	if s.Untouched {
 		i.Totals.Untouched++
 	}
-	if s.Measured(i.covered[s.Type]) {
+	format := 0
+	if s.Format != domain.Format() {
+		format = 1
+	}
+	if s.Measured(i.covered[format][s.Type]) {
 		value := metrics.Reading{Point: int64(s.Point)}
 		value.Low, value.High = domain.Ends(&s)
-		i.signals.Sample(now, uint8(s.Type), s.Locator, value)
+		i.signals.Sample(now, uint8(s.Type), domain.Label(&s), value)
 		if i.events.Wants(metrics.EventSample) {
 			i.events.Emit(metrics.Event{
 				Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(s.Type), Code: s.Code,
-				Value: value, Locator: s.Locator, Age: metrics.Absent, Cwnd: metrics.Absent, Inflight: metrics.Absent,
+				Value: value, Locator: domain.Label(&s), Age: metrics.Absent, Cwnd: metrics.Absent, Inflight: metrics.Absent,
 			})
 		}
 	}

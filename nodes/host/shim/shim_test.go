@@ -285,7 +285,7 @@ func TestRecords(t *testing.T) {
 	r.receive(at(170), shim.NIC, tagged(5, 1514, 100_000, 41))
 	r.receive(at(180), shim.Application, frame(3, 9, 1514))
 	got := r.result(at(300))
-	window := func(flow int32, locator uint16, start units.Time, value uint64) metrics.SignalWindow {
+	window := func(flow int32, locator uint32, start units.Time, value uint64) metrics.SignalWindow {
 		s, _ := r.domain.Decode(tagged(5, 100, value, 1)[12:])
 		point := int64(s.Point)
 		return metrics.SignalWindow{Flow: flow, Type: uint8(csig.Delay), Locator: locator, Start: start, Samples: 1, PointSum: point, PointMax: point, PointMin: point, LowSum: int64(s.Low), HighSum: int64(s.High)}

@@ -24,6 +24,8 @@ type Tagging struct {
 
 	// Signal is asked for if nobody wants a type.
 	Signal csig.Type
+	// Format is that of the tags; none: the first of the domain.
+	Format csig.Format
 	// Telemetry is what the records want, beside what the controller and the balancer
 	// want.
 	Telemetry csig.Weights
@@ -59,7 +61,7 @@ type held struct {
 // signalling is the part of a sender that asks the network for CSIG samples, on
 // data packets or with probes, and hands them to those who want them.
 type signalling struct {
-	domain  *csig.Domain
+	domain  *csig.Domain // of the format of the flow's tags
 	tagging Tagging
 	paths   PathSignals
 	sampler csig.Sampler
@@ -79,7 +81,7 @@ type signalling struct {
 
 func newSignalling(c *SenderConfig) *signalling {
 	g := &signalling{
-		domain: c.Domain, tagging: c.Tagging, paths: c.Paths, nextProbe: units.Never, last: units.Never,
+		domain: c.Domain.In(c.Tagging.Format), tagging: c.Tagging, paths: c.Paths, nextProbe: units.Never, last: units.Never,
 		sampler: csig.NewSampler(c.Tagging.Sampling, c.Random),
 		types:   csig.NewMultiplexer(c.Types),
 		records: metrics.NewSignalRecorder(int(c.Flow), c.Records, c.Sink),
@@ -115,9 +117,9 @@ func (g *signalling) insert(p *wire.Packet, wanted csig.Weights) {
 }
 
 // decode reads the tag that a packet echoes; false if it echoes none of this domain.
-func (g *signalling) decode(p *wire.Packet) (s csig.Sample, ok bool) {
+func decode(domain *csig.Domain, p *wire.Packet) (s csig.Sample, ok bool) {
 	var echo [wire.EchoLen]byte
-	return g.domain.DecodeEcho(echo[:p.Echo(&echo)])
+	return domain.DecodeEcho(echo[:p.Echo(&echo)])
 }
 
 // limit returns the age up to which a sample of type t is used. It has the age of an
@@ -171,14 +173,14 @@ type origin struct {
 // written is a sample only if it is known that every hop would have.
 func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 	g := s.signalling
-	sample, ok := g.decode(p)
+	sample, ok := decode(s.common.Domain, p)
 	if !ok {
 		return h
 	}
 	if sample.Untouched {
 		s.totals.Untouched++
 	}
-	if !sample.Measured(g.paths.Covered[sample.Type]) {
+	if !sample.Measured(g.paths.Covered[sample.Type] && sample.Format == g.domain.Format()) {
 		return h
 	}
 	h = held{valid: true, ev: from.ev, sample: sample, sentAt: from.sentAt}
@@ -194,7 +196,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 	}
 	value := metrics.Reading{Point: int64(sample.Point)}
 	value.Low, value.High = s.common.Domain.Ends(&sample)
-	g.records.Sample(now, uint8(sample.Type), sample.Locator, value)
+	g.records.Sample(now, uint8(sample.Type), s.common.Domain.Label(&sample), value)
 	if s.events.Wants(metrics.EventSample) {
 		s.traceSample(now, &sample, value, from)
 	}
@@ -213,7 +215,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 func (s *Sender) traceSample(now units.Time, sample *csig.Sample, value metrics.Reading, from origin) {
 	e := metrics.Event{
 		Kind: metrics.EventSample, At: now, Packet: from.psn, EV: int32(from.ev), Type: uint8(sample.Type), Code: sample.Code,
-		Value: value, Locator: sample.Locator, Age: metrics.Absent, Tag: s.label(),
+		Value: value, Locator: s.common.Domain.Label(sample), Age: metrics.Absent, Tag: s.label(),
 	}
 	if from.sentAt != units.Never {
 		e.Age = now.Sub(from.sentAt)
@@ -245,7 +247,7 @@ func (s *Sender) recordTruth(now units.Time, psn uint32, h *held) {
 	r, from := &s.common.sample, s.slot(psn)
 	*r = metrics.TaggedSample{
 		Flow: s.flow, Packet: psn, Transmission: from.transmissions, Type: uint8(h.sample.Type), Code: h.sample.Code,
-		Value: metrics.Reading{Point: int64(h.sample.Point)}, Locator: h.sample.Locator, At: now, Age: now.Sub(from.sentAt),
+		Value: metrics.Reading{Point: int64(h.sample.Point)}, Locator: s.common.Domain.Label(&h.sample), At: now, Age: now.Sub(from.sentAt),
 	}
 	r.Value.Low, r.Value.High = s.common.Domain.Ends(&h.sample)
 	s.common.Sink.Emit(r)
@@ -290,9 +292,14 @@ func ParseTrimPlace(text string) (TrimPlace, error) {
 // or by the sample that this brought back.
 func (s *Sender) atLastHop(code uint8, h *held) bool {
 	if s.common.Place == ByLocator {
-		return h.valid && s.common.LastHops.Has(h.sample.Locator)
+		return h.valid && s.lastHop(&h.sample)
 	}
 	return code == wire.NackTrimmedLastHop
+}
+
+// lastHop reports whether the port that a sample names leads to a host.
+func (s *Sender) lastHop(sample *csig.Sample) bool {
+	return s.common.LastHops.Has(s.common.Domain.Label(sample))
 }
 
 // feedback hands the balancer what became of a packet, with its sample if the
@@ -301,7 +308,7 @@ func (s *Sender) feedback(now units.Time, f *balance.Feedback, h *held) {
 	f.Inflight = s.Inflight()
 	if g := s.signalling; g != nil && g.lb != nil && h.valid && g.lb.Wants()[h.sample.Type] > 0 {
 		f.Sample, f.Sampled = h.sample, true
-		f.LastHop = s.common.LastHops.Has(h.sample.Locator)
+		f.LastHop = s.lastHop(&h.sample)
 	}
 	s.lb.OnFeedback(now, f)
 }

@@ -56,6 +56,7 @@ type Port struct {
 	MAC      [6]byte
 	PeerMAC  [6]byte
 	Locator  uint16
+	Second   *SecondFormat      // of tags of the domain's second format; nil without
 	LastHop  bool               // leads to a host
 	Policies [csig.Types]Policy // of the tags that leave
 	Rate     units.Rate
@@ -63,6 +64,12 @@ type Port struct {
 	ECN      aqm.Thresholds
 	Ingress  Ingress     // of the tags that come in
 	Classes  []PortClass // as Config.Classes.List; nil without
+}
+
+// SecondFormat is what a port does to tags of the second format of a domain.
+type SecondFormat struct {
+	Locator  uint16
+	Policies [csig.Types]Policy
 }
 
 // CSIG is the switch's part in the domain; a switch without it passes tags on
@@ -205,7 +212,8 @@ type port struct {
 	abw    meter.Bandwidth
 	depth  meter.Depth
 
-	edge    bool // some tags that come in are removed
+	edge    bool         // some tags that come in are removed
+	initial *csig.Domain // of the tags that are put on
 	sampler csig.Sampler
 	turn    int // index in Ingress.Signals of the next tag that is put on
 }
@@ -467,11 +475,12 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	if tag := p.Tag(); tag != nil && s.domain != nil {
 		out.record.Advance(now) // before its meter
-		if t, _ := s.domain.Peek(tag); t < csig.Types && out.Policies[t] == Update {
+		domain, locator, policies := s.formatOf(out, tag)
+		if t, _ := domain.Peek(tag); t < csig.Types && policies[t] == Update {
 			// The packet would have left its queue when all before it had.
 			bytes, packets := s.queueOf(out, p)
 			drain := out.line.Takes(bytes + units.Size(packets)*s.cfg.Sizes.Overhead)
-			s.domain.Trim(tag, s.signal(now, now.Add(drain), out, t, p), out.Locator)
+			domain.Trim(tag, s.signal(now, now.Add(drain), out, t, p), locator)
 		}
 	}
 	before := p.Size

@@ -217,7 +217,7 @@ func TestTerminateUpdatesFirst(t *testing.T) {
 			r.Run(forever)
 			r.wants(nil, map[string]int64{tc.outcome: 1})
 			got := r.signals()
-			if (len(got) == 1) != (tc.outcome == "terminated") || len(got) == 1 && got[0].Locator != tc.locator || p.Tag() != nil {
+			if (len(got) == 1) != (tc.outcome == "terminated") || len(got) == 1 && got[0].Locator != uint32(tc.locator) || p.Tag() != nil {
 				t.Errorf("%v %v, %s: samples %+v, tag %x; want locator %d", format, signal, tc.name, got, p.Tag(), tc.locator)
 			}
 		}

@@ -52,7 +52,7 @@ func (s *Switch) discardQueued(now units.Time, egress int, notify bool) (packets
 		out.record.Drop(now, int64(p.Size))
 		if notify && p.Returns() {
 			q := s.pool.Get()
-			q.BuildReturn(p, out.Locator, s.cfg.Sizes)
+			q.BuildReturn(p, s.locatorFor(out, p), s.cfg.Sizes)
 			q.Ingress = p.Ingress
 			returns = append(returns, q)
 		}
@@ -68,6 +68,21 @@ func (s *Switch) discardQueued(now units.Time, egress int, notify bool) (packets
 	out.record.Depth(now, 0)
 	s.ready.Remove(egress)
 	return packets, bytes, returns
+}
+
+// locatorFor returns the locator of a port for the sender of a packet. In a fabric of two
+// formats it is that of the packet's format, and none for a packet without a tag: the switch
+// does not know how the sender numbers ports.
+func (s *Switch) locatorFor(out *port, p *wire.Packet) uint16 {
+	if s.domain == nil || s.domain.Second() == nil {
+		return out.Locator
+	}
+	tag := p.Tag()
+	if tag == nil {
+		return 0
+	}
+	_, locator, _ := s.formatOf(out, tag)
+	return locator
 }
 
 // discardClasses is Discard of a port with classes. The peer hears of what it was to be

@@ -48,11 +48,14 @@ type Ingress struct {
 	// removed, and, if there are any such types, the tags that are of no type of this
 	// domain, such as those of the other format.
 	Refuses [csig.Types]bool
+	// RefusesSecond is Refuses of tags of the domain's second format.
+	RefusesSecond [csig.Types]bool
 	// Init says which frames for the data queue get a fresh tag, of those that have none
 	// then, for a host that puts none on. Their types are Signals in turn, which must
 	// not be empty when Init tags some.
 	Init    csig.Sampling
 	Signals []csig.Type
+	Format  csig.Format // of these tags; none: the domain's first
 }
 
 // Tag outcomes are those of csig, then these.
@@ -75,7 +78,7 @@ var tagNames = [tagOutcomes]string{
 // configureIngress prepares what a port does to frames that come in.
 func (s *Switch) configureIngress(i int) error {
 	in := &s.ports[i]
-	in.edge = in.Ingress.Outside || slices.Contains(in.Ingress.Refuses[:], true)
+	in.edge = in.Ingress.Outside || slices.Contains(in.Ingress.Refuses[:], true) || slices.Contains(in.Ingress.RefusesSecond[:], true)
 	if in.edge {
 		s.filter.Add(i)
 	}
@@ -91,6 +94,9 @@ func (s *Switch) configureIngress(i int) error {
 			return fmt.Errorf("signal %d: unknown", uint8(t))
 		}
 	}
+	if in.initial = s.domain.In(in.Ingress.Format); in.initial == nil {
+		return fmt.Errorf("it puts tags of format %v on, which the domain does not have", in.Ingress.Format)
+	}
 	s.filter.Add(i)
 	in.sampler = csig.NewSampler(c, node.Random(s.cfg.Seed, s.cfg.Node, node.RandomIngress, i))
 	return nil
@@ -100,13 +106,18 @@ func (s *Switch) configureIngress(i int) error {
 // one on if it is the frame's turn.
 func (s *Switch) admit(now units.Time, in *port, p *wire.Packet) {
 	n := p.RemoveTags(s.tpids, func(tag []byte) bool {
-		t, _ := s.domain.Peek(tag)
-		return in.Ingress.Outside || in.edge && (t >= csig.Types || in.Ingress.Refuses[t])
+		of := s.domain.Of(tag)
+		refuses := &in.Ingress.Refuses
+		if of != s.domain {
+			refuses = &in.Ingress.RefusesSecond
+		}
+		t, _ := of.Peek(tag)
+		return in.Ingress.Outside || in.edge && (t >= csig.Types || refuses[t])
 	})
 	s.tags[tagRefused] += int64(n)
 	if in.sampler.Every > 0 && p.Tag() == nil && p.Queues() && in.sampler.Due(now) {
 		signals := in.Ingress.Signals
-		s.domain.Init(p.InsertTag(s.domain.Format().Size()), signals[in.turn])
+		in.initial.Init(p.InsertTag(in.initial.Format().Size()), signals[in.turn])
 		in.turn = (in.turn + 1) % len(signals)
 		s.tags[tagInitiated]++
 		n++
@@ -116,27 +127,37 @@ func (s *Switch) admit(now units.Time, in *port, p *wire.Packet) {
 	}
 }
 
+// formatOf returns the domain of a tag's format, and what a port does to tags of it.
+func (s *Switch) formatOf(out *port, tag []byte) (domain *csig.Domain, locator uint16, policies *[csig.Types]Policy) {
+	domain = s.domain.Of(tag)
+	if domain != s.domain {
+		return domain, out.Second.Locator, &out.Second.Policies
+	}
+	return domain, out.Locator, &out.Policies
+}
+
 // handleTag applies the policy of an egress port to the tag of a packet that leaves.
 func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
 	if p.SecondTag() { // "a second tag: forward unchanged, count" (docs/references.md#hop-update)
 		s.tags[tagSeveral]++
 		return
 	}
-	t, _ := s.domain.Peek(tag)
+	domain, locator, policies := s.formatOf(out, tag)
+	t, _ := domain.Peek(tag)
 	if t >= csig.Types {
 		s.tags[csig.Unknown]++
 		return
 	}
-	switch out.Policies[t] {
+	switch policies[t] {
 	case Update:
-		outcome := s.domain.Update(tag, s.signal(now, now, out, t, p), out.Locator)
+		outcome := domain.Update(tag, s.signal(now, now, out, t, p), locator)
 		s.tags[outcome]++
 		return
 	case Pass:
 		s.tags[tagPassed]++
 		return
 	case Terminate: // this hop is the last of the domain, and the tag has crossed it
-		measured := s.domain.Update(tag, s.signal(now, now, out, t, p), out.Locator)
+		measured := domain.Update(tag, s.signal(now, now, out, t, p), locator)
 		s.tags[s.postcard(now, p, tag, measured == csig.Updated || measured == csig.Kept)]++
 	case Strip:
 		s.tags[tagStripped]++
@@ -149,9 +170,10 @@ func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte
 // outcome. A tag that no hop has written is a sample if this port has measured: its value
 // is then in the best range too.
 func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte, measured bool) int {
-	sample, ok := s.domain.Decode(tag)
+	domain := s.domain.Of(tag)
+	sample, ok := domain.Decode(tag)
 	if !ok { // such as a first value that is no code of the quantiser
-		if t, err := s.domain.ParseTag(tag); err == nil && t.Locator == 0 {
+		if t, err := domain.ParseTag(tag); err == nil && t.Locator == 0 {
 			return tagUntouched
 		}
 		return tagTerminated
@@ -174,14 +196,14 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte, measured b
 	}
 	value := metrics.Reading{Point: int64(sample.Point)}
 	value.Low, value.High = s.domain.Ends(&sample)
-	r.windows.Sample(now, uint8(sample.Type), sample.Locator, value)
+	r.windows.Sample(now, uint8(sample.Type), s.domain.Label(&sample), value)
 	if s.truth != nil {
 		s.recordPostcard(now, p, &sample, value)
 	}
 	if r.events.Wants(metrics.EventSample) {
 		e := metrics.Event{
 			Kind: metrics.EventSample, At: now, Packet: metrics.Absent, EV: metrics.Absent, Type: uint8(sample.Type), Code: sample.Code,
-			Value: value, Locator: sample.Locator, Age: metrics.Absent, Cwnd: metrics.Absent, Inflight: metrics.Absent,
+			Value: value, Locator: s.domain.Label(&sample), Age: metrics.Absent, Cwnd: metrics.Absent, Inflight: metrics.Absent,
 		}
 		if p.Kind() == wire.Data {
 			e.Packet = int64(p.PSN())

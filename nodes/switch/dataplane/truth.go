@@ -37,12 +37,13 @@ func (s *Switch) recordTruth(now units.Time, egress int, p *wire.Packet, tag []b
 	if p.Kind() != wire.Data || p.Trimmed() || p.SecondTag() || !s.truth.choice.Has(p.Flow(), p.PSN()) {
 		return
 	}
-	t, frozen := s.domain.Peek(tag)
+	out := &s.ports[egress]
+	domain, _, policies := s.formatOf(out, tag)
+	t, frozen := domain.Peek(tag)
 	if t >= csig.Types {
 		return
 	}
-	out := &s.ports[egress]
-	policy := out.Policies[t]
+	policy := policies[t]
 	r := &s.truth.record
 	*r = metrics.HopValue{
 		Flow: p.Flow(), Packet: p.PSN(), Transmission: p.Transmission(), Type: uint8(t), Hop: uint8(p.Crossed()), Last: out.LastHop,
@@ -60,7 +61,7 @@ func (s *Switch) recordPostcard(now units.Time, p *wire.Packet, sample *csig.Sam
 	r := &s.truth.sample
 	*r = metrics.TaggedSample{
 		Flow: p.Flow(), Packet: p.PSN(), Transmission: p.Transmission(), Type: uint8(sample.Type), Hop: uint8(p.Crossed()),
-		Code: sample.Code, Value: value, Locator: sample.Locator, At: now, Age: metrics.Absent,
+		Code: sample.Code, Value: value, Locator: s.domain.Label(sample), At: now, Age: metrics.Absent,
 	}
 	s.sink.Emit(r)
 }

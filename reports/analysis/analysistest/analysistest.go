@@ -190,7 +190,7 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 			}
 			for _, locator := range slices.Sorted(maps.Keys(s.Samples[variant])) {
 				samples := s.Samples[variant][locator]
-				n.Signals = append(n.Signals, metrics.SignalWindow{Flow: f, Type: 2, Locator: locator, Start: at, Samples: samples, PointSum: 5000 * samples, PointMax: 5000, PointMin: 5000})
+				n.Signals = append(n.Signals, metrics.SignalWindow{Flow: f, Type: 2, Locator: uint32(locator), Start: at, Samples: samples, PointSum: 5000 * samples, PointMax: 5000, PointMin: 5000})
 			}
 		}
 		for k, port := range [][2]int32{{4, 1}, {5, 3}} {

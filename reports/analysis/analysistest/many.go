@@ -145,7 +145,7 @@ func (m *Many) run(f *runfolder.Manifest) *metrics.Batch {
 		}
 		value("rate_gbps", 60/slowdown)
 		if m.Samples {
-			b.Signals = append(b.Signals, metrics.SignalWindow{Flow: w.Flow, Type: 2, Locator: uint16(dst/m.Hosts + 1), Samples: 9, PointSum: 9000, PointMax: 1000, PointMin: 1000},
+			b.Signals = append(b.Signals, metrics.SignalWindow{Flow: w.Flow, Type: 2, Locator: uint32(dst/m.Hosts + 1), Samples: 9, PointSum: 9000, PointMax: 1000, PointMin: 1000},
 				metrics.SignalWindow{Flow: w.Flow, Type: 2, Samples: 1})
 		}
 		totals.Senders, totals.Receivers = append(totals.Senders, s), append(totals.Receivers, r)

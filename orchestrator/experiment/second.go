@@ -1,0 +1,54 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/csiglab/csiglab/nodes/csig"
+)
+
+// CSIGSecond is what the tags of a fabric's second format have of their own.
+type CSIGSecond struct {
+	Quantisers map[string]string `yaml:"quantisers"`
+	Locators   Locators          `yaml:"locators"`
+}
+
+// allFormats is the value of CSIGPort.Format that stands for every format.
+const allFormats = "all"
+
+// SecondFormat returns the format of the tags that CSIG.Second is for; none without.
+func (c *CSIG) SecondFormat() csig.Format {
+	first, err := csig.ParseFormat(c.Format)
+	if err != nil || c.Second == nil {
+		return csig.FormatNone
+	}
+	return first.Other()
+}
+
+// wantsSecond reports whether hosts or ports put tags of the other format on.
+func (c *CSIG) wantsSecond() bool {
+	first, err := csig.ParseFormat(c.Format)
+	if err != nil || first == csig.FormatNone {
+		return false
+	}
+	other := first.Other().String()
+	return slices.ContainsFunc(c.Policies, func(p CSIGPolicy) bool { return p.Format == other }) ||
+		slices.ContainsFunc(c.Ports, func(p CSIGPort) bool { return p.Init != "" && p.Format == other })
+}
+
+// secondFormat refuses what is for tags of a format that the fabric does not have.
+func (d *decoder) secondFormat(c CSIG) {
+	if c.Format == csig.FormatNone.String() || c.Second != nil || !d.sound("csig.format") {
+		return
+	}
+	for i := range c.Ports {
+		if f := c.Ports[i].Format; f != allFormats && f != c.Format {
+			d.failAt(fmt.Sprintf("csig.ports[%d].format", i), fmt.Sprintf("no tag of the fabric is %s; hosts have csig.format: %s. csig.second: {} says that there are others, and so does a policy with its format", f, c.Format), "")
+		}
+	}
+}
+
+// For reports whether the rule is for tags of a format.
+func (p *CSIGPort) For(f csig.Format) bool {
+	return p.Format == "" || p.Format == allFormats || p.Format == f.String()
+}
