@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.release=$(VERSION)
 ENTRY := $(if $(filter amd64 arm64,$(shell go env GOARCH)),-E main.entry)
 
 .DEFAULT_GOAL := help
-.PHONY: help build images test race stress demo bench fuzz lint check ci clean
+.PHONY: help build images test race stress mutants demo bench fuzz lint check ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -30,6 +30,10 @@ race: ## run every test under the race detector, as CI does; needs a C compiler
 
 stress: build ## what the experiments promise, with ten unseen seeds; takes an hour on two cores
 	bin/csiglab stress --all --promised --out stress/all
+
+MUTANTS ?=
+mutants: ## what tests notice of small mistakes (docs/mutants.md); takes an hour on two cores, goes on where it ended
+	go run ./internal/mutants $(MUTANTS)
 
 demo: build ## run the three-flow experiment and name its report
 	bin/csiglab demo

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// entryPoints are the files that may end the process: the commands, the supervisor
-// of package netns, and a test's process in a namespace of its own. All others return
+// entryPoints are the files that may end the process: the commands, the tool mutants, the
+// supervisor of package netns, and a test's process in a namespace of its own. All others return
 // an error or an exit status.
 var entryPoints = []string{
 	"cmd/csiglab/main.go",
 	"cmd/csig-host/main.go",
 	"cmd/csig-switch/main.go",
+	"internal/mutants/main.go",
 	"orchestrator/netns/supervise.go",
 	"orchestrator/containerlab/containerlabtest/alone.go",
 }
