@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	f.StringVar(&o.work, "work", filepath.Join(os.TempDir(), "csiglab-mutants"), "folder of the copy, the programs and the results; a later call with the same folder goes on")
 	f.StringVar(&o.only, "only", "", "names of edits, separated by commas")
-	f.StringVar(&o.ask, "ask", strings.Join(askers, ","), "who is asked, one after the other for all edits")
+	f.StringVar(&o.ask, "ask", strings.Join(askers, ","), "who is asked about each edit")
 	f.StringVar(&o.shard, "shard", "", "I/N: every Nth edit, from the Ith of 1 to N")
 	f.BoolVar(&o.table, "table", false, "run nothing; print the table of the results so far, as Markdown")
 	if err := f.Parse(args); err != nil {
@@ -66,8 +66,8 @@ func run(ctx context.Context, args []string) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	for _, name := range strings.Split(o.ask, ",") {
-		for i := range chosen {
+	for i := range chosen {
+		for _, name := range strings.Split(o.ask, ",") {
 			if err := b.ask(ctx, &chosen[i], name); err != nil {
 				return err
 			}
