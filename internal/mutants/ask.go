@@ -111,8 +111,11 @@ func (b *bench) packages(ctx context.Context, e *Edit, asked string) ([]string, 
 		return nil, nil
 	}
 	text, code, err := b.call(ctx, "go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}`, "./nodes/...", "./workloads/...")
-	if err != nil || code != 0 {
-		return nil, fmt.Errorf("go list: %w: %s", err, text)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("go list: %s", text)
+	}
+	if err != nil {
+		return nil, err
 	}
 	var own string
 	var importing []string
