@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/regress"
 )
 
@@ -98,7 +99,7 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 	if err != nil {
 		return campaignError(err)
 	}
-	if err := replaceFile(output, stored.Text()); err != nil {
+	if err := own.WriteFile(output, stored.Text(), 0o644); err != nil {
 		return infrastructure(fmt.Errorf("-o %s: %w", output, cause.Of(err)))
 	}
 	if names := stored.NotDeterministic(); len(names) > 0 {

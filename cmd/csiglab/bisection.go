@@ -64,7 +64,7 @@ func (p *bisectPlan) write(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Join(folder, bisectPlanFile), append(data, '\n')); err != nil {
+	if err := own.WriteFile(filepath.Join(folder, bisectPlanFile), append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("%s: %w", folder, cause.Of(err))
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/csiglab/revision"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/bisect"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -66,7 +67,7 @@ func (s *bisection) describe(r *bisect.Result) (*bisectResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, replaceFile(filepath.Join(s.folder, bisectResultFile), append(data, '\n'))
+	return out, own.WriteFile(filepath.Join(s.folder, bisectResultFile), append(data, '\n'), 0o644)
 }
 
 func (s *bisection) candidate(i int) bisectCandidate {

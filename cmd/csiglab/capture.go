@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/csiglab/labs"
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -109,42 +109,44 @@ func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) err
 	if err := only(cmd, folder+" is a run's folder, of which all packets are written", "duration", "packets"); err != nil {
 		return err
 	}
-	// A pipe, a device or a link is not replaced by a file.
-	info, err := os.Lstat(c.out)
-	through := c.out == stdoutName || err == nil && !info.Mode().IsRegular()
-	dir := filepath.Dir(c.out)
-	if through {
-		dir = os.TempDir()
-	}
-	file, err := os.CreateTemp(dir, ".capture-*.pcapng")
-	if err != nil {
-		return usage("--out %s: %w", c.out, cause.Of(err))
-	}
-	defer os.Remove(file.Name())
-	if through {
+	// The packets are checked before the first one is in a pipe or a device.
+	info, err := os.Stat(c.out)
+	if c.out == stdoutName || err == nil && !info.Mode().IsRegular() {
+		file, err := os.CreateTemp("", "csiglab-capture-")
+		if err != nil {
+			return infrastructure(cause.Of(err))
+		}
+		defer file.Close()
 		os.Remove(file.Name()) // now, because the end of a reader such as head kills csiglab; the open file stays usable
-	}
-	defer file.Close()
-	err = a.lab.recapture(packets.Recapture{
-		Folder: folder, Link: c.link, End: c.end, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
-		Announce: a.say, Version: buildVersion(),
-	}, cmd.Context(), file)
-	if err != nil {
-		return captureError(err)
-	}
-	if through {
+		if err := a.recaptureInto(cmd, folder, c, file); err != nil {
+			return err
+		}
 		out := a.output(c.out)
-		_, err = file.Seek(0, io.SeekStart)
-		if err == nil {
+		if _, err = file.Seek(0, io.SeekStart); err == nil {
 			_, err = io.Copy(out, file)
 		}
 		return out.end(infrastructure(err))
 	}
-	if err := moveTo(c.out, file); err != nil {
+	part, err := own.Create(c.out, 0o644)
+	if err != nil {
+		return usage("--out %s: %w", c.out, cause.Of(err))
+	}
+	defer part.Discard()
+	if err := a.recaptureInto(cmd, folder, c, part.File()); err != nil {
+		return err
+	}
+	if err := part.Commit(); err != nil {
 		return infrastructure(fmt.Errorf("--out %s: %w", c.out, cause.Of(err)))
 	}
 	a.say("wrote " + c.out)
 	return nil
+}
+
+func (a *app) recaptureInto(cmd *cobra.Command, folder string, c *captureFlags, file *os.File) error {
+	return captureError(a.lab.recapture(packets.Recapture{
+		Folder: folder, Link: c.link, End: c.end, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
+		Announce: a.say, Version: buildVersion(),
+	}, cmd.Context(), file))
 }
 
 // captureLab writes packets as they arrive.
@@ -181,7 +183,7 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 			return err
 		}
 	}
-	out := a.output(c.out)
+	out := a.streamed(c.out)
 	capture := packets.Live{Run: run, Link: c.link, End: c.end, Duration: c.duration, Packets: c.packets, Announce: a.say}
 	got, err := a.lab.live(capture, cmd.Context(), out)
 	if err != nil {
@@ -229,7 +231,7 @@ func (a *app) captureInPod(cmd *cobra.Command, run runs.Run, place *runs.Shard, 
 			args = append(args, "--"+flag, cmd.Flag(flag).Value.String())
 		}
 	}
-	out := a.output(c.out)
+	out := a.streamed(c.out)
 	code, err := labs.InPod(cmd.Context(), place, args, nil, out, a.stderr)
 	switch {
 	case cmd.Context().Err() != nil:
@@ -251,6 +253,8 @@ func (a *app) captureInPod(cmd *cobra.Command, run runs.Run, place *runs.Shard, 
 // captureError gives an error its exit code.
 func captureError(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, context.Canceled):
 		return infrastructure(errors.New("interrupted"))
 	case errors.Is(err, failure.ErrConfiguration):

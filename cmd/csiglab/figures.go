@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/svg"
@@ -88,6 +90,20 @@ func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark
 	if err != nil {
 		return nil, err
 	}
+	texts := map[string][]byte{}
+	for i := range figures {
+		if err := ctx.Err(); err != nil {
+			return nil, infrastructure(errors.New("interrupted"))
+		}
+		if err := drawFigure(texts, &figures[i]); err != nil {
+			return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, err))
+		}
+	}
+	text, err := json.MarshalIndent(index, "", "  ")
+	if err != nil {
+		return nil, infrastructure(err)
+	}
+	texts[figuresIndex] = append(text, '\n')
 	made := missingFolders(dir)
 	defer func() {
 		for _, name := range made {
@@ -99,30 +115,10 @@ func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, usage("--figures %s: %w", dir, cause.Of(err))
 	}
-	fresh, err := os.MkdirTemp(dir, ".figures-")
-	if err != nil {
-		return nil, usage("--figures %s: %w", dir, cause.Of(err))
-	}
-	defer os.RemoveAll(fresh)
-	for i := range figures {
-		if err := ctx.Err(); err != nil {
-			return nil, infrastructure(errors.New("interrupted"))
-		}
-		if err := writeFigure(fresh, &figures[i]); err != nil {
-			return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, err))
-		}
-	}
-	text, err := json.MarshalIndent(index, "", "  ")
-	if err != nil {
-		return nil, infrastructure(err)
-	}
-	if err := os.WriteFile(filepath.Join(fresh, figuresIndex), append(text, '\n'), 0o644); err != nil {
-		return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, infrastructure(errors.New("interrupted"))
 	}
-	if err := placeFigures(fresh, dir, index.files(), old); err != nil {
+	if err := placeFigures(dir, texts, old); err != nil {
 		return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
 	}
 	return index, nil
@@ -138,67 +134,70 @@ func missingFolders(dir string) (missing []string) {
 	}
 }
 
-// placeFigures moves the index and the files that it lists from fresh into dir, and removes
-// the other old ones. After an error, dir is as it was. At each moment an index in dir lists
-// all figures there, so that also after a kill they can be written again.
-func placeFigures(fresh, dir string, files, old []string) (err error) {
-	saved, err := os.MkdirTemp(fresh, "saved-")
-	if err != nil {
-		return err
-	}
-	var undo []func() error
+// placeFigures writes the index and the files that it lists into dir, and removes the other
+// old ones. After an error, dir is as it was. At each moment an index in dir lists all figures
+// there, so that also after a kill they can be written again.
+func placeFigures(dir string, texts map[string][]byte, old []string) (err error) {
+	files := append([]string{figuresIndex}, slices.DeleteFunc(slices.Sorted(maps.Keys(texts)), func(name string) bool { return name == figuresIndex })...)
+	parts := map[string]*own.Part{}
 	defer func() {
-		if err == nil {
-			return
-		}
-		for _, f := range slices.Backward(undo) {
-			err = errors.Join(err, f())
+		for _, part := range parts {
+			part.Discard()
 		}
 	}()
-	files = append([]string{figuresIndex}, files...)
-	for _, name := range old {
-		place := filepath.Join(dir, name)
-		text, err := os.ReadFile(place)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(saved, name), text, 0o644)
-		}
+	for _, name := range files { // a full disk is found here
+		part, err := own.Create(filepath.Join(dir, name), 0o644)
 		if err != nil {
 			return err
 		}
-	}
-	restore := func(name string) {
-		place := filepath.Join(dir, name)
-		undo = append(undo, func() error {
-			err := os.Rename(filepath.Join(saved, name), place)
-			if errors.Is(err, fs.ErrNotExist) {
-				err = os.Remove(place)
-			}
+		parts[name] = part
+		if _, err := part.Write(texts[name]); err != nil {
 			return err
-		})
-	}
-	for _, name := range old {
-		if slices.Contains(files, name) {
-			continue
 		}
-		if err := os.Remove(filepath.Join(dir, name)); err == nil {
-			restore(name)
+	}
+	saved := map[string][]byte{}
+	for _, name := range old {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			saved[name] = text
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	for _, name := range files {
-		if err := os.Rename(filepath.Join(fresh, name), filepath.Join(dir, name)); err != nil {
+	var changed []string
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, name := range slices.Backward(changed) {
+			place := filepath.Join(dir, name)
+			if text, is := saved[name]; is {
+				err = errors.Join(err, own.WriteFile(place, text, 0o644))
+			} else {
+				err = errors.Join(err, os.Remove(place))
+			}
+		}
+	}()
+	for name := range saved {
+		if slices.Contains(files, name) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		restore(name)
+		changed = append(changed, name)
+	}
+	for _, name := range files {
+		if err := parts[name].Commit(); err != nil {
+			return err
+		}
+		changed = append(changed, name)
 	}
 	return nil
 }
 
-func writeFigure(dir string, f *reports.Figure) error {
+// drawFigure adds a figure's files to texts.
+func drawFigure(texts map[string][]byte, f *reports.Figure) error {
 	var text, picture bytes.Buffer
 	if err := f.Drawing.WriteSVG(&text); err != nil {
 		return err
@@ -206,11 +205,7 @@ func writeFigure(dir string, f *reports.Figure) error {
 	if err := f.Drawing.WritePNG(&picture, figureScale); err != nil {
 		return fmt.Errorf("figure %s: %w", f.Name, err)
 	}
-	for ext, data := range map[string][]byte{".svg": text.Bytes(), ".png": picture.Bytes()} {
-		if err := os.WriteFile(filepath.Join(dir, f.Name+ext), data, 0o644); err != nil {
-			return cause.Of(err)
-		}
-	}
+	texts[f.Name+".svg"], texts[f.Name+".png"] = text.Bytes(), picture.Bytes()
 	return nil
 }
 

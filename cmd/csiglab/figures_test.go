@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -129,17 +128,22 @@ func TestFiguresAllOrNone(t *testing.T) {
 		t.Errorf("interrupted demo: %v, left %v", err, left)
 	}
 
-	fresh, dir := t.TempDir(), t.TempDir()
-	for path, text := range map[string]string{
-		fresh + "/index.json": "new", fresh + "/a.svg": "new", fresh + "/b.svg": "new", // c.svg is missing
-		dir + "/index.json": "old", dir + "/a.svg": "old", dir + "/gone.svg": "old",
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	dir := t.TempDir()
+	for _, name := range []string{"index.json", "a.svg", "gone.svg"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := placeFigures(fresh, dir, []string{"a.svg", "b.svg", "c.svg"}, []string{"a.svg", "gone.svg", "index.json"}); err == nil {
-		t.Fatal("no error about a file that is missing")
+	// A file cannot take the place of a folder, which is found when others are in place.
+	if err := os.MkdirAll(filepath.Join(dir, "c.svg", "in it"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string][]byte{"index.json": []byte("new"), "a.svg": []byte("new"), "b.svg": []byte("new"), "c.svg": []byte("new")}
+	if err := placeFigures(dir, texts, []string{"a.svg", "gone.svg", "index.json"}); err == nil {
+		t.Fatal("no error about a file that cannot be placed")
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "c.svg")); err != nil {
+		t.Fatal(err)
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 3 {
@@ -152,25 +156,32 @@ func TestFiguresAllOrNone(t *testing.T) {
 	}
 }
 
-// Ctrl-C while "--figures" writes: when the command has ended, nothing is left.
+// endsAfter is a context that ends after so many looks at it.
+type endsAfter struct {
+	context.Context
+	looks *int
+}
+
+func (c endsAfter) Err() error {
+	if *c.looks--; *c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Ctrl-C while "--figures" draws: when the command has ended, nothing is left.
 func TestReportFiguresInterrupted(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	numbers, err := analyse(folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := filepath.Join(t.TempDir(), "figures")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		for ctx.Err() == nil {
-			if files, err := filepath.Glob(filepath.Join(dir, ".figures-*", "*.png")); err == nil && len(files) > 0 {
-				cancel()
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	var stdout, stderr bytes.Buffer
-	code := execute(ctx, (&fakeLab{}).lab(), []string{"report", folder, "--figures", dir}, nil, &stdout, &stderr)
-	if left, err := os.ReadDir(dir); code != exitInfrastructure || !strings.Contains(stderr.String(), "interrupted") || !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("exit %d: %s; left %v, %v", code, &stderr, left, err)
+	looks := 2
+	_, err = figuresInto(endsAfter{t.Context(), &looks}, numbers, dir, false)
+	if _, left := os.Lstat(dir); err == nil || err.Error() != "interrupted" || exitCode(err) != exitInfrastructure || !errors.Is(left, fs.ErrNotExist) {
+		t.Fatalf("%v; folder: %v", err, left)
 	}
 	if code, _, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir); code != exitOK {
 		t.Errorf("again: exit %d: %s", code, stderr)

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/image"
@@ -113,17 +113,16 @@ func (a *app) saveImage(ctx context.Context, name, reference string, programs []
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, usage("%s: it is no regular file", name)
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	file, err := own.Create(name, 0o644)
 	if err != nil {
 		return nil, usage("%s: %w", name, cause.Of(err))
 	}
+	defer file.Discard()
 	saved, err := image.Save(ctx, reference, file, programs...)
 	if err == nil {
-		err = moveTo(name, file)
+		err = file.Commit()
 	}
 	if err != nil {
-		file.Close()
-		os.Remove(file.Name()) // the first error is the cause
 		return nil, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
 	return saved, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
@@ -38,42 +37,22 @@ func (a *app) notes(list []string) {
 	}
 }
 
-// replaceFile writes a file atomically: a reader sees the old or the new one.
-func replaceFile(name string, data []byte) error {
-	fresh, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name))
-	if err != nil {
-		return err
-	}
-	if _, err = fresh.Write(data); err == nil {
-		err = moveTo(name, fresh)
-	}
-	if err != nil {
-		fresh.Close()
-		os.Remove(fresh.Name()) // the first error is the cause
-	}
-	return err
-}
-
-// moveTo closes a file and gives it another name.
-func moveTo(name string, file *os.File) error {
-	if err := cmp.Or(file.Chmod(0o644), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
-}
-
 // stdoutName stands for standard output.
 const stdoutName = "-"
 
 // output is the target that --out names: standard output, or a file. The file is
-// created at the first write, so that a command that fails before it leaves an older
-// file alone.
+// begun at the first write, so that a command that fails before it leaves an older
+// file alone; so does one that fails later, as the file gets its name at the end.
 type output struct {
-	name   string // in messages
-	flag   string // that has named it, in messages; "": --out
+	name string // in messages
+	flag string // that has named it, in messages; "": --out
+	// stream: what has been written counts whatever happens then, so it is written under
+	// its name at once.
+	stream bool
 	to     io.Writer
-	file   *os.File // to, if it is to be closed
-	failed error    // the first, with its exit code
+	part   *own.Part // to, if it is a whole file
+	file   *os.File  // to, if it is a stream into a file
+	failed error     // the first, with its exit code
 }
 
 // output returns the output of a name.
@@ -82,6 +61,13 @@ func (a *app) output(name string) *output {
 		return &output{name: "standard output", to: a.stdout}
 	}
 	return &output{name: name}
+}
+
+// streamed returns the output of a name for what grows until the user ends it.
+func (a *app) streamed(name string) *output {
+	o := a.output(name)
+	o.stream = true
+	return o
 }
 
 // write writes a whole result to the output of a name.
@@ -93,11 +79,11 @@ func (a *app) write(name string, data []byte) error {
 
 func (o *output) Write(data []byte) (n int, err error) {
 	if o.to == nil {
-		if o.file, err = own.Output(o.name); err != nil {
-			o.file, o.failed = nil, usage("%s %s: %w", cmp.Or(o.flag, "--out"), o.name, cause.Of(err))
+		if err := o.begin(); err != nil {
+			o.failed = usage("%s %s: %w", cmp.Or(o.flag, "--out"), o.name, cause.Of(err))
 			return 0, o.failed
 		}
-		o.to, o.name = o.file, cmp.Or(o.flag, "--out")+" "+o.name
+		o.name = cmp.Or(o.flag, "--out") + " " + o.name
 	}
 	if n, err = o.to.Write(data); err != nil {
 		o.fail(err)
@@ -105,8 +91,34 @@ func (o *output) Write(data []byte) (n int, err error) {
 	return n, err
 }
 
-// end closes the file. It returns the first error of the output, or else err.
+// begin opens the file.
+func (o *output) begin() (err error) {
+	if o.stream {
+		if o.file, err = own.Output(o.name); err != nil {
+			o.file = nil
+			return err
+		}
+		o.to = o.file
+		return nil
+	}
+	if o.part, err = own.Create(o.name, 0o644); err != nil {
+		return err
+	}
+	o.to = o.part
+	return nil
+}
+
+// end puts the file in its place, unless err or an error before it says that it is not
+// whole. It returns the first error of the output, or else err.
 func (o *output) end(err error) error {
+	if o.part != nil {
+		if o.failed == nil && err == nil {
+			if err := o.part.Commit(); err != nil {
+				o.fail(err)
+			}
+		}
+		o.part.Discard()
+	}
 	if o.file != nil {
 		if err := o.file.Close(); err != nil {
 			o.fail(err)

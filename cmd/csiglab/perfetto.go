@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/perfetto"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -90,27 +89,16 @@ func (a *app) exportPerfetto(ctx context.Context, folder string, p *perfettoFlag
 // errNoFile is the error of a file that cannot be created.
 var errNoFile = errors.New("cannot be written")
 
-// writeWhole writes a file through another one beside it, so that the name stands for a whole
-// file or for the one before. A name that stands for something else than a regular file, such as a pipe,
-// is written itself.
+// writeWhole writes a file such that the name stands for a whole file or for the one before;
+// see own.Create.
 func writeWhole(name string, write func(io.Writer) error) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		file, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("%s: %w: %w", name, errNoFile, cause.Of(err))
-		}
-		return errors.Join(write(file), file.Close())
-	}
-	fresh, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name))
+	part, err := own.Create(name, 0o644)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", name, errNoFile, cause.Of(err))
 	}
-	if err = write(fresh); err == nil {
-		err = moveTo(name, fresh)
+	defer part.Discard()
+	if err := write(part); err != nil {
+		return err
 	}
-	if err != nil {
-		fresh.Close()
-		os.Remove(fresh.Name()) // the first error is the cause
-	}
-	return err
+	return part.Commit()
 }

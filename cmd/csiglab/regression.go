@@ -265,7 +265,7 @@ func writeVerdictFiles(folder string, d *verdict.Document) error {
 		{"verdict.json", append(data, '\n')}, {"verdict.md", []byte(regression.Markdown(d))}, {"verdict.html", html.Bytes()}, {"junit.xml", junit.Bytes()},
 	} {
 		name := filepath.Join(folder, f.name)
-		if err := replaceFile(name, f.data); err != nil {
+		if err := own.WriteFile(name, f.data, 0o644); err != nil {
 			return failure.Infrastructure(fmt.Errorf("%s: %w", name, cause.Of(err)))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -35,7 +36,7 @@ func writeReport(ctx context.Context, folder string, progress func(share float64
 		return "", nil, err
 	}
 	file = filepath.Join(folder, runfolder.ReportFile)
-	if err := replaceFile(file, text.Bytes()); err != nil {
+	if err := own.WriteFile(file, text.Bytes(), 0o644); err != nil {
 		return "", nil, fmt.Errorf("%s: %w", file, cause.Of(err))
 	}
 	return file, numbers, nil

@@ -91,26 +91,6 @@ func NewFile(name string, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, perm)
 }
 
-// WriteFile writes a file as a whole: a reader sees the old one or the new one. A link of
-// that name is replaced, not followed.
-func WriteFile(name string, data []byte, perm fs.FileMode) error {
-	fresh, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)) // made new
-	if err != nil {
-		return err
-	}
-	_, err = fresh.Write(data)
-	if err == nil {
-		err = fresh.Chmod(perm)
-	}
-	if err = errors.Join(err, fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), name)
-	}
-	if err != nil {
-		os.Remove(fresh.Name()) // the first error is the cause
-	}
-	return err
-}
-
 // Output opens a file that the user names, to write it anew. It follows a link only if
 // that is the user's or root's; otherwise the error wraps ErrForeign.
 func Output(name string) (*os.File, error) {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
@@ -145,7 +146,7 @@ func calibrate(ctx context.Context, nodes int) (calibration, error) {
 	// Without a place to keep it, the next run calibrates again.
 	if file := calibrationFile(c.Wakers); file != "" && os.MkdirAll(filepath.Dir(file), 0o755) == nil {
 		if text, err := json.Marshal(c); err == nil {
-			os.WriteFile(file, append(text, '\n'), 0o644) //nolint:errcheck // see above
+			own.WriteFile(file, append(text, '\n'), 0o644) //nolint:errcheck // see above
 		}
 	}
 	return c, nil

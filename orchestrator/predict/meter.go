@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/csiglab/csiglab/internal/own"
 )
 
 // costsFile is the file of the costs, in csiglab's folder of the user's cache.
@@ -151,12 +153,5 @@ func (m *Meter) keep(c MeasuredCosts) {
 	if file == "" || err != nil || os.MkdirAll(filepath.Dir(file), 0o755) != nil {
 		return
 	}
-	next, err := os.CreateTemp(filepath.Dir(file), costsFile+"-")
-	if err != nil {
-		return
-	}
-	_, err = next.Write(append(text, '\n'))
-	if closed := next.Close(); err != nil || closed != nil || os.Rename(next.Name(), file) != nil {
-		os.Remove(next.Name())
-	}
+	own.WriteFile(file, append(text, '\n'), 0o644) //nolint:errcheck // see above
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/statistics"
@@ -391,7 +392,7 @@ func (c *Campaign) writeTexts() error {
 			err = copyTree(filepath.Dir(file), text.dir)
 		}
 		if err == nil {
-			err = replaceFile(file, text.data)
+			err = own.WriteFile(file, text.data, 0o644)
 		}
 		if err != nil {
 			return failure.Infrastructure(fmt.Errorf("%s: %w", file, cause.Of(err)))
@@ -418,23 +419,6 @@ func copyTree(to, from string) error {
 		if err != nil {
 			return err
 		}
-		return replaceFile(target, data)
+		return own.WriteFile(target, data, 0o644)
 	})
-}
-
-// replaceFile writes a file atomically.
-func replaceFile(name string, data []byte) error {
-	part, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(data)
-	err = errors.Join(err, part.Sync(), part.Chmod(0o644), part.Close())
-	if err == nil {
-		err = os.Rename(part.Name(), name)
-	}
-	if err != nil {
-		os.Remove(part.Name()) // the first error is the cause
-	}
-	return err
 }

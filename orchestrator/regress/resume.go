@@ -72,7 +72,7 @@ func (p *Plan) Write(folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Join(folder, PlanFile), append(data, '\n')); err != nil {
+	if err := own.WriteFile(filepath.Join(folder, PlanFile), append(data, '\n'), 0o644); err != nil {
 		return failure.Infrastructure(fmt.Errorf("%s: %w", folder, cause.Of(err)))
 	}
 	return nil

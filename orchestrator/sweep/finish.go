@@ -2,15 +2,15 @@ package sweep
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/metrics/meaning"
@@ -81,20 +81,10 @@ func (s *Sweep) Finish(patterns []string, shown func(metrics []string) []string)
 		Schema: summarySchema, Name: p.Name, Folder: s.Folder, Results: filepath.Join(s.Folder, results.File), Shard: p.Shard.String(),
 		Paths: p.Paths, Metrics: append([]string{}, shown(names)...), Points: []Medians{}, Reasons: []Reason{},
 	}
-	file, err := os.CreateTemp(s.Folder, results.File)
-	if err == nil {
+	err = own.WriteTo(sum.Results, 0o644, func(file io.Writer) error {
 		w := results.NewWriter(file, results.Columns{Paths: p.Paths, Metrics: names})
-		err = s.write(w, sum)
-		if err == nil {
-			err = cmp.Or(w.Close(), file.Chmod(0o644), file.Sync())
-		}
-		if err = errors.Join(err, file.Close()); err == nil {
-			err = os.Rename(file.Name(), sum.Results)
-		}
-		if err != nil {
-			os.Remove(file.Name()) // the first error is the cause
-		}
-	}
+		return cmp.Or(s.write(w, sum), w.Close())
+	})
 	if err != nil {
 		return nil, failure.Infrastructure(fmt.Errorf("%s: %w", sum.Results, cause.Of(err)))
 	}

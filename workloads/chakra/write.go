@@ -28,11 +28,25 @@ type WriteOptions struct {
 
 // WriteFiles writes the programs of all ranks to files <prefix>.<rank>.et; see Write.
 func WriteFiles(prefix string, s graph.Source, o WriteOptions) (*graph.Loss, error) {
-	return Write(s, o, func(rank int) (io.WriteCloser, error) { return own.Output(fmt.Sprintf("%s.%d.et", prefix, rank)) })
+	var last *own.Part
+	loss, err := Write(s, o, func(rank int) (io.WriteCloser, error) {
+		part, err := own.Create(fmt.Sprintf("%s.%d.et", prefix, rank), 0o644)
+		last = part
+		return wholeFile{part}, err
+	})
+	if err != nil && last != nil {
+		last.Discard()
+	}
+	return loss, err
 }
 
+// wholeFile is a file that Close puts in its place.
+type wholeFile struct{ *own.Part }
+
+func (w wholeFile) Close() error { return w.Commit() }
+
 // Write writes the program of each rank as a trace in protobuf to what create returns, and closes
-// that. Collectives are written as the messages that they consist of, and all steps as one
+// that when it is whole. Collectives are written as the messages that they consist of, and all steps as one
 // trace; the stream numbers of messages become their tags. Durations are rounded to a
 // microsecond, but Read finds them exactly. The loss report says what a trace cannot hold.
 func Write(s graph.Source, o WriteOptions, create func(rank int) (io.WriteCloser, error)) (*graph.Loss, error) {
@@ -50,8 +64,8 @@ func Write(s graph.Source, o WriteOptions, create func(rank int) (io.WriteCloser
 		if flush := w.out.Flush(); err == nil {
 			err = flush
 		}
-		if closed := out.Close(); err == nil {
-			err = closed
+		if err == nil { // otherwise out is not whole
+			err = out.Close()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", rank, err)

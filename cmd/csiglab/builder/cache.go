@@ -132,7 +132,7 @@ func (c *cache) addSums(file string) {
 	lines := strings.Split(string(appendLines(c.sums(), text)), "\n")
 	slices.Sort(lines)
 	lines = slices.DeleteFunc(slices.Compact(lines), func(line string) bool { return line == "" })
-	_ = replace(filepath.Join(c.dir, sumsFile), strings.NewReader(strings.Join(lines, "\n")+"\n"), 0o644) // the same
+	_ = own.WriteFile(filepath.Join(c.dir, sumsFile), []byte(strings.Join(lines, "\n")+"\n"), 0o644) // the same
 }
 
 // entry is a build in the cache, or the place of one.
@@ -241,7 +241,10 @@ func (e entry) install(output string) ([]Described, error) {
 		if err != nil {
 			return nil, errNotCached
 		}
-		err = replace(to, from, 0o755)
+		err = own.WriteTo(to, 0o755, func(w io.Writer) error {
+			_, err := io.Copy(w, from)
+			return err
+		})
 		from.Close()
 		if err != nil {
 			return nil, outputError(output, err)
@@ -252,22 +255,6 @@ func (e entry) install(output string) ([]Described, error) {
 
 func outputError(output string, err error) error {
 	return fmt.Errorf("-o %s: %w", output, cause.Of(err))
-}
-
-// replace writes a file atomically.
-func replace(name string, from io.Reader, mode os.FileMode) error {
-	fresh, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(fresh, from)
-	if err = errors.Join(err, fresh.Chmod(mode), fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), name)
-	}
-	if err != nil {
-		os.Remove(fresh.Name()) // the first error is the cause
-	}
-	return err
 }
 
 func hashOf(file string) (string, error) {
