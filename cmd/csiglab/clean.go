@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
@@ -42,6 +43,11 @@ func (a *app) clean() *cobra.Command {
 			}
 			how.Say = a.say
 			removed, err := a.lab.clean(cmd.Context(), id, how)
+			if id == "" && err == nil {
+				var folders []string
+				folders, err = promserver.RemoveLeft()
+				removed = append(removed, folders...)
+			}
 			var text strings.Builder
 			for _, what := range removed {
 				fmt.Fprintln(&text, "removed", what)

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -54,7 +53,7 @@ const (
 // it with New, and call Close at the end.
 type Server struct {
 	config  Config
-	dir     string
+	dir     *folder
 	storage both
 	engine  *promql.Engine
 	targets targets
@@ -88,7 +87,8 @@ func New(c Config) (*Server, error) {
 	if c.Say == nil {
 		c.Say = func(string) {}
 	}
-	dir, err := os.MkdirTemp("", "csiglab-serve-")
+	RemoveLeft() //nolint:errcheck // what cannot be removed does not concern this server
+	dir, err := newFolder()
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
@@ -102,13 +102,13 @@ func New(c Config) (*Server, error) {
 
 func (s *Server) open() (err error) {
 	s.ctx, s.end = context.WithCancel(context.Background())
-	if s.storage.loaded, err = openLoaded(filepath.Join(s.dir, "runs")); err != nil {
+	if s.storage.loaded, err = openLoaded(filepath.Join(s.dir.path, "runs")); err != nil {
 		return err
 	}
-	if s.storage.scraped, err = openScraped(filepath.Join(s.dir, "labs"), s.config.Retention); err != nil {
+	if s.storage.scraped, err = openScraped(filepath.Join(s.dir.path, "labs"), s.config.Retention); err != nil {
 		return err
 	}
-	s.engine, err = newEngine(s.dir)
+	s.engine, err = newEngine(s.dir.path)
 	return err
 }
 
@@ -155,13 +155,13 @@ func (s *Server) Close() error {
 	case <-left:
 	case <-time.After(patience):
 		// What a request still uses stays in memory: it must not be unmapped under it.
-		return errors.Join(fmt.Errorf("serve: a request still worked %v after its end", patience), os.RemoveAll(s.dir))
+		return errors.Join(fmt.Errorf("serve: a request still worked %v after its end", patience), s.dir.remove())
 	}
 	var errs []error
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())
 	}
-	return errors.Join(append(errs, s.storage.close(), os.RemoveAll(s.dir))...)
+	return errors.Join(append(errs, s.storage.close(), s.dir.remove())...)
 }
 
 // Load loads a run folder. o.Run is the value of the label run, by default the folder's
