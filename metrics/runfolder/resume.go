@@ -107,6 +107,8 @@ func (s *Stopped) open() (err error) {
 		return fmt.Errorf("%w: its %s has schema %d, this csiglab writes %d", ErrNotResumable, ManifestFile, m.Schema, Schema)
 	case m.Options.Held:
 		return fmt.Errorf("%w: it is of a lab", ErrNotResumable)
+	case m.unbegun():
+		return fmt.Errorf("%w: csiglab was killed before its first run began; the same command with --out %s begins it anew", ErrNotResumable, s.Dir)
 	case m.Missing == nil || m.Files[ExperimentFile] == FileDigest{}:
 		return fmt.Errorf("%w: it does not say which runs are missing", ErrNotResumable)
 	}

@@ -478,3 +478,47 @@ func TestManySeeds(t *testing.T) {
 		t.Errorf("%d rows of %d runs, want %d", f.Manifest.Tables["ports"], len(f.Manifest.Runs), seeds)
 	}
 }
+
+// A folder whose writer was killed before it had written the experiment is as a new one, and
+// says so; with anything else in it, it is not touched.
+func TestKilledBeforeItBegan(t *testing.T) {
+	killed := func() (string, *Writer) {
+		dir := filepath.Join(t.TempDir(), "r")
+		return dir, must(Create(dir, manifest()))(t)
+	}
+	dir, w := killed()
+	if _, err := Create(dir, manifest()); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("its writer lives: %v, want ErrNotEmpty", err)
+	}
+	must(0, w.claim.release())(t) // as its death does
+	if _, err := OpenStopped(dir); !errors.Is(err, ErrNotResumable) || !strings.Contains(err.Error(), "--out "+dir+" begins it anew") {
+		t.Errorf("resumed: %v", err)
+	}
+	other := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir, manifest()); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("with another's file: %v, want ErrNotEmpty", err)
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	again := must(Create(dir, manifest()))(t)
+	must(0, again.Experiment([]byte("name: x\n")))(t)
+	must(0, again.claim.release())(t)
+	if _, err := Create(dir, manifest()); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("with an experiment: %v, want ErrNotEmpty", err)
+	}
+
+	// Killed while the manifest was written, and while a folder was emptied.
+	for _, name := range []string{ManifestFile + ".part", ManifestFile} {
+		dir, w := killed()
+		must(0, w.claim.release())(t)
+		text := must(os.ReadFile(filepath.Join(dir, ManifestFile)))(t)
+		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, name), text, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		must(0, must(Create(dir, manifest()))(t).Abort("enough"))(t)
+	}
+}

@@ -85,8 +85,9 @@ type FinishedRun struct {
 // manifest with complete: false. The folder may exist when it is empty; else
 // the error wraps ErrNotEmpty. A folder of another user, or in which others may write,
 // is refused with an error that wraps ErrNotOwn, because a link in it would decide what
-// is overwritten. The caller ends with Finish or Abort. m.Missing lists the runs to come,
-// for a folder that can be resumed.
+// is overwritten. A folder that a writer has left that was killed before Experiment counts as
+// empty. The caller ends with Finish or Abort. m.Missing lists the runs to come, for a folder
+// that can be resumed.
 func Create(dir string, m Manifest) (*Writer, error) {
 	w, err := create(dir, m)
 	if err != nil {
@@ -110,11 +111,26 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) > 0 {
-		return nil, fmt.Errorf("%s: %w; name another one", dir, ErrNotEmpty)
+	notEmpty := fmt.Errorf("%s: %w; name another one", dir, ErrNotEmpty)
+	if len(entries) > 0 && !unbegun(dir, root.FS(), entries) {
+		return nil, notEmpty
 	}
-	if made.lock, err = lockFolder(dir, root); err != nil {
+	switch made.lock, err = lockFolder(dir, root); {
+	case errors.Is(err, ErrBusy) && len(entries) > 0:
+		return nil, notEmpty
+	case err != nil:
 		return nil, err
+	}
+	if len(entries) > 0 { // what it holds may have changed until it was locked
+		if entries, err = fs.ReadDir(root.FS(), "."); err != nil {
+			return nil, err
+		}
+		if !unbegun(dir, root.FS(), entries) {
+			return nil, notEmpty
+		}
+		if err := made.empty(entries); err != nil {
+			return nil, err
+		}
 	}
 	m.Schema, m.Resumed = Schema, nil
 	made.manifest = m
