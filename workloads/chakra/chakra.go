@@ -143,6 +143,17 @@ type reader struct {
 	rank     int
 	name     string
 	embedded map[string]int // groups
+	entries  []trace.Entry
+	grouped  []grouped
+	ids      []uint64 // room for the dependencies of further entries
+}
+
+// grouped is what is left to do of a collective with a pg_name when all nodes of a file, and
+// so its groups, are known.
+type grouped struct {
+	entry                    int
+	commType, commSize, root attribute
+	group                    string
 }
 
 func (r *reader) lost(what string, n *node) {
@@ -167,7 +178,7 @@ func (r *reader) file(f tracefile.File, budget *tracefile.Budget) error {
 		return fmt.Errorf("%s: byte 0: %w", f.Name, err)
 	}
 	buffered := bufio.NewReaderSize(unpacked, 64<<10)
-	var nodes []node
+	r.embedded, r.entries, r.grouped = map[string]int{}, nil, nil
 	head, err := buffered.Peek(1)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -175,27 +186,23 @@ func (r *reader) file(f tracefile.File, budget *tracefile.Budget) error {
 	case err != nil:
 		return fmt.Errorf("%s: byte 0: %w", f.Name, err)
 	case strings.Contains("{[ \t\r\n\"", string(head)) && isText(buffered):
-		nodes, err = r.json(buffered)
+		err = r.json(buffered)
 	default:
-		nodes, err = r.protobuf(buffered)
+		err = r.protobuf(buffered)
 	}
 	if err != nil {
 		return err
 	}
-	r.embedded = map[string]int{}
-	for i := range nodes {
-		if strings.Contains(nodes[i].name, initName) {
-			if err := r.embeddedGroups(&nodes[i]); err != nil {
-				return err
-			}
-		}
-	}
-	entries := make([]trace.Entry, len(nodes))
-	for i := range nodes {
-		if entries[i], err = r.entry(&nodes[i]); err != nil {
+	for i := range r.grouped {
+		g := &r.grouped[i]
+		e := &r.entries[g.entry]
+		n := node{id: e.ID, name: e.Name, pos: e.Pos, commType: g.commType, commSize: g.commSize, root: g.root, group: g.group}
+		if err := r.collective(&n, e); err != nil {
 			return err
 		}
 	}
+	entries := r.entries
+	r.entries, r.grouped = nil, nil
 	if err := r.assembler.Rank(r.rank, entries); err != nil {
 		var at *lines.Error
 		if errors.As(err, &at) {
@@ -221,13 +228,50 @@ func (r *reader) take() error {
 	return nil
 }
 
+// add adds a node, of which it keeps nothing but its texts: the caller may read the next one into n.
+func (r *reader) add(n *node) error {
+	if n.defines {
+		if err := r.embeddedGroups(n); err != nil {
+			return err
+		}
+	}
+	e, err := r.entry(n)
+	if err != nil {
+		return err
+	}
+	if len(r.entries) == cap(r.entries) {
+		r.entries = slices.Grow(r.entries, max(64, len(r.entries)/2)) // append would grow it by a quarter
+	}
+	r.entries = append(r.entries, e)
+	return nil
+}
+
+// keep returns a copy of lists of ids, one after the other.
+func (r *reader) keep(lists ...[]uint64) []uint64 {
+	total := 0
+	for _, ids := range lists {
+		total += len(ids)
+	}
+	if total == 0 {
+		return nil
+	}
+	if cap(r.ids)-len(r.ids) < total {
+		r.ids = make([]uint64, 0, max(total, 4096))
+	}
+	from := len(r.ids)
+	for _, ids := range lists {
+		r.ids = append(r.ids, ids...)
+	}
+	return r.ids[from:len(r.ids):len(r.ids)]
+}
+
 // protobuf reads the nodes of a file of messages.
-func (r *reader) protobuf(in *bufio.Reader) ([]node, error) {
+func (r *reader) protobuf(in *bufio.Reader) error {
 	m := &messages{in: in}
 	place := func(at int64, err error) error { return fmt.Errorf("%s: %w", tracefile.Place(r.name, at), err) }
 	data, at, err := m.next()
 	if errors.Is(err, io.EOF) {
-		return nil, place(0, errors.New("the file is empty"))
+		return place(0, errors.New("the file is empty"))
 	}
 	if err == nil {
 		if err = decodeMetadata(data); err != nil {
@@ -235,31 +279,31 @@ func (r *reader) protobuf(in *bufio.Reader) ([]node, error) {
 		}
 	}
 	if err != nil {
-		return nil, place(at, err)
+		return place(at, err)
 	}
-	var nodes []node
+	var n node
 	texts := interner{}
 	for {
 		data, at, err := m.next()
 		if errors.Is(err, io.EOF) {
-			return nodes, nil
+			return nil
 		}
 		if err == nil {
 			err = r.take()
 		}
 		if err != nil {
-			return nil, place(at, err)
+			return place(at, err)
 		}
-		if len(nodes) == cap(nodes) {
-			nodes = slices.Grow(nodes, max(64, len(nodes))) // append would grow it by a quarter
-		}
-		nodes = append(nodes, node{pos: at})
-		if err := decodeNode(data, &nodes[len(nodes)-1], texts); err != nil {
+		n.reset(at)
+		if err := decodeNode(data, &n, texts); err != nil {
 			var wire *wireError
 			if errors.As(err, &wire) {
 				at += int64(wire.at)
 			}
-			return nil, place(at, err)
+			return place(at, err)
+		}
+		if err := r.add(&n); err != nil {
+			return err
 		}
 	}
 }

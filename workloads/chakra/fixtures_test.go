@@ -19,7 +19,6 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/graph"
-	"github.com/csiglab/csiglab/workloads/trace"
 	"github.com/csiglab/csiglab/workloads/tracefile"
 )
 
@@ -174,12 +173,25 @@ func files(ending string, data ...[]byte) (list []tracefile.File) {
 // decode reads the nodes of a file of messages.
 func decode(t *testing.T, data []byte) []node {
 	t.Helper()
-	r := reader{o: Options{MaxNodes: trace.DefaultMaxNodes}, name: "f"}
-	nodes, err := r.protobuf(bufio.NewReader(bytes.NewReader(data)))
-	if err != nil {
+	m, texts := &messages{in: bufio.NewReader(bytes.NewReader(data))}, interner{}
+	if _, _, err := m.next(); err != nil { // the metadata
 		t.Fatal(err)
 	}
-	return nodes
+	var nodes []node
+	for {
+		message, at, err := m.next()
+		if err == io.EOF {
+			return nodes
+		}
+		n := node{pos: at}
+		if err == nil {
+			err = decodeNode(message, &n, texts)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+	}
 }
 
 // feeder returns nodes in the JSON form of Chakra's feeder.

@@ -15,26 +15,26 @@ const maxDeps = 1 << 22
 
 // json reads the nodes of a file of JSON: that of Chakra's feeder, an object with workload_graph,
 // or that of its jsonizer, the messages of the protobuf form one after the other.
-func (r *reader) json(in io.Reader) ([]node, error) {
+func (r *reader) json(in io.Reader) error {
 	j := jsonread.New(r.name, in)
 	kind, err := j.Peek()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if kind != jsonread.Object {
-		return nil, j.Errorf(j.Pos(), "%s, want an object", kind)
+		return j.Errorf(j.Pos(), "%s, want an object", kind)
 	}
-	f := &jsonFile{reader: r, j: j}
+	f := &jsonFile{reader: r, j: j, texts: interner{}}
 	for first := true; ; first = false {
 		kind, err := j.Peek()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if kind == jsonread.None {
-			return f.nodes, end(j)
+			return end(j)
 		}
 		if f.graph {
-			return nil, j.Errorf(j.Pos(), "%s follows the end", kind)
+			return j.Errorf(j.Pos(), "%s follows the end", kind)
 		}
 		n := node{pos: pos(j.Pos())}
 		at, isNode := j.Pos(), false
@@ -55,16 +55,16 @@ func (r *reader) json(in io.Reader) ([]node, error) {
 			return f.member(&n, key)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if first && isNode && !f.graph {
-			return nil, j.Errorf(at, "the file begins with a node, want metadata or workload_graph")
+			return j.Errorf(at, "the file begins with a node, want metadata or workload_graph")
 		}
 		if first {
 			continue
 		}
-		if err := f.add(n, at); err != nil {
-			return nil, err
+		if err := f.addNode(&n, at); err != nil {
+			return err
 		}
 	}
 }
@@ -77,29 +77,29 @@ type jsonFile struct {
 	*reader
 	j     *jsonread.Reader
 	graph bool
-	nodes []node
+	texts interner
 }
 
-func (f *jsonFile) add(n node, at lines.Pos) error {
+func (f *jsonFile) addNode(n *node, at lines.Pos) error {
 	if err := f.take(); err != nil {
 		return f.j.Errorf(at, "%v", err)
 	}
-	f.nodes = append(f.nodes, n)
-	return nil
+	return f.add(n)
 }
 
 // list reads the nodes of workload_graph.
 func (f *jsonFile) list() error {
+	var n node
 	return f.j.Array(func(int) error {
 		if _, err := f.j.Peek(); err != nil {
 			return err
 		}
 		at := f.j.Pos()
-		n := node{pos: pos(at)}
+		n.reset(pos(at))
 		if err := f.j.Object(func(key string) error { return f.member(&n, key) }); err != nil {
 			return err
 		}
-		return f.add(n, at)
+		return f.addNode(&n, at)
 	})
 }
 
@@ -111,7 +111,9 @@ func (f *jsonFile) member(n *node, key string) (err error) {
 	case "id":
 		n.id, err = j.Uint(key)
 	case "name":
-		n.name, err = j.String()
+		name, err := j.String()
+		n.called([]byte(name), f.texts)
+		return err
 	case "type", "nodetype":
 		kind, err := j.Peek()
 		if err != nil {
@@ -133,9 +135,9 @@ func (f *jsonFile) member(n *node, key string) (err error) {
 		}
 		return j.Errorf(j.Pos(), "unknown type %q", cut(name))
 	case "ctrldeps":
-		n.control, err = f.deps()
+		n.control, err = f.deps(n.control[:0])
 	case "datadeps":
-		n.data, err = f.deps()
+		n.data, err = f.deps(n.data[:0])
 	case "runtime", "durationmicros":
 		n.duration, err = j.Uint(key)
 	case "starttimemicros", "outputs":
@@ -172,8 +174,8 @@ func (f *jsonFile) set(n *node, name string, v value) error {
 }
 
 // deps reads a list of ids.
-func (f *jsonFile) deps() (ids []uint64, err error) {
-	return ids, f.j.Array(func(i int) error {
+func (f *jsonFile) deps(ids []uint64) ([]uint64, error) {
+	err := f.j.Array(func(i int) error {
 		id, err := f.j.Uint("dependency")
 		if err != nil {
 			return err
@@ -184,6 +186,7 @@ func (f *jsonFile) deps() (ids []uint64, err error) {
 		ids = append(ids, id)
 		return nil
 	})
+	return ids, err
 }
 
 // attribute reads an attribute of protobuf's form: its name, and a value under the name of its

@@ -1,6 +1,7 @@
 package chakra
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -44,7 +45,8 @@ const (
 // node is a node of a file, of either form.
 type node struct {
 	id            uint64
-	name          string
+	name          string // its beginning
+	defines       bool   // groups; the name says so
 	kind          int64
 	control, data []uint64
 	duration      uint64
@@ -55,6 +57,20 @@ type node struct {
 	group                                                       string // pg_name
 	// others are the names of attributes that nothing here uses.
 	others []string
+}
+
+// reset makes n a node at a place, without anything else. It keeps the room of lists.
+func (n *node) reset(pos int64) {
+	*n = node{pos: pos, control: n.control[:0], data: n.data[:0], others: n.others[:0]}
+}
+
+// keptName is how many bytes of a name are kept: more than errors show.
+const keptName = 64
+
+// called takes the name of a node.
+func (n *node) called(name []byte, in interner) {
+	n.defines = bytes.Contains(name, []byte(initName))
+	n.name = in.text(name[:min(len(name), keptName)])
 }
 
 // attribute is a whole number, or absent.
@@ -181,9 +197,11 @@ func cut(name string) string { return name[:min(len(name), 60)] }
 
 // entry returns what a node does. It adds to the loss report what of it is not played.
 func (r *reader) entry(n *node) (trace.Entry, error) {
-	e := trace.Entry{ID: n.id, Name: n.name, Pos: n.pos, Deps: n.data}
-	if !r.o.DataOnly && len(n.control) > 0 {
-		e.Deps = slices.Concat(n.data, n.control)
+	e := trace.Entry{ID: n.id, Name: n.name, Pos: n.pos}
+	if r.o.DataOnly {
+		e.Deps = r.keep(n.data)
+	} else {
+		e.Deps = r.keep(n.data, n.control)
 	}
 	for _, name := range n.others {
 		r.lost("attributes "+name, n)
@@ -208,6 +226,10 @@ func (r *reader) entry(n *node) (trace.Entry, error) {
 	case typeSend, typeRecv:
 		return e, r.message(n, &e)
 	case typeColl:
+		if n.group != "" {
+			r.grouped = append(r.grouped, grouped{len(r.entries), n.commType, n.commSize, n.root, n.group})
+			return e, nil
+		}
 		return e, r.collective(n, &e)
 	default:
 		r.lost(fmt.Sprintf("nodes of unknown type %d", n.kind), n)

@@ -205,7 +205,7 @@ func decodeNode(data []byte, n *node, in interner) error {
 		case nodeID:
 			n.id = f.bits
 		case nodeName:
-			n.name = in.text(f.data)
+			n.called(f.data, in)
 		case nodeType:
 			n.kind = int64(f.bits)
 		case nodeDuration:
@@ -232,7 +232,9 @@ func decodeNode(data []byte, n *node, in interner) error {
 				if f.number != ioValues {
 					return nil
 				}
-				n.inputs = string(f.data)
+				if n.name == "" || n.defines { // the inputs of others are of no use
+					n.inputs = string(f.data)
+				}
 				return f.want(protowire.BytesType)
 			})
 		case nodeA:

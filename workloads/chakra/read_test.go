@@ -147,7 +147,7 @@ func TestNodes(t *testing.T) {
 		"nodes of type MEM_STORE_NODE without duration", "nodes of type INVALID_NODE", "attributes unheard of", "nodes of unknown type 12",
 		"nodes of type COMM_COLL_NODE without comm_type", "collectives of unknown comm_type 77", "collectives of 0 B",
 		"nodes of type COMM_SEND_NODE without comm_dst", "nodes of type COMP_NODE with num_ops and without duration",
-		"collectives with a pg_name, of a trace without groups (all ranks take part)", "attributes comm_priority that are not 0",
+		"attributes comm_priority that are not 0", "collectives with a pg_name, of a trace without groups (all ranks take part)",
 		"dependencies on nodes that the trace does not have",
 	}
 	got = nil

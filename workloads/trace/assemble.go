@@ -26,8 +26,8 @@ const (
 )
 
 // DefaultMaxNodes is the number of nodes of all ranks together that are read without being
-// told otherwise: about 500 MB.
-const DefaultMaxNodes = 1 << 21
+// told otherwise. Reading so many takes up to 300 MB.
+const DefaultMaxNodes = 1 << 20
 
 // Options of an Assembler.
 type Options struct {
@@ -176,7 +176,8 @@ func (a *Assembler) Finish() (*Source, error) {
 func (a *Assembler) bound(s *Source) error {
 	for r := range a.ranks {
 		ops := int64(len(a.ranks[r].nodes))
-		for _, m := range a.ranks[r].meetings {
+		for i := range a.ranks[r].meetings {
+			m := &a.ranks[r].meetings[i]
 			if m.entry.Kind != Collective {
 				continue
 			}
@@ -217,7 +218,7 @@ func (a *Assembler) replicate() error {
 	}
 	from := &a.ranks[model]
 	for i := range from.meetings {
-		if e := from.meetings[i].entry; e.Kind != Collective {
+		if e := &from.meetings[i].entry; e.Kind != Collective {
 			return fmt.Errorf("%s: node %s: it meets rank %d alone, so that the trace of rank %d cannot stand for other ranks", a.o.At(model, e.Pos), title(e), e.Peer, model)
 		}
 	}
@@ -232,7 +233,7 @@ func (a *Assembler) replicate() error {
 		t.nodes = slices.Clone(from.nodes)
 		t.meetings = slices.Clone(from.meetings)
 		for i := range t.meetings {
-			e := from.meetings[i].entry
+			e := &from.meetings[i].entry
 			g, err := a.counterpart(e.Call.Group, model, r)
 			if err != nil {
 				return fmt.Errorf("%s: node %s: %w", a.o.At(model, e.Pos), title(e), err)
@@ -240,7 +241,7 @@ func (a *Assembler) replicate() error {
 			copied, part := *e, *e.Call
 			part.Group, copied.Call = g, &part
 			part.From = nil // those of the model
-			t.meetings[i].entry = &copied
+			t.meetings[i].entry = copied
 		}
 	}
 	a.Loss.AddN("ranks without a trace of their own, which do what the one with a trace does", a.o.At(model, 0), len(a.ranks)-1)

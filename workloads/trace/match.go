@@ -17,19 +17,20 @@ func (a *Assembler) collectives(s *Source) error {
 	// The parts of each group by rank, in order.
 	parts := make([][][]taken, len(a.groups))
 	for r := range a.ranks {
-		for i, m := range a.ranks[r].meetings {
+		for i := range a.ranks[r].meetings {
+			m := &a.ranks[r].meetings[i]
 			if m.entry.Kind != Collective {
 				continue
 			}
 			g := m.entry.Call.Group
 			at := a.Index(g, r)
 			if at < 0 {
-				return fmt.Errorf("%s: node %s: rank %d is not in group %q, ranks %s", a.o.At(r, m.entry.Pos), title(m.entry), r, a.groups[g].name, clip(a.groups[g].ranks))
+				return fmt.Errorf("%s: node %s: rank %d is not in group %q, ranks %s", a.o.At(r, m.entry.Pos), title(&m.entry), r, a.groups[g].name, clip(a.groups[g].ranks))
 			}
 			if parts[g] == nil {
 				for _, member := range a.groups[g].ranks {
 					if member >= len(a.ranks) {
-						return fmt.Errorf("%s: node %s: group %q has rank %d, of which there is no trace", a.o.At(r, m.entry.Pos), title(m.entry), a.groups[g].name, member)
+						return fmt.Errorf("%s: node %s: group %q has rank %d, of which there is no trace", a.o.At(r, m.entry.Pos), title(&m.entry), a.groups[g].name, member)
 					}
 				}
 				parts[g] = make([][]taken, len(a.groups[g].ranks))
@@ -50,17 +51,17 @@ func (a *Assembler) collectives(s *Source) error {
 				rank := a.groups[g].ranks[at]
 				if len(parts[g][at]) <= k {
 					return fmt.Errorf("rank %d has no counterpart of node %s, %s in group %q, which rank %d has at %s: it has %d collectives in the group, others have %d",
-						rank, title(model.entry), describe(model.entry.Call), a.groups[g].name, most[k].rank, a.o.At(most[k].rank, model.entry.Pos), len(parts[g][at]), len(most))
+						rank, title(&model.entry), describe(model.entry.Call), a.groups[g].name, most[k].rank, a.o.At(most[k].rank, model.entry.Pos), len(parts[g][at]), len(most))
 				}
 				m := &a.ranks[rank].meetings[parts[g][at][k].meeting]
 				if p, q := m.entry.Call, model.entry.Call; p.Kind != q.Kind || p.Root != q.Root || p.Split == nil && q.Split == nil && p.Bytes != q.Bytes {
 					return fmt.Errorf("%s: node %s: rank %d runs %s as number %d in group %q, where rank %d runs %s (node %s at %s)",
-						a.o.At(rank, m.entry.Pos), title(m.entry), rank, describe(p), k, a.groups[g].name, most[k].rank, describe(q), title(model.entry), a.o.At(most[k].rank, model.entry.Pos))
+						a.o.At(rank, m.entry.Pos), title(&m.entry), rank, describe(p), k, a.groups[g].name, most[k].rank, describe(q), title(&model.entry), a.o.At(most[k].rank, model.entry.Pos))
 				}
 				a.ranks[rank].nodes[m.node].Call = int32(len(s.Calls))
 				if m.entry.Call.Split != nil && call.Uneven == nil {
 					if a.uneven += len(parts[g]) * len(parts[g]); a.uneven > maxUneven {
-						return fmt.Errorf("%s: node %s: more than %d sizes of uneven collectives", a.o.At(rank, m.entry.Pos), title(m.entry), maxUneven)
+						return fmt.Errorf("%s: node %s: more than %d sizes of uneven collectives", a.o.At(rank, m.entry.Pos), title(&m.entry), maxUneven)
 					}
 					call.Uneven = make([][]units.Size, len(parts[g]))
 				}
@@ -87,7 +88,7 @@ func (a *Assembler) collectives(s *Source) error {
 			check := s.Calls[len(s.Calls)-1].Call
 			check.Group = a.groups[g].ranks
 			if err := check.Validate(); err != nil {
-				return fmt.Errorf("%s: node %s: %w", a.o.At(most[k].rank, model.entry.Pos), title(model.entry), err)
+				return fmt.Errorf("%s: node %s: %w", a.o.At(most[k].rank, model.entry.Pos), title(&model.entry), err)
 			}
 		}
 		parts[g] = nil
@@ -243,11 +244,15 @@ type side struct {
 
 // streams matches sends with receives, and gives each stream a channel.
 func (a *Assembler) streams(free []int) error {
-	var sides []side
+	messages := 0
+	for r := range a.ranks {
+		messages += len(a.ranks[r].meetings)
+	}
+	sides := make([]side, 0, messages)
 	for r := range a.ranks {
 		for i := range a.ranks[r].meetings {
 			m := &a.ranks[r].meetings[i]
-			e := m.entry
+			e := &m.entry
 			if e.Kind == Collective {
 				continue
 			}
@@ -308,7 +313,7 @@ func (a *Assembler) match(sends, recvs []side, channel int) (int, error) {
 			used++
 		}
 		if channel+used > 1<<16 {
-			return 0, fmt.Errorf("%s: node %s: the tags of messages to rank %d need more than %d channels", a.o.At(sends[i].rank, sends[i].m.entry.Pos), title(sends[i].m.entry), sends[i].to, 1<<16)
+			return 0, fmt.Errorf("%s: node %s: the tags of messages to rank %d need more than %d channels", a.o.At(sends[i].rank, sends[i].m.entry.Pos), title(&sends[i].m.entry), sends[i].to, 1<<16)
 		}
 		for _, s := range []side{sends[i], recvs[i]} {
 			a.ranks[s.rank].nodes[s.m.node].Channel = uint16(channel + used - 1)
@@ -330,5 +335,5 @@ func (a *Assembler) unmatched(sends, recvs []side, i int) error {
 	}
 	other := one.from + one.to - one.rank
 	return fmt.Errorf("%s: node %s: rank %d %s no such message: %d B from rank %d to rank %d with tag %d; the trace has %d sends and %d receives of this tag",
-		a.o.At(one.rank, one.m.entry.Pos), title(one.m.entry), other, missing, int64(one.m.entry.Bytes), one.from, one.to, one.tag, len(sends), len(recvs))
+		a.o.At(one.rank, one.m.entry.Pos), title(&one.m.entry), other, missing, int64(one.m.entry.Bytes), one.from, one.to, one.tag, len(sends), len(recvs))
 }

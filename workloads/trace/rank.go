@@ -39,7 +39,7 @@ type Part struct {
 
 // meeting is a node that needs other ranks, in a rank's order.
 type meeting struct {
-	entry *Entry // without dependencies
+	entry Entry // without dependencies
 	node  int32
 }
 
@@ -50,7 +50,7 @@ const (
 )
 
 const (
-	maxDeps = 1 << 26 // of all ranks
+	maxDeps = 1 << 22 // of all ranks
 	shown   = 5       // nodes of a cycle that an error names
 )
 
@@ -100,8 +100,13 @@ type sorter struct {
 	a       *Assembler
 	rank    int
 	entries []Entry
-	deps    [][]int32 // by entry
+	// What entry i depends on is deps[first[i]:first[i+1]].
+	deps  []int32
+	first []int32
 }
+
+// after returns what an entry depends on.
+func (s *sorter) after(i int32) []int32 { return s.deps[s.first[i]:s.first[i+1]] }
 
 func (s *sorter) errorf(e *Entry, format string, args ...any) error {
 	return fmt.Errorf("%s: node %s: "+format, append([]any{s.a.o.At(s.rank, e.Pos), title(e)}, args...)...)
@@ -152,8 +157,15 @@ func (s *sorter) resolve() error {
 		}
 		byID[e.ID] = int32(i)
 	}
-	s.deps = make([][]int32, len(s.entries))
-	var all []int32
+	total := 0
+	for i := range s.entries {
+		if total += len(s.entries[i].Deps); s.a.deps+total > maxDeps {
+			return s.errorf(&s.entries[i], "the traces have more than %d dependencies", maxDeps)
+		}
+	}
+	s.a.deps += total
+	all := make([]int32, 0, total)
+	s.first = make([]int32, len(s.entries)+1)
 	for i := range s.entries {
 		e := &s.entries[i]
 		from := len(all)
@@ -168,13 +180,11 @@ func (s *sorter) resolve() error {
 			}
 			all = append(all, d)
 		}
-		if s.a.deps += len(e.Deps); s.a.deps > maxDeps {
-			return s.errorf(e, "the traces have more than %d dependencies", maxDeps)
-		}
 		slices.Sort(all[from:])
 		all = all[:from+len(slices.Compact(all[from:]))]
-		s.deps[i] = all[from:len(all):len(all)]
+		s.first[i+1] = int32(len(all))
 	}
+	s.deps = all
 	return nil
 }
 
@@ -183,19 +193,19 @@ func (s *sorter) resolve() error {
 func (s *sorter) order() ([]int32, error) {
 	waits := make([]int32, len(s.entries)) // for how many
 	first := make([]int32, len(s.entries)+1)
-	for i := range s.deps {
-		waits[i] = int32(len(s.deps[i]))
-		for _, d := range s.deps[i] {
-			first[d+1]++
-		}
+	for i := range waits {
+		waits[i] = int32(len(s.after(int32(i))))
+	}
+	for _, d := range s.deps {
+		first[d+1]++
 	}
 	for i := range s.entries {
 		first[i+1] += first[i]
 	}
 	behind := make([]int32, first[len(s.entries)]) // by entry: what depends on it
 	fill := slices.Clone(first[:len(s.entries)])
-	for i := range s.deps {
-		for _, d := range s.deps[i] {
+	for i := range waits {
+		for _, d := range s.after(int32(i)) {
 			behind[fill[d]] = int32(i)
 			fill[d]++
 		}
@@ -235,7 +245,7 @@ func (s *sorter) circle(waits []int32) error {
 		}
 		seen[at] = len(path)
 		path = append(path, at)
-		for _, d := range s.deps[at] {
+		for _, d := range s.after(at) {
 			if waits[d] > 0 {
 				at = d
 				break
@@ -285,13 +295,20 @@ const none = -1
 // write makes the nodes of a rank. It leaves out those that do nothing and join nothing.
 func (s *sorter) write(t *rankTrace, order []int32) {
 	is := make([]int32, len(s.entries)) // what stands for the entry: a node, or none
+	meetings := 0
+	for i := range s.entries {
+		if s.entries[i].Kind >= Send {
+			meetings++
+		}
+	}
 	t.nodes = make([]Node, 0, len(order))
-	var deps []uint32
-	last := map[int]int32{} // by group: the node of its last collective
+	t.meetings = make([]meeting, 0, meetings)
+	deps := make([]uint32, 0, len(s.deps)+meetings) // never grows: nodes have parts of it
+	last := map[int]int32{}                         // by group: the node of its last collective
 	for _, i := range order {
 		e := &s.entries[i]
 		from := len(deps)
-		for _, d := range s.deps[i] {
+		for _, d := range s.after(i) {
 			if n := is[d]; n != none {
 				deps = append(deps, uint32(n))
 			}
@@ -322,9 +339,8 @@ func (s *sorter) write(t *rankTrace, order []int32) {
 			if e.Kind == Collective {
 				last[e.Call.Group] = is[i]
 			}
-			kept := *e
-			kept.Deps = nil
-			t.meetings = append(t.meetings, meeting{&kept, is[i]})
+			t.meetings = append(t.meetings, meeting{*e, is[i]})
+			t.meetings[len(t.meetings)-1].entry.Deps = nil
 		}
 		t.nodes = append(t.nodes, n)
 	}
