@@ -439,11 +439,11 @@ type Ingress struct{ Packets, Bytes int64 }
 // FlowInfo names a flow for reports.
 type FlowInfo struct {
 	Flow     int32
+	Job      int32
 	Name     string // "<src>-<dst>", with "#2" and so on appended for repeats
 	Src, Dst int32
 	Size     units.Size // of a transfer that stops, the most that it can send until then
 	Packets  int64
-	Job      int32
 	// Of a connection of a job: how many messages it carries, 0 for a flow that is none,
 	// the ranks that it joins and which of their streams it is. Size is the sum of the
 	// messages.

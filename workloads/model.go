@@ -148,8 +148,9 @@ func (w *Workload) Validate() error {
 		hits[trigger]++
 		return true
 	}
-	for i, t := range w.Transfers {
-		name := fmt.Sprintf("transfer %d (%d->%d)", i+1, t.Src, t.Dst)
+	for i := range w.Transfers {
+		t := &w.Transfers[i]
+		name := transferName{i, t}
 		switch {
 		case t.Src < 0 || t.Src >= w.Hosts || t.Dst < 0 || t.Dst >= w.Hosts:
 			return fmt.Errorf("%w: %s: hosts go from 0 to %d", ErrInvalid, name, w.Hosts-1)
@@ -178,6 +179,17 @@ func (w *Workload) Validate() error {
 		return fmt.Errorf("%w: transfer %d (%d->%d) can never start: what trigger %s waits for never happens", ErrInvalid, stuck+1, t.Src, t.Dst, w.Triggers[t.After].Label)
 	}
 	return nil
+}
+
+// transferName is how errors name a transfer, by its place in the workload.
+type transferName struct {
+	place    int
+	transfer *Transfer
+}
+
+// String implements fmt.Stringer.
+func (n transferName) String() string {
+	return fmt.Sprintf("transfer %d (%d->%d)", n.place+1, n.transfer.Src, n.transfer.Dst)
 }
 
 // Stuck returns the first transfer that cannot start even if every transfer

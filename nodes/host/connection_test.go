@@ -34,8 +34,8 @@ func pingPong(steps int, size units.Size, compute units.Duration) *graph.Static 
 // connect gives two hosts a connection each way, with the ids 0 and 1, and a job on them.
 func connect(c *[2]host.Config, source graph.Source) {
 	for i := range c {
-		c[i].Sends = append(c[i].Sends, host.Flow{ID: i, Peer: wire.HostIP(1 - i), Connection: true})
-		c[i].Receives = append(c[i].Receives, host.Flow{ID: 1 - i, Peer: wire.HostIP(1 - i), Connection: true})
+		c[i].Sends = append(c[i].Sends, host.Flow{End: host.End{ID: i, Peer: wire.HostIP(1 - i), Connection: true}})
+		c[i].Receives = append(c[i].Receives, host.End{ID: 1 - i, Peer: wire.HostIP(1 - i), Connection: true})
 		c[i].Player.Jobs = []player.Job{{Source: source, Ranks: []int{i}, Routes: []player.Route{
 			{Stream: graph.Stream{From: 0, To: 1}, Flow: 0}, {Stream: graph.Stream{From: 1, To: 0}, Flow: 1},
 		}}}

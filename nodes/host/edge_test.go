@@ -127,7 +127,7 @@ func newSharedPair(t *testing.T) *sharedPair {
 	}
 	sends(&c[0], 0, 40*mss, 0)
 	receives(&c[1], 0, 40*mss)
-	c[1].Sends = append(c[1].Sends, host.Flow{ID: 1, Peer: wire.HostIP(0), Size: 40 * mss})
+	c[1].Sends = append(c[1].Sends, host.Flow{End: host.End{ID: 1, Peer: wire.HostIP(0), Size: 40 * mss}})
 	receives(&c[0], 1, 40*mss)
 	// Flow 1, from host 1, starts when flow 0 has arrived there; the trigger is at host 0.
 	c[1].Player.Starts = []player.Start{{Transfer: 1, After: 0}}

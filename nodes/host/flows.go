@@ -24,19 +24,20 @@ type index struct {
 	last int      // in ids: the one found last
 }
 
-func newIndex(flows []Flow) index {
-	x := index{ids: make([]uint32, len(flows))}
-	for i := range flows {
-		x.ids[i] = uint32(flows[i].ID)
+// newIndex returns the index of n flows with ids.
+func newIndex(n int, id func(i int) int) index {
+	x := index{ids: make([]uint32, n)}
+	for i := range n {
+		x.ids[i] = uint32(id(i))
 	}
 	if slices.IsSorted(x.ids) {
 		return x
 	}
-	x.at = make([]int32, len(flows))
+	x.at = make([]int32, n)
 	for i := range x.at {
 		x.at[i] = int32(i)
 	}
-	slices.SortFunc(x.at, func(a, b int32) int { return flows[a].ID - flows[b].ID })
+	slices.SortFunc(x.at, func(a, b int32) int { return id(int(a)) - id(int(b)) })
 	slices.Sort(x.ids)
 	return x
 }
@@ -141,7 +142,7 @@ func BalanceFlow(p congestion.Path, c *csig.Config) balance.Flow {
 }
 
 // size returns the payload bytes of a transfer, 0 of a connection.
-func (f *Flow) size() units.Size {
+func (f *End) size() units.Size {
 	if f.Connection {
 		return 0
 	}
@@ -174,7 +175,7 @@ func (h *Host) receiver(id uint32) *transport.Receiver {
 	return h.receivers[i]
 }
 
-func (h *Host) ends(f *Flow) transport.Ends {
+func (h *Host) ends(f *End) transport.Ends {
 	return transport.Ends{LocalIP: h.cfg.IP, RemoteIP: f.Peer, LocalMAC: h.cfg.MAC, RemoteMAC: h.cfg.NextHopMAC}
 }
 
@@ -204,33 +205,35 @@ func (h *Host) terms() *transport.CreditTerms {
 
 func (h *Host) newSender(f *Flow) *transport.Sender {
 	balanced := BalanceFlow(h.cfg.Path, h.cfg.CSIG)
-	balanced.ID, balanced.Random = uint32(f.ID), h.random(node.RandomBalance, f)
+	balanced.ID, balanced.Random = uint32(f.ID), h.random(node.RandomBalance, &f.End)
 	cfg := transport.SenderConfig{
 		Common:  h.shared(),
 		Flow:    uint32(f.ID),
-		Ends:    h.ends(f),
+		Ends:    h.ends(&f.End),
 		Size:    f.size(),
 		Stop:    f.Stop,
 		CC:      h.newController(f),
 		LB:      h.maker.balancer(balanced),
 		Tagging: h.cfg.TaggingOf(f),
 		DSCP:    h.dscpOf(f),
-		Paths:   f.Paths,
+	}
+	if f.Paths != nil {
+		cfg.Paths = *f.Paths
 	}
 	if h.domain != nil {
-		cfg.Types = h.random(node.RandomSignals, f)
+		cfg.Types = h.random(node.RandomSignals, &f.End)
 		if cfg.Tagging.Draws() {
-			cfg.Random = h.random(node.RandomTagging, f)
+			cfg.Random = h.random(node.RandomTagging, &f.End)
 		}
 	}
 	return transport.NewSender(cfg)
 }
 
-func (h *Host) random(purpose node.Purpose, f *Flow) *rand.Rand {
+func (h *Host) random(purpose node.Purpose, f *End) *rand.Rand {
 	return node.Random(h.cfg.Seed, h.cfg.Node, purpose, f.ID)
 }
 
-func (h *Host) newReceiver(f *Flow) *transport.Receiver {
+func (h *Host) newReceiver(f *End) *transport.Receiver {
 	return transport.NewReceiver(transport.ReceiverConfig{
 		Common:  h.shared(),
 		Flow:    uint32(f.ID),

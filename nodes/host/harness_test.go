@@ -40,13 +40,13 @@ func config(i int) host.Config {
 
 // sends adds a flow from c's host to the other, which starts at the given time.
 func sends(c *host.Config, id int, size units.Size, at units.Time) {
-	c.Sends = append(c.Sends, host.Flow{ID: id, Peer: wire.HostIP(1 - c.Node), Size: size})
+	c.Sends = append(c.Sends, host.Flow{End: host.End{ID: id, Peer: wire.HostIP(1 - c.Node), Size: size}})
 	c.Player.Starts = append(c.Player.Starts, player.Start{Transfer: id, At: at, After: workloads.None})
 }
 
 // receives adds a flow from the other host to c's.
 func receives(c *host.Config, id int, size units.Size) {
-	c.Receives = append(c.Receives, host.Flow{ID: id, Peer: wire.HostIP(1 - c.Node), Size: size})
+	c.Receives = append(c.Receives, host.End{ID: id, Peer: wire.HostIP(1 - c.Node), Size: size})
 }
 
 func newHost(t *testing.T, c host.Config) (*host.Host, *wire.Pool) {

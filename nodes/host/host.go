@@ -54,10 +54,11 @@ type Config struct {
 
 	Classes []class.Class // of data; nil: one, which may lose packets
 
-	Sends, Receives []Flow
-	Player          player.Config
-	Edge            *shim.EdgeConfig  // nil: the host runs no programs
-	Collector       *collector.Config // nil: the host is not the fabric's collector
+	Sends     []Flow
+	Receives  []End
+	Player    player.Config
+	Edge      *shim.EdgeConfig  // nil: the host runs no programs
+	Collector *collector.Config // nil: the host is not the fabric's collector
 
 	Seed    uint64
 	Measure metrics.Span
@@ -77,24 +78,29 @@ func (c *Config) firstControl() int {
 	return NIC + 1
 }
 
-// Flow is one transfer or connection that this host sends or receives. Its id is the
-// transfer's.
-type Flow struct {
+// End is one end of a transfer or connection: what its sender and its receiver know. Its id
+// is the transfer's.
+type End struct {
 	ID   int
-	Peer uint32     // address of the other end
-	Size units.Size // of a transfer; if it stops, the most that it sends
-	// Stop is when the sender of a transfer stops; 0: when all is sent.
-	Stop units.Time
+	Peer uint32 // address of the other end
 	// Connection says that the player posts the messages of the flow one by one.
 	Connection bool
-	// Paths is what the sender knows of the way of its packets.
-	Paths transport.PathSignals
-	// Tagging is the init policy of a flow that this host sends; nil: Config.Tagging.
+	Class      uint8      // of the data that this host sends, in Config.Classes
+	Size       units.Size // of a transfer; if it stops, the most that its sender sends
+	// Stop is when the sender of a transfer stops; 0: when all is sent.
+	Stop units.Time
+}
+
+// Flow is one transfer or connection that this host sends.
+type Flow struct {
+	End
+	// Paths is what is known of the way of its packets; nil: nothing.
+	Paths *transport.PathSignals
+	// Tagging is the init policy of the flow; nil: Config.Tagging.
 	Tagging *transport.Tagging
-	// CC is the congestion control of a flow that this host sends: Config.CC with other
-	// parameters, of the same Needs; nil: Config.CC.
-	CC    *algorithm.Choice
-	Class uint8 // of its data, in Config.Classes
+	// CC is the congestion control of the flow: Config.CC with other parameters, of the same
+	// Needs; nil: Config.CC.
+	CC *algorithm.Choice
 }
 
 // TaggingOf returns the init policy of a flow that this host sends.
@@ -189,9 +195,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		sizes:     cfg.Sizes,
 		player:    player.New(cfg.Player, sink),
 		flows:     make([]flow, len(cfg.Sends)),
-		senders:   newIndex(cfg.Sends),
+		senders:   newIndex(len(cfg.Sends), func(i int) int { return cfg.Sends[i].ID }),
 		receivers: make([]*transport.Receiver, len(cfg.Receives)),
-		arrivals:  newIndex(cfg.Receives),
+		arrivals:  newIndex(len(cfg.Receives), func(i int) int { return cfg.Receives[i].ID }),
 		ready:     node.NewPortSet(cfg.Ports()),
 		nic:       units.NewSerialiser(cfg.Rate),
 		messages:  make([]wire.Queue, cfg.Control),
@@ -219,14 +225,17 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		}
 		h.programs = &flow{}
 	}
-	for _, flows := range [...][]Flow{cfg.Sends, cfg.Receives} {
-		if len(flows) == 0 {
-			continue
-		}
+	var first *End
+	switch {
+	case len(cfg.Sends) > 0:
+		first = &cfg.Sends[0].End
+	case len(cfg.Receives) > 0:
+		first = &cfg.Receives[0]
+	}
+	if first != nil {
 		if err := h.maker.prepare(&cfg); err != nil {
-			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, flows[0].ID, err)
+			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, first.ID, err)
 		}
-		break
 	}
 	h.stamps = h.maker.needs.HostDelay
 	if terms := h.terms(); terms != nil {

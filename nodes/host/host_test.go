@@ -252,7 +252,7 @@ func twoWay(seed uint64) (c [2]host.Config) {
 	}
 	// Transfer 4 of host 0 waits for a barrier there: transfer 0 acknowledged
 	// and transfer 2 received at host 1.
-	c[0].Sends = append(c[0].Sends, host.Flow{ID: 4, Peer: wire.HostIP(1), Size: 10 * mss})
+	c[0].Sends = append(c[0].Sends, host.Flow{End: host.End{ID: 4, Peer: wire.HostIP(1), Size: 10 * mss}})
 	receives(&c[1], 4, 10*mss)
 	c[0].Player.Starts = append(c[0].Player.Starts, player.Start{Transfer: 4, After: 0})
 	c[0].Player.Triggers = []player.Trigger{{Kind: workloads.Barrier, Count: 2, Targets: []player.Target{{Transfer: 4, Port: player.Local}}}}

@@ -36,7 +36,7 @@ func TestSpecRefuses(t *testing.T) {
 	if got := (machine.Spec{}); got.Ports() != 0 || got.Name() != "" {
 		t.Errorf("no machine has %d ports and the name %q", got.Ports(), got.Name())
 	}
-	bad := machine.Spec{Host: &host.Config{Name: "h0", Rate: units.Gbps, Sends: []host.Flow{{ID: 1}}}}
+	bad := machine.Spec{Host: &host.Config{Name: "h0", Rate: units.Gbps, Sends: []host.Flow{{End: host.End{ID: 1}}}}}
 	if m, err := bad.New(new(wire.Pool), metrics.Discard); err == nil || m != nil {
 		t.Errorf("a host without congestion control: got %v, %v, want an error and no machine", m, err)
 	}

@@ -22,10 +22,23 @@ const AllTransfers = "all"
 func (s *Shape) groups(p *Plan) ([]Group, error) {
 	var groups []Group
 	if p.Transfers > 0 {
-		all, jobs := Group{Name: AllTransfers}, map[int32][]int{}
-		for i, f := range p.Flows[:p.Transfers] {
+		all, jobs := Group{Name: AllTransfers, Flows: make([]int, 0, p.Transfers)}, map[int32][]int{}
+		sizes := map[int32]int{}
+		for i := range p.Flows[:p.Transfers] {
 			all.Flows = append(all.Flows, i)
-			jobs[f.Job] = append(jobs[f.Job], i)
+			sizes[p.Flows[i].Job]++
+		}
+		for job, n := range sizes {
+			if n == p.Transfers { // the only one
+				jobs[job] = all.Flows
+				continue
+			}
+			jobs[job] = make([]int, 0, n)
+		}
+		for i := range p.Flows[:p.Transfers] {
+			if job := p.Flows[i].Job; len(jobs[job]) < sizes[job] {
+				jobs[job] = append(jobs[job], i)
+			}
 		}
 		groups = append(groups, all)
 		for _, job := range slices.Sorted(maps.Keys(jobs)) {

@@ -61,13 +61,12 @@ func BySource(flows []metrics.FlowInfo, visit func(i int)) {
 
 // length predicts how long a run takes, from the experiment alone: the same on every
 // machine. It is a bound from below; congestion control and dependencies take longer. It
-// is 0 where nothing is known, because programs decide.
-func (s *Shape) length() (length units.Duration) {
+// is 0 where nothing is known, because programs decide. flows are those of flowInfos.
+func (s *Shape) length(flows []metrics.FlowInfo) (length units.Duration) {
 	e := s.experiment
 	if e.Applications != nil {
 		return e.End
 	}
-	flows := s.flowInfos()
 	loads, adjacency := NewLoads(s.graph, topologies.NewPaths(s.graph)), s.graph.Adjacency()
 	BySource(flows, func(i int) {
 		f, t := &flows[i], &s.workload.Transfers[i]
@@ -127,7 +126,7 @@ func SettleInterval(shapes []*Shape) {
 	var longest units.Duration
 	for _, s := range shapes {
 		if s.interval == 0 {
-			longest = max(longest, s.length())
+			longest = max(longest, s.length(s.flowInfos()))
 		}
 	}
 	for _, s := range shapes {

@@ -27,7 +27,7 @@ type paths struct {
 	// nil without detours.
 	elsewhere *transport.PathSignals
 	// known has the answers so far, by what they depend on.
-	known map[pathKey]transport.PathSignals
+	known map[pathKey]*transport.PathSignals
 }
 
 // pathKey is what the paths from one host to another depend on, beside the fabric.
@@ -47,7 +47,7 @@ func newPaths(s *Shape, second bool) *paths {
 	p := &paths{
 		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), ports: s.ports, second: second,
 		full: links.MTU + links.Overhead, residence: s.tags.switches.Delay == dataplane.Residence,
-		known: map[pathKey]transport.PathSignals{},
+		known: map[pathKey]*transport.PathSignals{},
 	}
 	if links.CountTag {
 		format := s.tags.domain.Format
@@ -119,13 +119,17 @@ func (p *paths) betweenSwitches() *transport.PathSignals {
 	return &s
 }
 
-// between returns what is known of the shortest paths from one host to another.
-func (p *paths) between(src, dst int) transport.PathSignals {
+// unknownPaths is what is known of paths without CSIG.
+var unknownPaths = &transport.PathSignals{}
+
+// between returns what is known of the shortest paths from one host to another. Flows
+// share it.
+func (p *paths) between(src, dst int) *transport.PathSignals {
 	switch {
 	case p == nil:
-		return transport.PathSignals{}
+		return unknownPaths
 	case p.same != nil:
-		return *p.same
+		return p.same
 	}
 	up := p.adjacency[src][0]
 	key := pathKey{up.Peer.Node, p.graph.Links[up.Link].Rate, dst}
@@ -157,6 +161,6 @@ func (p *paths) between(src, dst int) transport.PathSignals {
 			}
 		}
 	}
-	p.known[key] = s
-	return s
+	p.known[key] = &s
+	return &s
 }

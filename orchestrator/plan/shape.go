@@ -191,15 +191,15 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	}
 	e := s.experiment
 	adjacency := s.graph.Adjacency()
-	interval := s.interval
+	flows, interval := s.flowInfos(), s.interval
 	if interval == 0 {
-		interval = autoInterval(s.length())
+		interval = autoInterval(s.length(flows))
 	}
 	p := &Plan{
 		Graph:     s.graph,
 		Nodes:     make([]machine.Spec, len(s.graph.Nodes)),
 		Links:     graphLinks(s.graph),
-		Flows:     s.flowInfos(),
+		Flows:     flows,
 		Jobs:      jobInfos(s.workload, s.traffic),
 		Loads:     jobLoads(s.traffic),
 		Transfers: len(s.workload.Transfers),
@@ -387,7 +387,7 @@ func (s *Shape) withSeed(seed uint64) (*Shape, error) {
 	with.paths, with.secondPaths = s.paths.clone(), s.secondPaths.clone() // plans of several seeds may be made at the same time
 	load, err := s.workload, error(nil)
 	if with.interval == 0 {
-		with.interval = autoInterval(s.length()) // one for all seeds
+		with.interval = autoInterval(s.length(s.flowInfos())) // one for all seeds
 	}
 	if seeded {
 		if load, _, err = s.build(seed); err != nil {
@@ -411,10 +411,10 @@ func (s *Shape) withSeed(seed uint64) (*Shape, error) {
 // flowInfos names the flow of each transfer.
 func (s *Shape) flowInfos() []metrics.FlowInfo {
 	flows, links := make([]metrics.FlowInfo, len(s.workload.Transfers)), s.experiment.Links
-	repeats := map[[2]int]int{}
+	repeats := make(map[[2]int32]int32, len(flows))
 	for i, t := range s.workload.Transfers {
 		name := fmt.Sprintf("%d-%d", t.Src, t.Dst)
-		pair := [2]int{t.Src, t.Dst}
+		pair := [2]int32{int32(t.Src), int32(t.Dst)}
 		if repeats[pair]++; repeats[pair] > 1 {
 			name = fmt.Sprintf("%s#%d", name, repeats[pair])
 		}

@@ -25,10 +25,24 @@ func assignWorkload(s *Shape, hosts []host.Config, seed uint64) ([]Link, error) 
 	for i, t := range w.Triggers {
 		triggers[i] = player.Trigger{ID: i, Kind: t.Kind, Count: t.Count}
 	}
+	sends, receives := make([]int, len(hosts)), make([]int, len(hosts))
+	for i := range w.Transfers {
+		sends[w.Transfers[i].Src]++
+		receives[w.Transfers[i].Dst]++
+	}
+	for h := range hosts {
+		c := &hosts[h]
+		c.Sends, c.Receives = slices.Grow(c.Sends, sends[h]), slices.Grow(c.Receives, receives[h])
+		if len(s.traffic) == 0 { // connections have no start
+			c.Player.Starts = slices.Grow(c.Player.Starts, sends[h])
+		}
+	}
 	for i, t := range w.Transfers {
 		src, dst := &hosts[t.Src], &hosts[t.Dst]
-		src.Sends = append(src.Sends, host.Flow{ID: i, Peer: wire.HostIP(t.Dst), Size: t.Size, Stop: units.Time(t.Stop), Connection: t.Messages > 0, Paths: s.paths.between(t.Src, t.Dst)})
-		dst.Receives = append(dst.Receives, host.Flow{ID: i, Peer: wire.HostIP(t.Src), Size: t.Size, Stop: units.Time(t.Stop), Connection: t.Messages > 0})
+		end := host.End{ID: i, Peer: wire.HostIP(t.Dst), Size: t.Size, Stop: units.Time(t.Stop), Connection: t.Messages > 0}
+		src.Sends = append(src.Sends, host.Flow{End: end, Paths: s.paths.between(t.Src, t.Dst)})
+		end.Peer = wire.HostIP(t.Src)
+		dst.Receives = append(dst.Receives, end)
 		if t.Messages > 0 {
 			continue
 		}

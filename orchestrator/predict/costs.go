@@ -255,7 +255,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // plan returns the bytes of the plan of a variant, which stays for all its runs.
 func (l *Load) plan() float64 {
 	const node = float64(unsafe.Sizeof(machine.Spec{})) + float64(unsafe.Sizeof(host.Config{}))
-	const flow = float64(unsafe.Sizeof(metrics.FlowInfo{})) + 2*float64(unsafe.Sizeof(host.Flow{})) + float64(unsafe.Sizeof(player.Start{}))
+	const flow = float64(unsafe.Sizeof(metrics.FlowInfo{})) + float64(unsafe.Sizeof(host.Flow{})) + float64(unsafe.Sizeof(host.End{})) + float64(unsafe.Sizeof(player.Start{}))
 	return collector * (node*float64(l.Nodes) + flow*float64(l.Flows) + float64(unsafe.Sizeof(dataplane.Port{}))*float64(l.Ports))
 }
 

@@ -325,7 +325,10 @@ type demand struct {
 const mostSteps = 3_000_000
 
 func newSpread(p *plan.Plan, adjacency [][]topologies.Adjacent) *spread {
-	return &spread{plan: p, adjacency: adjacency, loads: make([]float64, 2*len(p.Graph.Links)), shares: make([]float64, len(p.Nodes))}
+	return &spread{
+		plan: p, adjacency: adjacency, loads: make([]float64, 2*len(p.Graph.Links)), shares: make([]float64, len(p.Nodes)),
+		between: make([]demand, 0, len(p.Flows)),
+	}
 }
 
 // direction returns the index in loads of a link from a node.
