@@ -272,6 +272,10 @@ func (e *evaluator) aggregate(r *result, f function, args []value) {
 	var names []string
 	for i, a := range args {
 		if isList(r.node.args[i]) {
+			if len(args) == 1 {
+				values, names = a.list, a.names // shared: not to be changed
+				break
+			}
 			values, names = append(values, a.list...), append(names, a.names...)
 			continue
 		}
@@ -340,14 +344,15 @@ func Derive(derived []Named, metrics map[string]float64, why Why) (values map[st
 	all := make(map[string]float64, len(metrics)+len(derived))
 	maps.Copy(all, metrics)
 	values = make(map[string]float64, len(derived))
+	from := &runLookup{runs: map[string]map[string]float64{"": all}, why: why}
 	for _, d := range derived {
-		from := &runLookup{runs: map[string]map[string]float64{"": all}, why: why}
 		r := (&evaluator{source: d.Text, from: from}).evaluate(d.root)
 		if r.lacks != "" {
 			absent = append(absent, Absent{d.Name, r.lacks})
 			continue
 		}
-		values[d.Name], all[d.Name] = r.number, r.number
+		values[d.Name] = r.number
+		from.add(d.Name, r.number)
 	}
 	return values, absent
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -236,4 +237,29 @@ func ExampleResults_Expect() {
 	// Output:
 	// false after["fct_us.max"] = 220 < before["fct_us.max"] = 220
 	// false every_seed(after["fct_us.max"] < before["fct_us.max"]) (not in seed 2: after["fct_us.max"] = 250 < before["fct_us.max"] = 240)
+}
+
+// Mentions of one pattern share what they find: 70,000 of them over 2000 metrics took half a
+// minute when each went through all names.
+func TestManyMentionsOfAPattern(t *testing.T) {
+	metrics := map[string]float64{}
+	for i := range 2000 {
+		metrics[fmt.Sprintf("rate.%d", i)] = 1
+	}
+	const mentions = 700
+	var derived []expression.Named
+	for i := range 100 {
+		text := strings.Repeat(`count("*") + `, mentions) + "0"
+		derived = append(derived, expression.Named{Name: fmt.Sprintf("m%d", i), Expr: mustCompile(t, text, expression.Scope{})})
+	}
+	begin := time.Now()
+	got, _ := expression.Derive(derived, metrics, nil)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	for i := range derived { // each counts those before it, too
+		if want := float64(mentions * (len(metrics) + i)); got[derived[i].Name] != want {
+			t.Fatalf("%s is %v, want %v", derived[i].Name, got[derived[i].Name], want)
+		}
+	}
 }

@@ -124,12 +124,48 @@ type Known struct {
 	several bool              // there are other variants
 	derived []string          // in order
 	lacks   map[string]string // derived metrics that runs lack, and why
+	// counts has how many metrics match each pattern that is mentioned, and values is the sum over
+	// all mentions.
+	counts map[string]int
+	values int
+}
+
+// Limits of the patterns of an experiment: different ones, and metrics of a variant's run that
+// all mentions of patterns stand for together. Evaluating so many takes about a second a run.
+const (
+	maxPatterns = 1000
+	maxMatches  = 20_000_000
+)
+
+// take counts a mention of a pattern. It returns the limit that the mention exceeds, "" if none.
+func (k *Known) take(pattern string) (limit string) {
+	count, ok := k.counts[pattern]
+	if !ok {
+		if len(k.counts) == maxPatterns {
+			return fmt.Sprintf("the expressions have more than %d different patterns", maxPatterns)
+		}
+		for _, d := range k.derived {
+			if wildcard.Match(pattern, d) {
+				count++
+			}
+		}
+		for range k.names.Match(pattern) {
+			if count++; k.values+count > maxMatches {
+				break
+			}
+		}
+		k.counts[pattern] = count
+	}
+	if k.values += count; k.values > maxMatches {
+		return fmt.Sprintf("the patterns in expressions stand for more than %d metrics of a run, all mentions together", maxMatches)
+	}
+	return ""
 }
 
 // NewKnown returns the names of a variant, which has no derived metrics yet. several
 // says that there are other variants, so that messages name it.
 func NewKnown(variant string, names Names, several bool) *Known {
-	return &Known{variant: variant, names: names, several: several, lacks: map[string]string{}}
+	return &Known{variant: variant, names: names, several: several, lacks: map[string]string{}, counts: map[string]int{}}
 }
 
 // missing returns what is wrong with a name or a pattern: "" if a run can have such a
@@ -193,6 +229,10 @@ func CheckExpectation(e *Expr, known []*Known) (errs []*Error) {
 			}
 			if err := k.Check(r.name); err != nil {
 				errs = append(errs, placed(e.Text, r.at, err.Msg, err.Suggestion))
+			} else if wildcard.In(r.name) {
+				if limit := k.take(r.name); limit != "" {
+					return append(errs, placed(e.Text, r.at, limit, ""))
+				}
 			}
 		}
 	}
@@ -223,6 +263,12 @@ func CheckDerived(name string, e *Expr, later []string, known []*Known) (d Deriv
 				ok, lacks := k.missing(r.name)
 				have = have || ok
 				if ok {
+					if !wildcard.In(r.name) {
+						continue
+					}
+					if limit := k.take(r.name); limit != "" {
+						return Derivation{Errors: append(d.Errors, placed(e.Text, r.at, limit, ""))}
+					}
 					continue
 				}
 				lacking[i] = "it has no " + r.name

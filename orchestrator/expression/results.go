@@ -130,6 +130,33 @@ type runLookup struct {
 	runs  map[string]map[string]float64 // by variant; "" in derived metrics
 	where string
 	why   Why
+	// names are those of a variant's metrics, sorted, and found what patterns match of them.
+	names map[string][]string
+	found map[mention]matched
+}
+
+// mention is a pattern and the variant whose metrics it is about.
+type mention struct{ variant, pattern string }
+
+// matched is the metrics that match a pattern.
+type matched struct {
+	values []float64
+	names  []string
+}
+
+// add adds a metric to the only variant, "".
+func (l *runLookup) add(name string, value float64) {
+	_, had := l.runs[""][name]
+	l.runs[""][name] = value
+	if all := l.names[""]; all != nil && !had {
+		at, _ := slices.BinarySearch(all, name)
+		l.names[""] = slices.Insert(all, at, name)
+	}
+	for m := range l.found {
+		if wildcard.Match(m.pattern, name) {
+			delete(l.found, m)
+		}
+	}
 }
 
 func (l *runLookup) metric(variant, name string) (v float64, lacks string) {
@@ -140,16 +167,22 @@ func (l *runLookup) metric(variant, name string) (v float64, lacks string) {
 }
 
 func (l *runLookup) match(variant, pattern string) (values []float64, names, _ []string) {
-	metrics := l.runs[variant]
-	for name := range metrics {
-		if wildcard.Match(pattern, name) {
-			names = append(names, name)
-		}
+	key := mention{variant, pattern}
+	if m, ok := l.found[key]; ok {
+		return m.values, m.names, nil
 	}
-	slices.Sort(names)
+	if l.found == nil {
+		l.names, l.found = map[string][]string{}, map[mention]matched{}
+	}
+	metrics := l.runs[variant]
+	if l.names[variant] == nil {
+		l.names[variant] = slices.Sorted(maps.Keys(metrics))
+	}
+	names = matching(l.names[variant], pattern)
 	for _, name := range names {
 		values = append(values, metrics[name])
 	}
+	l.found[key] = matched{values, names}
 	return values, names, nil
 }
 
