@@ -26,7 +26,7 @@ const (
 )
 
 // DefaultMaxNodes is the number of nodes of all ranks together that are read without being
-// told otherwise. Reading so many takes up to 300 MB.
+// told otherwise. A process that validates so many takes up to 470 MB.
 const DefaultMaxNodes = 1 << 20
 
 // Options of an Assembler.
