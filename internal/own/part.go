@@ -27,8 +27,8 @@ type Part struct {
 
 // Create begins a file that the user names. It follows a link only if that is the user's or
 // root's; otherwise the error wraps ErrForeign. A name that stands for something else than a
-// regular file, such as a pipe, is written itself, and so is a file in a folder where the
-// user may make none.
+// regular file, such as a pipe, is written itself, and so is a file that the user may not
+// replace: of another user, or in a folder where the user may make none.
 func Create(name string, perm fs.FileMode) (*Part, error) {
 	info, err := os.Lstat(name)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -56,12 +56,7 @@ func Create(name string, perm fs.FileMode) (*Part, error) {
 	}
 	p, err := create(name, perm)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		// The user may write the file alone, not the folder.
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0)
-		if err != nil {
-			return nil, err
-		}
-		return &Part{file: file}, nil
+		return inPlace(name)
 	}
 	if err != nil {
 		return nil, err
@@ -69,16 +64,30 @@ func Create(name string, perm fs.FileMode) (*Part, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NOFOLLOW, 0) // may the user write it?
 	if err == nil {
 		file.Close()
-		if is := info.Sys().(*syscall.Stat_t); int(is.Uid) != os.Geteuid() {
-			p.file.Chown(int(is.Uid), int(is.Gid)) //nolint:errcheck // where it may, the file stays its owner's
+		var fresh fs.FileInfo
+		if fresh, err = p.file.Stat(); err == nil {
+			is, was := fresh.Sys().(*syscall.Stat_t), info.Sys().(*syscall.Stat_t)
+			if is.Uid != was.Uid && p.file.Chown(int(was.Uid), int(was.Gid)) != nil {
+				p.Discard()
+				return inPlace(name) // so that it stays its owner's
+			}
+			err = p.file.Chmod(info.Mode().Perm())
 		}
-		err = p.file.Chmod(info.Mode().Perm())
 	}
 	if err != nil {
 		p.Discard()
 		return nil, err
 	}
 	return p, nil
+}
+
+// inPlace begins a file that the user may write, but not replace.
+func inPlace(name string) (*Part, error) {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Part{file: file}, nil
 }
 
 // create begins a regular file, and does not follow a link of its name.

@@ -143,56 +143,70 @@ func TestPartOfAFullDisk(t *testing.T) {
 	entries(t, dir, "file")
 }
 
-// Whoever may write a file but not its folder writes the file, as ever; who may not write the
-// file does not replace it.
+// Whoever may write a file but not replace it writes the file, as ever, and its owner stays;
+// who may not write the file does not replace it.
 func TestPartOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to be another user")
 	}
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
+	for _, mode := range []os.FileMode{0o755, 0o777, 0o777 | os.ModeSticky} {
+		t.Run(mode.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Chmod(dir, mode); err != nil {
+				t.Fatal(err)
+			}
+			for above := filepath.Dir(dir); above != os.TempDir() && len(above) > 1; above = filepath.Dir(above) {
+				if err := os.Chmod(above, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			open, shut := filepath.Join(dir, "open"), filepath.Join(dir, "shut")
+			for name, mode := range map[string]os.FileMode{open: 0o666, shut: 0o644} {
+				if err := errors.Join(os.WriteFile(name, []byte("old"), 0o600), os.Chown(name, 65533, 65533), os.Chmod(name, mode)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			as(t, 65534, func() {
+				if _, err := own.Create(shut, 0o644); !errors.Is(err, os.ErrPermission) {
+					t.Errorf("%v, want a permission error", err)
+				}
+				p, err := own.Create(open, 0o644)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := p.Write([]byte("new")); err != nil {
+					t.Error(err)
+				}
+				if err := p.Commit(); err != nil {
+					t.Error(err)
+				}
+			})
+			content(t, open, "new")
+			content(t, shut, "old")
+			entries(t, dir, "open", "shut")
+			if info, err := os.Stat(open); err != nil || info.Sys().(*syscall.Stat_t).Uid != 65533 {
+				t.Errorf("%v, owner %d, want 65533", err, info.Sys().(*syscall.Stat_t).Uid)
+			}
+		})
 	}
-	open, shut := filepath.Join(dir, "open"), filepath.Join(dir, "shut")
-	for name, mode := range map[string]os.FileMode{open: 0o666, shut: 0o644} {
-		if err := errors.Join(os.WriteFile(name, []byte("old"), 0o600), os.Chmod(name, mode)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for above := filepath.Dir(dir); above != os.TempDir() && len(above) > 1; above = filepath.Dir(above) {
-		if err := os.Chmod(above, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+}
+
+// as calls f with the rights of another user for files, on a thread that ends with it.
+func as(t *testing.T, uid int, f func()) {
 	done := make(chan struct{})
-	go func() { // on a thread that ends with it
+	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		if _, err := unix.SetfsuidRetUid(65534); err != nil {
+		if _, err := unix.SetfsuidRetUid(uid); err != nil {
 			t.Error(err)
 			return
 		}
-		if _, err := os.Create(filepath.Join(dir, "mine")); !errors.Is(err, os.ErrPermission) {
-			t.Errorf("user 65534 may make files here: %v", err)
+		if is, err := unix.SetfsuidRetUid(-1); err != nil || is != uid {
+			t.Errorf("user %d for files, %v, want %d", is, err, uid)
 			return
 		}
-		if _, err := own.Create(shut, 0o644); !errors.Is(err, os.ErrPermission) {
-			t.Errorf("%v, want a permission error", err)
-		}
-		p, err := own.Create(open, 0o644)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if _, err := p.Write([]byte("new")); err != nil {
-			t.Error(err)
-		}
-		if err := p.Commit(); err != nil {
-			t.Error(err)
-		}
+		f()
 	}()
 	<-done
-	content(t, open, "new")
-	content(t, shut, "old")
-	entries(t, dir, "open", "shut")
 }
