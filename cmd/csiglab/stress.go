@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -219,6 +220,9 @@ func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *swe
 // stressEnd writes the tables and prints one.
 func (a *app) stressEnd(s *stressFlags, results *stressResults) error {
 	text, err := json.MarshalIndent(results, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(s.out, 0o755) // no sweep has made it if there was nothing to run
+	}
 	if err == nil {
 		err = errors.Join(own.WriteFile(filepath.Join(s.out, "stress.json"), append(text, '\n'), 0o644),
 			own.WriteFile(filepath.Join(s.out, "stress.md"), []byte(stressMarkdown(results)), 0o644))

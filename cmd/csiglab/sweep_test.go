@@ -27,6 +27,7 @@ const (
 	sweepOnlyEnv = "TEST_SWEEP_ONLY" // netns: no containers
 
 	patience = 60 * time.Second
+	serves   = time.Second
 )
 
 // scene is something that a user does with csiglab, as commands one after the other.
@@ -35,11 +36,19 @@ type scene struct {
 	engine   bool
 	commands func(s *stage) [][]string
 	takes    time.Duration // without a fault; measured once
+
+	// Of scenes whose result is files:
+	virtual bool // of clock virtual: there are neither nodes nor interfaces
+	outputs []string
+	resumes bool // the folder says what is missing
+	again   func(s *stage) [][]string
+	files   map[string][]byte // without a fault
 }
 
 // stage is where a scene plays.
 type stage struct {
 	dir  string
+	runs string // folder with the runs a and b
 	name string // of the lab
 }
 
@@ -72,6 +81,7 @@ func labScene(name, runtime string, engine bool) *scene {
 var scenes = []*scene{
 	runScene("run netns lockstep", false, "--runtime", "netns", "--clock", "lockstep"),
 	runScene("run netns one process", false, "--runtime", "netns", "--clock", "lockstep", "--processes", "one"),
+	runScene("run netns in two parts", false, "--runtime", "netns", "--clock", "lockstep", "--shards", "2"),
 	runScene("run netns wall", false, "--runtime", "netns", "--clock", "wall", "--set", "end=100ms"),
 	labScene("lab netns", "netns", false),
 	runScene("run containers lockstep", true, "--runtime", "containerlab", "--clock", "lockstep"),
@@ -85,6 +95,8 @@ type faultSweep struct {
 	random *rand.Rand
 	scenes []*scene
 	did    map[string]int
+
+	runs, temporary string
 }
 
 func TestSweep(t *testing.T) {
@@ -113,7 +125,8 @@ func TestSweep(t *testing.T) {
 	_, err := exec.LookPath("dockerd")
 	engine := err == nil && os.Getenv("CSIGLAB_E2E") == "1" && os.Getenv(sweepOnlyEnv) == ""
 	s := &faultSweep{T: t, faults: newFaults(t, engine), random: rand.New(rand.NewPCG(seed, 0)), did: map[string]int{}}
-	for _, scene := range scenes {
+	s.prepareFiles()
+	for _, scene := range slices.Concat(scenes, fileScenes) {
 		if scene.engine && !engine {
 			continue
 		}
@@ -136,13 +149,17 @@ func TestSweep(t *testing.T) {
 func (s *faultSweep) rehearse(scene *scene) {
 	s.Helper()
 	began := time.Now()
-	for _, result := range s.play(scene, nil) {
+	at, results := s.play(scene, nil)
+	for _, result := range results {
 		if result.code != 0 {
 			s.Fatalf("%s: csiglab %q: exit %d\n%s", scene.name, result.args, result.code, result.said)
 		}
 	}
 	scene.takes = time.Since(began)
-	s.faults.nothingLeft(s.T)
+	if scene.again != nil {
+		scene.files = contents(s.T, at.dir)
+	}
+	s.nothingLeft()
 	s.Logf("%s takes %v", scene.name, scene.takes.Round(10*time.Millisecond))
 }
 
@@ -154,11 +171,17 @@ type result struct {
 }
 
 // play plays a scene, and meanwhile does something to it.
-func (s *faultSweep) play(scene *scene, meanwhile func()) (results []result) {
+func (s *faultSweep) play(scene *scene, meanwhile func()) (at *stage, results []result) {
 	s.Helper()
-	at := &stage{dir: s.TempDir(), name: "sweep"}
-	if err := os.WriteFile(at.file(), []byte(strings.Replace(sweepText, "NAME", at.name, 1)), 0o600); err != nil {
-		s.Fatal(err)
+	at = &stage{dir: s.TempDir(), runs: s.runs, name: "sweep"}
+	files := map[string]string{"x.yaml": strings.Replace(sweepText, "NAME", at.name, 1)}
+	if scene.again != nil {
+		files = map[string]string{"x.yaml": filesText, "suite.yaml": filesSuite}
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(at.dir, name), []byte(text), 0o600); err != nil {
+			s.Fatal(err)
+		}
 	}
 	var doing sync.WaitGroup
 	if meanwhile != nil {
@@ -168,7 +191,17 @@ func (s *faultSweep) play(scene *scene, meanwhile func()) (results []result) {
 		results = append(results, s.command(args...))
 	}
 	doing.Wait()
-	return results
+	return at, results
+}
+
+// nothingLeft checks that the machine is as it was, the folder for temporary files too.
+func (s *faultSweep) nothingLeft() {
+	s.Helper()
+	s.faults.nothingLeft(s.T)
+	left, err := os.ReadDir(s.temporary)
+	if err != nil || len(left) > 0 {
+		s.Errorf("temporary files are left: %v, %v", left, err)
+	}
 }
 
 // command runs a command of csiglab within the patience of a user.
@@ -176,7 +209,14 @@ func (s *faultSweep) command(args ...string) result {
 	s.Helper()
 	p := csiglabProcess(args...)
 	p.cmd.Stdin = nil
+	p.cmd.Env = append(os.Environ(), "TMPDIR="+s.temporary)
 	began := time.Now()
+	if args[0] == "serve" { // until Ctrl-C
+		defer time.AfterFunc(serves, func() {
+			<-p.started
+			p.cmd.Process.Signal(syscall.SIGINT)
+		}).Stop()
+	}
 	code, said := p.run(s.T)
 	if took := time.Since(began); took > patience {
 		s.Errorf("csiglab %q took %v", args, took.Round(time.Second))
@@ -191,6 +231,7 @@ func (s *faultSweep) command(args ...string) result {
 type fault struct {
 	name   string
 	engine bool // in scenes with an engine alone
+	nodes  bool // in scenes with nodes alone
 	// do returns what it was done to; "" if there was nothing to do it to.
 	do func(s *faultSweep) (to string)
 }
@@ -198,14 +239,15 @@ type fault struct {
 // point does one fault at a drawn moment of a drawn scene, and then wants the machine
 // back as it was.
 func (s *faultSweep) point(name string, f fault) {
-	scenes := slices.DeleteFunc(slices.Clone(s.scenes), func(scene *scene) bool { return f.engine && !scene.engine })
+	scenes := slices.DeleteFunc(slices.Clone(s.scenes), func(scene *scene) bool { return f.engine && !scene.engine || f.nodes && scene.virtual })
 	scene := scenes[s.random.IntN(len(scenes))]
 	wait := time.Duration(s.random.Float64() * 1.05 * float64(scene.takes))
 	// What a fault is done to is drawn from what is found: it must not change the
 	// points to come.
 	of := rand.New(rand.NewPCG(s.random.Uint64(), 1))
 	s.Run(name, func(t *testing.T) {
-		one := &faultSweep{t, s.faults, of, s.scenes, s.did}
+		one := *s
+		one.T, one.random = t, of
 		one.hit(scene, wait, f)
 	})
 	s.did[scene.name+": "+f.name]++
@@ -213,7 +255,7 @@ func (s *faultSweep) point(name string, f fault) {
 
 func (s *faultSweep) hit(scene *scene, wait time.Duration, f fault) {
 	to, began := "", time.Now()
-	results := s.play(scene, func() {
+	at, results := s.play(scene, func() {
 		time.Sleep(wait)
 		to = f.do(s)
 	})
@@ -228,7 +270,8 @@ func (s *faultSweep) hit(scene *scene, wait time.Duration, f fault) {
 			s.Errorf("clean: exit %d", r.code)
 		}
 	}
-	s.faults.nothingLeft(s.T)
+	s.nothingLeft()
+	s.whole(scene, at)
 	s.Logf("%s, %v after the start of %s, to %s; %v in all", f.name, wait.Round(time.Millisecond), scene.name, to, time.Since(began).Round(time.Millisecond))
 	if !s.Failed() {
 		return
@@ -244,21 +287,21 @@ func (s *faultSweep) hit(scene *scene, wait time.Duration, f fault) {
 }
 
 // killed is kill -9 of any process that csiglab started.
-var killed = fault{"kill -9", false, func(s *faultSweep) string {
+var killed = fault{"kill -9", false, false, func(s *faultSweep) string {
 	return s.signal(syscall.SIGKILL, func(string) bool { return true })
 }}
 
 // otherFaults are the faults besides kill -9 of anything.
 var otherFaults = []fault{
-	{"a node is killed", false, func(s *faultSweep) string { return s.signal(syscall.SIGKILL, isNode) }},
-	{"a node stops", false, func(s *faultSweep) string { return s.signal(syscall.SIGSTOP, isNode) }},
-	{"SIGTERM", false, func(s *faultSweep) string { return s.signal(syscall.SIGTERM, isCommand) }},
-	{"SIGINT", false, func(s *faultSweep) string { return s.signal(syscall.SIGINT, isCommand) }},
-	{"SIGHUP", false, func(s *faultSweep) string { return s.signal(syscall.SIGHUP, isCommand) }},
-	{"a supervisor stops", false, func(s *faultSweep) string { return s.signal(syscall.SIGSTOP, isSupervisor) }},
-	{"an interface is deleted", false, func(s *faultSweep) string { return s.link("delete", "p0") }},
-	{"an interface goes down", false, func(s *faultSweep) string { return s.link("set", "p0", "down") }},
-	{"the engine stops for a second", true, func(s *faultSweep) string {
+	{"a node is killed", false, true, func(s *faultSweep) string { return s.signal(syscall.SIGKILL, isNode) }},
+	{"a node stops", false, true, func(s *faultSweep) string { return s.signal(syscall.SIGSTOP, isNode) }},
+	{"SIGTERM", false, false, func(s *faultSweep) string { return s.signal(syscall.SIGTERM, isCommand) }},
+	{"SIGINT", false, false, func(s *faultSweep) string { return s.signal(syscall.SIGINT, isCommand) }},
+	{"SIGHUP", false, false, func(s *faultSweep) string { return s.signal(syscall.SIGHUP, isCommand) }},
+	{"a supervisor stops", false, true, func(s *faultSweep) string { return s.signal(syscall.SIGSTOP, isSupervisor) }},
+	{"an interface is deleted", false, true, func(s *faultSweep) string { return s.link("delete", "p0") }},
+	{"an interface goes down", false, true, func(s *faultSweep) string { return s.link("set", "p0", "down") }},
+	{"the engine stops for a second", true, true, func(s *faultSweep) string {
 		engine := s.faults.engine
 		if engine.Signal(syscall.SIGSTOP) != nil {
 			return ""
@@ -284,8 +327,9 @@ func isNode(line string) bool {
 func isSupervisor(line string) bool { return strings.Contains(line, "netns-supervisor") }
 
 func isCommand(line string) bool {
-	name, rest, _ := strings.Cut(line, " ")
-	return filepath.Base(name) == "csiglab" && (strings.HasPrefix(rest, "run ") || strings.HasPrefix(rest, "up ") || strings.HasPrefix(rest, "exec ") || strings.HasPrefix(rest, "down "))
+	words := strings.Fields(line)
+	return len(words) > 1 && filepath.Base(words[0]) == "csiglab" &&
+		slices.Contains([]string{"run", "up", "exec", "down", "sweep", "regress", "bisect", "stress", "baseline", "report", "export", "compare", "serve"}, words[1])
 }
 
 // ofEngine reports whether a program is the engine's.
