@@ -33,15 +33,15 @@ experiments:
   - {name: one, experiment: x.yaml, metrics: {fct_us.p50: 5%}}
 `
 
-// fileScene is a scene whose result is files. again is what a user does when it was
-// interrupted: commands of which the first that ends well is enough; without, the same
+// fileScene is a scene whose result is files. again is what a user tries when it was
+// interrupted, until one ends well; at last, and where again is nil at once, it is the same
 // command again.
-func fileScene(name string, command, again []string, outputs ...string) *scene {
+func fileScene(name string, command []string, again [][]string, outputs ...string) *scene {
 	return &scene{name: name, virtual: true, outputs: outputs, resumes: again != nil,
 		commands: func(s *stage) [][]string { return [][]string{s.args(command)} },
 		again: func(s *stage) (list [][]string) {
-			if again != nil {
-				list = append(list, s.args(again))
+			for _, args := range again {
+				list = append(list, s.args(args))
 			}
 			return append(list, s.args(command))
 		}}
@@ -60,12 +60,12 @@ func (s *stage) args(command []string) []string {
 // fileScenes are those of the commands that leave files. No fault leaves a half of one,
 // and whoever goes on has what an undisturbed command gives.
 var fileScenes = []*scene{
-	fileScene("run", words("run DIR/x.yaml --out DIR/out --no-report"), words("run --resume DIR/out"), "out/flows.parquet", "out/metrics.parquet"),
-	fileScene("sweep", words("sweep DIR/x.yaml --grid links.queue=30kB,60kB --parallel 2 --out DIR/out"), words("sweep --resume DIR/out"), "out/results.parquet"),
-	fileScene("regress", words("regress DIR/suite.yaml --baseline self --out DIR/out"), words("regress --resume DIR/out"), "out/verdict.json"),
+	fileScene("run", words("run DIR/x.yaml --out DIR/out"), [][]string{words("run --resume DIR/out"), words("report DIR/out")}, "out/summary.json"),
+	fileScene("sweep", words("sweep DIR/x.yaml --grid links.queue=30kB,60kB --parallel 2 --out DIR/out"), [][]string{words("sweep --resume DIR/out")}, "out/results.parquet"),
+	fileScene("regress", words("regress DIR/suite.yaml --baseline self --out DIR/out"), [][]string{words("regress --resume DIR/out")}, "out/verdict.json"),
 	fileScene("bisect", words("bisect --parameter links.queue --good 200kB --bad 10kB --resolution 100kB --experiment DIR/x.yaml --metric fct_us.p99 --seeds 8 --out DIR/out"),
-		words("bisect --resume DIR/out"), "out/result.json"),
-	fileScene("stress", words("stress DIR/x.yaml --setting rate --seeds 1 --out DIR/out"), nil, "out/stress.md"),
+		[][]string{words("bisect --resume DIR/out")}, "out/result.json"),
+	fileScene("stress", words("stress DIR/x.yaml --setting rate --seeds 1 --out DIR/out"), [][]string{}, "out/stress.md"),
 	fileScene("baseline save", words("baseline save DIR/suite.yaml --seeds 2 -o DIR/base.json"), nil, "base.json"),
 	fileScene("report", words("report RUNS/a --figures DIR/figures"), nil, "figures/fct.svg", "figures/fct.png", "figures/index.json"),
 	fileScene("export", words("export RUNS/a --openmetrics DIR/a.om"), nil, "a.om"),
@@ -95,8 +95,12 @@ func (s *faultSweep) prepareFiles() {
 	}
 }
 
-// moments are parts of files that tell when something was and how long it took.
-var moments = regexp.MustCompile(`"(started|ended|seconds|building|wall|took)": *[^,\n]*|[0-9.]+ ?(ms|s) of runs|in [0-9.]+ s`)
+// moments are parts of files that tell when something was and how long it took: keys of
+// JSON, and words.
+var moments = [2]*regexp.Regexp{
+	regexp.MustCompile(`"(started|ended|seconds|cpu_seconds|building|wall_seconds|took)": *[^,\n]*`),
+	regexp.MustCompile(`[0-9.]+ ?(ms|s) of runs|in [0-9.]+ s`),
+}
 
 // contents returns the files below a folder, by name, without what differs from time to
 // time.
@@ -110,7 +114,7 @@ func contents(t *testing.T, dir string) map[string][]byte {
 		text, err := os.ReadFile(path)
 		name, _ := filepath.Rel(dir, path)
 		text = bytes.ReplaceAll(text, []byte(dir), []byte("DIR"))
-		files[name] = moments.ReplaceAll(text, nil)
+		files[name] = moments[1].ReplaceAll(moments[0].ReplaceAll(text, []byte(`"$1": 0`)), nil)
 		return err
 	})
 	if err != nil {

@@ -202,6 +202,9 @@ func (s *faultSweep) nothingLeft() {
 	if err != nil || len(left) > 0 {
 		s.Errorf("temporary files are left: %v, %v", left, err)
 	}
+	for _, entry := range left { // so that the next point does not fail for this one
+		os.RemoveAll(filepath.Join(s.temporary, entry.Name()))
+	}
 }
 
 // command runs a command of csiglab within the patience of a user.
