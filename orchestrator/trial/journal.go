@@ -3,6 +3,7 @@ package trial
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ type place struct {
 	length int
 }
 
-// entry is a line of a journal: the plan of the campaign, or a trial.
+// entry is a line of a journal: the plan of the campaign, or a trial. Its last key, sum, is a
+// digest of the line before it; see seal.
 type entry struct {
 	Schema  int             `json:"schema,omitempty"`
 	Plan    string          `json:"plan,omitempty"`
@@ -68,7 +70,7 @@ type entry struct {
 }
 
 // journalSchema is the version of the journal's lines.
-const journalSchema = 1
+const journalSchema = 2
 
 // OpenJournal opens the journal of a campaign's folder, and makes both if they are not
 // there. What follows the last whole line is removed: a process was killed while it wrote
@@ -138,7 +140,10 @@ func (j *Journal) read() error {
 			return fmt.Errorf("%s:%d: %w", j.name, number, err)
 		}
 		if len(line) == 0 {
-			return nil // a last line that is wrong is torn
+			if errors.Is(wrong, errSum) {
+				return wrong
+			}
+			return nil // a last line that is not JSON is torn
 		}
 		if wrong != nil {
 			return wrong
@@ -172,6 +177,28 @@ func nextLine(r *bufio.Reader, line []byte) (_ []byte, whole bool, err error) {
 	}
 }
 
+// errSum is the error of a line that has been changed since it was written.
+var errSum = errors.New("the line differs from its digest")
+
+const (
+	sumBegins = `,"sum":"`
+	sumEnds   = "\"}\n"
+	sumLength = len(sumBegins) + 2*16 + len(sumEnds)
+)
+
+// seal ends a line, which is a JSON object, with the digest of all before it.
+func seal(object []byte) []byte {
+	object = bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}"))
+	sum := sha256.Sum256(object)
+	return fmt.Appendf(object, "%s%x%s", sumBegins, sum[:16], sumEnds)
+}
+
+// sealed reports whether seal has made the line.
+func sealed(line []byte) bool {
+	at := len(line) - sumLength
+	return at > 0 && bytes.Equal(seal(append(bytes.Clone(line[:at]), '}')), line)
+}
+
 // index records the place of a line, which begins at j.size.
 func (j *Journal) index(line []byte) error {
 	var e entry
@@ -181,10 +208,12 @@ func (j *Journal) index(line []byte) error {
 	switch {
 	case e.Plan != "" && e.Schema != journalSchema:
 		return fmt.Errorf("it is of schema %d, and this csiglab reads %d", e.Schema, journalSchema)
+	case e.Plan == "" && (e.Trial == nil || len(e.Outcome) == 0):
+		return errors.New("it has no trial")
+	case !sealed(line):
+		return errSum
 	case e.Plan != "":
 		j.plan = e.Plan
-	case e.Trial == nil || len(e.Outcome) == 0:
-		return errors.New("it has no trial")
 	default:
 		var out struct {
 			Exit int `json:"exit"`
@@ -305,7 +334,8 @@ func (j *Journal) append(e entry, written func(place)) error {
 	if err := encoder.Encode(e); err != nil {
 		return err
 	}
-	_, err := j.file.WriteAt(line.Bytes(), j.size)
+	text := seal(line.Bytes())
+	_, err := j.file.WriteAt(text, j.size)
 	if err == nil && !j.unsynced {
 		err = j.file.Sync()
 	}
@@ -314,8 +344,8 @@ func (j *Journal) append(e entry, written func(place)) error {
 		j.file.Truncate(j.size) //nolint:errcheck // the next OpenJournal does it otherwise
 		return j.torn
 	}
-	at := place{j.size, line.Len()}
-	j.size += int64(line.Len())
+	at := place{j.size, len(text)}
+	j.size += int64(len(text))
 	if written != nil {
 		written(at)
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -163,6 +165,68 @@ func TestTornJournal(t *testing.T) {
 	if after, err := os.ReadFile(filepath.Join(dir, JournalFile)); err != nil || len(after) != len(whole)+8 {
 		t.Errorf("the damaged file was changed: %d bytes, %v", len(after), err)
 	}
+}
+
+// No flipped bit changes an outcome: the line is named, or its trial is run again.
+func TestFlippedBits(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	if err := j.Claim("plan"); err != nil {
+		t.Fatal(err)
+	}
+	trials := list(3)
+	for i, trial := range trials {
+		if err := j.Add(trial, Outcome{Exit: i % 2, Metrics: map[string]float64{"fct_us.mean": 123.456 + float64(i), "drops": 7}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want []Outcome
+	for _, trial := range trials {
+		out, _, err := j.Get(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, out)
+	}
+	j.Close()
+	whole, err := os.ReadFile(filepath.Join(dir, JournalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	flips := 8 * len(whole)
+	for flip := 0; flip < flips; flip += 3 {
+		text := slices.Clone(whole)
+		text[flip/8] ^= 1 << (flip % 8)
+		if err := os.WriteFile(filepath.Join(dir, JournalFile), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, err := ReadJournal(dir)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), JournalFile+":") {
+				t.Fatalf("bit %d: %v", flip, err)
+			}
+			named++
+			continue
+		}
+		if j.Plan() != "plan" {
+			t.Fatalf("bit %d: plan %q", flip, j.Plan())
+		}
+		if j.Len() > len(trials) {
+			t.Fatalf("bit %d: %d trials", flip, j.Len())
+		}
+		for i, trial := range trials {
+			got, ok, err := j.Get(trial)
+			if ok && !reflect.DeepEqual(got, want[i]) || err != nil || i < 1 && !ok {
+				t.Fatalf("bit %d: trial %d: %v, %v, %v", flip, i, got, ok, err)
+			}
+		}
+		j.Close()
+	}
+	if named < flips/5 { // the others are in the last line, which counts as torn if it is not JSON
+		t.Errorf("%d of %d flips are named", named, flips/3)
+	}
+	t.Logf("%d of %d flips are named; with the others, the last trial is run again, or the last two if their newline is gone", named, flips/3)
 }
 
 // A folder holds one campaign.
