@@ -70,7 +70,7 @@ var fileScenes = []*scene{
 	fileScene("report", words("report RUNS/a --figures DIR/figures"), nil, "figures/fct.svg", "figures/fct.png", "figures/index.json"),
 	fileScene("export", words("export RUNS/a --openmetrics DIR/a.om"), nil, "a.om"),
 	fileScene("perfetto", words("export RUNS/a --perfetto DIR/a.json"), nil, "a.json"),
-	fileScene("compare", words("compare RUNS/a RUNS/b --html DIR/c.html --markdown DIR/c.md"), nil, "c.html", "c.md"),
+	fileScene("compare", words("compare RUNS/a RUNS/b --html DIR/c.html --markdown DIR/c.markdown"), nil, "c.html", "c.markdown"),
 	fileScene("serve", words("serve RUNS/a --listen 127.0.0.1:0"), nil),
 }
 
