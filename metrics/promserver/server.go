@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
 )
@@ -53,7 +54,7 @@ const (
 // it with New, and call Close at the end.
 type Server struct {
 	config  Config
-	dir     *folder
+	dir     *own.Temporary
 	storage both
 	engine  *promql.Engine
 	targets targets
@@ -75,6 +76,19 @@ type Loaded struct {
 	series.Loaded
 }
 
+// folderPrefix begins the names of servers' temporary folders.
+const folderPrefix = "csiglab-serve-"
+
+// RemoveLeft removes what killed servers of this user have left in the folder of temporary
+// files, and says in words what it has removed.
+func RemoveLeft() (removed []string, err error) {
+	folders, err := own.RemoveLeft("", folderPrefix)
+	for _, folder := range folders {
+		removed = append(removed, "the folder of a server that was killed: "+folder)
+	}
+	return removed, err
+}
+
 // New returns a Server that has nothing to show yet. The error is one of the temporary
 // folder.
 func New(c Config) (*Server, error) {
@@ -87,8 +101,8 @@ func New(c Config) (*Server, error) {
 	if c.Say == nil {
 		c.Say = func(string) {}
 	}
-	RemoveLeft() //nolint:errcheck // what cannot be removed does not concern this server
-	dir, err := newFolder()
+	own.RemoveLeft("", folderPrefix) //nolint:errcheck // what cannot be removed does not concern this server
+	dir, err := own.NewTemporary("", folderPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
@@ -102,13 +116,13 @@ func New(c Config) (*Server, error) {
 
 func (s *Server) open() (err error) {
 	s.ctx, s.end = context.WithCancel(context.Background())
-	if s.storage.loaded, err = openLoaded(filepath.Join(s.dir.path, "runs")); err != nil {
+	if s.storage.loaded, err = openLoaded(s.dir.Path("runs")); err != nil {
 		return err
 	}
-	if s.storage.scraped, err = openScraped(filepath.Join(s.dir.path, "labs"), s.config.Retention); err != nil {
+	if s.storage.scraped, err = openScraped(s.dir.Path("labs"), s.config.Retention); err != nil {
 		return err
 	}
-	s.engine, err = newEngine(s.dir.path)
+	s.engine, err = newEngine(s.dir.Dir)
 	return err
 }
 
@@ -155,13 +169,13 @@ func (s *Server) Close() error {
 	case <-left:
 	case <-time.After(patience):
 		// What a request still uses stays in memory: it must not be unmapped under it.
-		return errors.Join(fmt.Errorf("serve: a request still worked %v after its end", patience), s.dir.remove())
+		return errors.Join(fmt.Errorf("serve: a request still worked %v after its end", patience), s.dir.Remove())
 	}
 	var errs []error
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())
 	}
-	return errors.Join(append(errs, s.storage.close(), s.dir.remove())...)
+	return errors.Join(append(errs, s.storage.close(), s.dir.Remove())...)
 }
 
 // Load loads a run folder. o.Run is the value of the label run, by default the folder's

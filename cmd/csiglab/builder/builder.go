@@ -11,11 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/modules"
 )
 
@@ -85,7 +85,7 @@ func Build(ctx context.Context, r Request) (*Result, error) {
 	if b.work, err = cache.temporary(); err != nil {
 		return nil, fmt.Errorf("cache folder: %w", cause.Of(err))
 	}
-	defer b.work.remove()
+	defer b.work.Remove()
 	result, err := b.do(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -101,7 +101,7 @@ func Build(ctx context.Context, r Request) (*Result, error) {
 type build struct {
 	Request
 	cache  *cache
-	work   *temporary
+	work   *own.Temporary
 	tool   *tool
 	source source
 	with   []resolved
@@ -110,7 +110,7 @@ type build struct {
 }
 
 func (b *build) do(ctx context.Context) (result *Result, err error) {
-	if b.tool, err = findTool(b.work.dir); err != nil {
+	if b.tool, err = findTool(b.work.Dir); err != nil {
 		return nil, err
 	}
 	if b.source, err = b.findSource(ctx); err != nil {
@@ -147,10 +147,10 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := entry.store(filepath.Join(b.work.dir, "programs"), described); err != nil {
+		if err := entry.store(b.work.Path("programs"), described); err != nil {
 			return nil, fmt.Errorf("cache folder: %w", cause.Of(err))
 		}
-		b.cache.addSums(b.work.file("go.sum"))
+		b.cache.addSums(b.work.Path("go.sum"))
 		if result.Modules, err = entry.install(b.Output); err != nil {
 			return nil, err
 		}

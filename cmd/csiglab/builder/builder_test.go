@@ -184,7 +184,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer live.remove()
+	defer live.Remove()
 	dead := filepath.Join(c.dir, temporaryPrefix+"dead")
 	if err := os.Mkdir(dead, 0o755); err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestCache(t *testing.T) {
 	if _, err := os.Stat(dead); err == nil {
 		t.Error("the folder of a dead build remains")
 	}
-	if _, err := os.Stat(live.dir); err != nil {
+	if _, err := os.Stat(live.Dir); err != nil {
 		t.Errorf("the folder of a live build: %v", err)
 	}
 	// The entries that were used last are kept.

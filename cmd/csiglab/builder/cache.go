@@ -52,49 +52,12 @@ func openCache() (*cache, error) {
 		return nil, fmt.Errorf("cache folder: %w", err)
 	}
 	root.Close()
-	c := &cache{dir}
-	stale, _ := filepath.Glob(filepath.Join(dir, temporaryPrefix+"*"))
-	for _, folder := range stale {
-		if lock, err := os.Open(folder); err == nil {
-			if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-				os.RemoveAll(folder) // its build is gone; nothing depends on it
-			}
-			lock.Close()
-		}
-	}
-	return c, nil
+	own.RemoveLeft(dir, temporaryPrefix) //nolint:errcheck // nothing depends on it
+	return &cache{dir}, nil
 }
 
-// temporary is a folder that exists while a build does.
-type temporary struct {
-	dir  string
-	lock *os.File
-}
-
-// temporary makes the folder of a build. Its lock says that the build lives.
-func (c *cache) temporary() (*temporary, error) {
-	for {
-		dir, err := os.MkdirTemp(c.dir, temporaryPrefix)
-		if err != nil {
-			return nil, err
-		}
-		lock, err := os.Open(dir)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // another build took it for a stale one
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-			lock.Close()
-			return nil, err
-		}
-		if _, err := os.Stat(dir); err == nil {
-			return &temporary{dir, lock}, nil
-		}
-		lock.Close()
-	}
-}
+// temporary makes the folder of a build.
+func (c *cache) temporary() (*own.Temporary, error) { return own.NewTemporary(c.dir, temporaryPrefix) }
 
 // Temporary makes a folder beside the builds. When the process is killed, the next build
 // removes the folder.
@@ -107,14 +70,7 @@ func Temporary() (dir string, remove func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("cache folder: %w", cause.Of(err))
 	}
-	return t.dir, t.remove, nil
-}
-
-func (t *temporary) file(name string) string { return filepath.Join(t.dir, name) }
-
-func (t *temporary) remove() {
-	os.RemoveAll(t.dir)
-	t.lock.Close()
+	return t.Dir, func() { t.Remove() }, nil
 }
 
 // sums returns the sums of the modules that were fetched before.

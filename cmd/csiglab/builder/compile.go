@@ -195,14 +195,14 @@ func (b *build) writeModule(ctx context.Context) error {
 		edits = append(edits, "-require="+r.module.Path+"@"+version)
 	}
 	sums = appendLines(sums, b.cache.sums())
-	file := b.work.file("go.mod")
-	if err := errors.Join(os.WriteFile(file, mod, 0o644), os.WriteFile(b.work.file("go.sum"), sums, 0o644)); err != nil {
+	file := b.work.Path("go.mod")
+	if err := errors.Join(os.WriteFile(file, mod, 0o644), os.WriteFile(b.work.Path("go.sum"), sums, 0o644)); err != nil {
 		return err
 	}
 	if len(b.with) == 0 {
 		return nil
 	}
-	if _, err := b.tool.run(ctx, call{dir: b.work.dir, args: append(edits, file)}); err != nil {
+	if _, err := b.tool.run(ctx, call{dir: b.work.Dir, args: append(edits, file)}); err != nil {
 		return inputError{fmt.Errorf("go.mod with the modules: %w", err)}
 	}
 	return nil
@@ -226,18 +226,18 @@ func (b *build) writeOverlay() error {
 	imports.WriteString(")\n")
 	replace := map[string]string{}
 	for _, folder := range b.programs {
-		replace[filepath.Join(b.source.folder, folder, importsFile)] = b.work.file("imports.go")
+		replace[filepath.Join(b.source.folder, folder, importsFile)] = b.work.Path("imports.go")
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(b.work.file("imports.go"), []byte(imports.String()), 0o644), os.WriteFile(b.work.file("overlay.json"), overlay, 0o644))
+	return errors.Join(os.WriteFile(b.work.Path("imports.go"), []byte(imports.String()), 0o644), os.WriteFile(b.work.Path("overlay.json"), overlay, 0o644))
 }
 
 // flags are those of list and build.
 func (b *build) flags() []string {
-	return []string{"-modfile=" + b.work.file("go.mod"), "-overlay=" + b.work.file("overlay.json")}
+	return []string{"-modfile=" + b.work.Path("go.mod"), "-overlay=" + b.work.Path("overlay.json")}
 }
 
 func (b *build) packages() (list []string) {
@@ -275,7 +275,7 @@ func (s source) checkout() string {
 // compile builds the programs into the folder programs of the working folder, and starts
 // the new csiglab to see what its modules have registered.
 func (b *build) compile(ctx context.Context, c *content) ([]Described, error) {
-	folder := b.work.file("programs")
+	folder := b.work.Path("programs")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/csiglab/csiglab/internal/own"
 )
 
 // source is csiglab's own source.
@@ -135,7 +137,7 @@ func describe(ctx context.Context, folder string) string {
 
 // download returns the source of a version, from the module cache or the network.
 func (b *build) download(ctx context.Context, version string) (source, error) {
-	out, err := b.online(ctx, true, call{dir: b.work.dir, args: []string{"mod", "download", "-json", modulePath + "@" + version}})
+	out, err := b.online(ctx, true, call{dir: b.work.Dir, args: []string{"mod", "download", "-json", modulePath + "@" + version}})
 	var found struct{ Dir, Version, Error string }
 	var failed *toolError
 	if errors.As(err, &failed) && json.Unmarshal(failed.stdout, &found) == nil && found.Error != "" {
@@ -159,7 +161,7 @@ func Source(ctx context.Context, asked, linked string) (folder string, err error
 		return "", err
 	}
 	defer remove()
-	b := &build{Request: Request{Source: asked, Linked: linked, Say: func(string) {}}, work: &temporary{dir: work}}
+	b := &build{Request: Request{Source: asked, Linked: linked, Say: func(string) {}}, work: &own.Temporary{Dir: work}}
 	if b.tool, err = findTool(work); err != nil {
 		return "", err
 	}

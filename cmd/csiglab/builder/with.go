@@ -124,7 +124,7 @@ func (b *build) version(ctx context.Context, w With) (string, error) {
 	if query == "" {
 		query = "latest"
 	}
-	out, err := b.online(ctx, w.Version != "", call{dir: b.work.dir, args: []string{"list", "-m", "-json", w.Path + "@" + query}})
+	out, err := b.online(ctx, w.Version != "", call{dir: b.work.Dir, args: []string{"list", "-m", "-json", w.Path + "@" + query}})
 	if err != nil {
 		return "", classify(fmt.Errorf("--with %s: no such module or version: %w", strings.TrimSuffix(w.Path+"@"+w.Version, "@"), err), err)
 	}
