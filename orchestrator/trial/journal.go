@@ -180,23 +180,22 @@ func nextLine(r *bufio.Reader, line []byte) (_ []byte, whole bool, err error) {
 // errSum is the error of a line that has been changed since it was written.
 var errSum = errors.New("the line differs from its digest")
 
-const (
-	sumBegins = `,"sum":"`
-	sumEnds   = "\"}\n"
-	sumLength = len(sumBegins) + 2*16 + len(sumEnds)
-)
-
 // seal ends a line, which is a JSON object, with the digest of all before it.
 func seal(object []byte) []byte {
 	object = bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}"))
-	sum := sha256.Sum256(object)
-	return fmt.Appendf(object, "%s%x%s", sumBegins, sum[:16], sumEnds)
+	return append(object, sum(object)...)
 }
 
 // sealed reports whether seal has made the line.
 func sealed(line []byte) bool {
-	at := len(line) - sumLength
-	return at > 0 && bytes.Equal(seal(append(bytes.Clone(line[:at]), '}')), line)
+	at := len(line) - len(sum(nil))
+	return at > 0 && string(line[at:]) == sum(line[:at])
+}
+
+// sum returns the end of a line that begins with text. It is always as long.
+func sum(text []byte) string {
+	digest := sha256.Sum256(text)
+	return fmt.Sprintf(`,"sum":"%x"}`+"\n", digest[:16])
 }
 
 // index records the place of a line, which begins at j.size.
