@@ -107,30 +107,19 @@ func create(dir string, m Manifest) (w *Writer, err error) {
 			err = errors.Join(err, made.close())
 		}
 	}()
+	var busy error
+	made.lock, busy = lockFolder(dir, root)
 	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil, err
-	}
-	notEmpty := fmt.Errorf("%s: %w; name another one", dir, ErrNotEmpty)
-	if len(entries) > 0 && !unbegun(dir, root.FS(), entries) {
-		return nil, notEmpty
-	}
-	switch made.lock, err = lockFolder(dir, root); {
-	case errors.Is(err, ErrBusy) && len(entries) > 0:
-		return nil, notEmpty
+	switch {
 	case err != nil:
 		return nil, err
+	case len(entries) > 0 && (busy != nil || !unbegun(dir, root.FS(), entries)):
+		return nil, fmt.Errorf("%s: %w; name another one", dir, ErrNotEmpty)
+	case busy != nil:
+		return nil, busy
 	}
-	if len(entries) > 0 { // what it holds may have changed until it was locked
-		if entries, err = fs.ReadDir(root.FS(), "."); err != nil {
-			return nil, err
-		}
-		if !unbegun(dir, root.FS(), entries) {
-			return nil, notEmpty
-		}
-		if err := made.empty(entries); err != nil {
-			return nil, err
-		}
+	if err := made.empty(entries); err != nil {
+		return nil, err
 	}
 	m.Schema, m.Resumed = Schema, nil
 	made.manifest = m
