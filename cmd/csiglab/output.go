@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
@@ -50,8 +49,7 @@ type output struct {
 	// its name at once.
 	stream bool
 	to     io.Writer
-	part   *own.Part // to, if it is a whole file
-	file   *os.File  // to, if it is a stream into a file
+	part   *own.Part // to, if it is a file
 	failed error     // the first, with its exit code
 }
 
@@ -79,11 +77,16 @@ func (a *app) write(name string, data []byte) error {
 
 func (o *output) Write(data []byte) (n int, err error) {
 	if o.to == nil {
-		if err := o.begin(); err != nil {
+		if o.stream {
+			o.part, err = own.Output(o.name)
+		} else {
+			o.part, err = own.Create(o.name, 0o644)
+		}
+		if err != nil {
 			o.failed = usage("%s %s: %w", cmp.Or(o.flag, "--out"), o.name, cause.Of(err))
 			return 0, o.failed
 		}
-		o.name = cmp.Or(o.flag, "--out") + " " + o.name
+		o.to, o.name = o.part, cmp.Or(o.flag, "--out")+" "+o.name
 	}
 	if n, err = o.to.Write(data); err != nil {
 		o.fail(err)
@@ -91,38 +94,16 @@ func (o *output) Write(data []byte) (n int, err error) {
 	return n, err
 }
 
-// begin opens the file.
-func (o *output) begin() (err error) {
-	if o.stream {
-		if o.file, err = own.Output(o.name); err != nil {
-			o.file = nil
-			return err
-		}
-		o.to = o.file
-		return nil
-	}
-	if o.part, err = own.Create(o.name, 0o644); err != nil {
-		return err
-	}
-	o.to = o.part
-	return nil
-}
-
 // end puts the file in its place, unless err or an error before it says that it is not
 // whole. It returns the first error of the output, or else err.
 func (o *output) end(err error) error {
 	if o.part != nil {
-		if o.failed == nil && err == nil {
+		if o.stream || o.failed == nil && err == nil {
 			if err := o.part.Commit(); err != nil {
 				o.fail(err)
 			}
 		}
 		o.part.Discard()
-	}
-	if o.file != nil {
-		if err := o.file.Close(); err != nil {
-			o.fail(err)
-		}
 	}
 	if o.failed != nil {
 		return o.failed

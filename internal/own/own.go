@@ -91,9 +91,9 @@ func NewFile(name string, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, perm)
 }
 
-// Output opens a file that the user names, to write it anew. It follows a link only if
+// Output opens a file that the user names, to write it anew in its place. It follows a link only if
 // that is the user's or root's; otherwise the error wraps ErrForeign.
-func Output(name string) (*os.File, error) {
+func Output(name string) (*Part, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	info, err := os.Lstat(name)
 	switch {
@@ -104,7 +104,11 @@ func Output(name string) (*os.File, error) {
 			return nil, err
 		}
 	}
-	return os.OpenFile(name, flags, 0o644)
+	file, err := os.OpenFile(name, flags, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &Part{file: file}, nil
 }
 
 // Silence is how long a file may give nothing before it counts as one that waits, such

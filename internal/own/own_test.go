@@ -54,10 +54,12 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("through"); err != nil {
+	if _, err := f.Write([]byte("through")); err != nil {
 		t.Error(err)
 	}
-	f.Close()
+	if err := f.Commit(); err != nil {
+		t.Error(err)
+	}
 	content(t, target, "through")
 	if os.Geteuid() != 0 {
 		return
