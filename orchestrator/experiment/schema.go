@@ -143,15 +143,6 @@ var rules = map[string]Rule{
 	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
-	"csig.second.locators.scheme":           OneOf(csig.SchemeKinds()...),
-	"csig.second.locators.widths.tier":      Between(0, csig.MaxLocatorBits),
-	"csig.second.locators.widths.direction": Between(0, 1),
-	"csig.second.locators.widths.switch":    Between(0, csig.MaxLocatorBits),
-	"csig.second.locators.widths.port":      Between(1, csig.MaxLocatorBits),
-	"csig.second.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
-	"csig.second.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
-	"csig.second.locators.labels[].port":    Between(0, 1<<16),
-
 	"hosts.ack_every":  Between(units.Byte, units.GB),
 	"hosts.recovery":   OneOf(transport.Recoveries()...),
 	"hosts.trim_place": OneOf(transport.TrimPlaces()...),
@@ -221,25 +212,22 @@ var rules = map[string]Rule{
 // required are the keys that have no default, by the path of the mapping. The kinds
 // of topology and workload add theirs.
 var required = map[string][]string{
-	"":                       {"schema", "name", "topology", "workload"},
-	"csig.policies[]":        {"match"},
-	"hosts.policies[]":       {"match", "cc"},
-	"csig.collector":         {"host"},
-	"csig.locators.widths":   {"tier", "direction", "switch", "port"},
-	"csig.locators.labels[]": {"locator", "switch", "port"},
-
-	"csig.second.locators.widths":   {"tier", "direction", "switch", "port"},
-	"csig.second.locators.labels[]": {"locator", "switch", "port"},
-	"applications":                  {"hosts"},
-	"applications.programs[]":       {"host", "run"},
-	"generators[]":                  {"host", "to"},
-	"classes[]":                     {"name"},
-	"faults[]":                      {"kind"},
-	"jobs[]":                        {"name"},
-	"jobs[].stragglers[]":           {"rank"},
-	"derived[]":                     {"name", "expr"},
-	"robust[]":                      {"settings"},
-	"published[]":                   {"variant", "metric", "value", "low", "high", "source"},
+	"":                        {"schema", "name", "topology", "workload"},
+	"csig.policies[]":         {"match"},
+	"hosts.policies[]":        {"match", "cc"},
+	"csig.collector":          {"host"},
+	"csig.locators.widths":    {"tier", "direction", "switch", "port"},
+	"csig.locators.labels[]":  {"locator", "switch", "port"},
+	"applications":            {"hosts"},
+	"applications.programs[]": {"host", "run"},
+	"generators[]":            {"host", "to"},
+	"classes[]":               {"name"},
+	"faults[]":                {"kind"},
+	"jobs[]":                  {"name"},
+	"jobs[].stragglers[]":     {"rank"},
+	"derived[]":               {"name", "expr"},
+	"robust[]":                {"settings"},
+	"published[]":             {"variant", "metric", "value", "low", "high", "source"},
 }
 
 // excused has the required keys that may be missing when one of other keys is given.

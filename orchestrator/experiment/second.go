@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
 )
@@ -12,6 +14,22 @@ type CSIGSecond struct {
 	Quantisers map[string]string `yaml:"quantisers"`
 	Locators   Locators          `yaml:"locators"`
 }
+
+// The locators of the second format have the rules of the first one's.
+var _ = func() (none struct{}) {
+	const first, second = "csig.locators.", "csig.second.locators."
+	for path, rule := range maps.Clone(rules) {
+		if key, ok := strings.CutPrefix(path, first); ok {
+			rules[second+key] = rule
+		}
+	}
+	for path, keys := range maps.Clone(required) {
+		if key, ok := strings.CutPrefix(path, first); ok {
+			required[second+key] = keys
+		}
+	}
+	return none
+}()
 
 // allFormats is the value of CSIGPort.Format that stands for every format.
 const allFormats = "all"
