@@ -1,8 +1,6 @@
 package campaign
 
 import (
-	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -126,20 +123,12 @@ func TestFaultsInVirtualTime(t *testing.T) {
 func TestFaultsInLockstep(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	buildNodes(t)
-	folder := filepath.Join(t.TempDir(), "run")
-	result, err := Run(context.Background(), parseText(t, faulty), Options{
-		Out: folder, Runtime: runtimes.Netns, Clock: runtimes.Lockstep, Processes: string(backend.OneProcess), CheckParity: true,
-	})
-	if errors.Is(err, backend.ErrUnavailable) {
-		t.Skip(err)
+	opts := overFrames()
+	opts.Out = filepath.Join(t.TempDir(), "run")
+	if s := runIn(t, parseText(t, faulty), opts); !s.Valid {
+		t.Errorf("invalid: %q", s.Reasons)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !result.Summary.Valid {
-		t.Errorf("invalid: %q", result.Summary.Reasons)
-	}
-	checkFaulty(t, folder, runtimes.Lockstep)
+	checkFaulty(t, opts.Out, runtimes.Lockstep)
 }
 
 // The same in real time, in network namespaces and in containers.

@@ -1,8 +1,6 @@
 package campaign
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +8,6 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // formatsExample is an experiment with tags of 4 B and of 8 B on one path.
@@ -81,17 +77,7 @@ func TestTwoFormatsInLockstep(t *testing.T) {
 	}
 	short := strings.NewReplacer("3MB", "300kB", "seeds: 1..3", "seeds: [1]", "{from: 300us, to: 700us}", "{}").Replace(string(text))
 	short, _, _ = strings.Cut(short, "expect:")
-	folder := filepath.Join(t.TempDir(), "run")
-	result, err := Run(context.Background(), parseText(t, short), Options{
-		Out: folder, Runtime: runtimes.Netns, Clock: runtimes.Lockstep, Processes: string(backend.OneProcess), CheckParity: true,
-	})
-	if errors.Is(err, backend.ErrUnavailable) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !result.Summary.Valid {
-		t.Errorf("invalid: %q", result.Summary.Reasons)
+	if s := runOne(t, short, overFrames()); !s.Valid {
+		t.Errorf("invalid: %q", s.Reasons)
 	}
 }

@@ -1,14 +1,11 @@
 package campaign
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // smallJobs are the small forms of the experiments with jobs, for real frames.
@@ -33,20 +30,13 @@ func TestSmallJobsInLockstep(t *testing.T) {
 				t.Fatal(err)
 			}
 			buildNodes(t)
-			result, err := Run(t.Context(), set, Options{
-				Out: filepath.Join(t.TempDir(), "run"), Runtime: runtimes.Netns, Clock: runtimes.Lockstep,
-				Processes: string(backend.OneProcess), CheckParity: true,
-			})
-			if errors.Is(err, backend.ErrUnavailable) {
-				t.Skip(err)
+			opts := overFrames()
+			opts.Out = filepath.Join(t.TempDir(), "run")
+			s := runIn(t, set, opts)
+			if !s.Valid {
+				t.Error(s.Reasons)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !result.Summary.Valid {
-				t.Error(result.Summary.Reasons)
-			}
-			for _, e := range result.Summary.Expectations {
+			for _, e := range s.Expectations {
 				if !e.OK {
 					t.Errorf("%+v", e)
 				}
