@@ -25,6 +25,7 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/trace"
 )
 
 // softMemory is the memory, in bytes, that validate stays below if it can.
@@ -216,6 +217,12 @@ func (a *app) validate() *cobra.Command {
 			set, err := s.load(a, cmd, args)
 			if err != nil {
 				return err
+			}
+			limits := trace.FewNodes
+			limits.Hint = fmt.Sprintf("; so large a trace is not checked: csiglab run reads up to %d nodes with %d dependencies", trace.DefaultLimits.Nodes, trace.DefaultLimits.Deps)
+			set.Base.LimitTraces(limits)
+			for i := range set.Variants {
+				set.Variants[i].Experiment.LimitTraces(limits)
 			}
 			if cmd.Flags().Changed("shards") && shards < 1 {
 				return usage("--shards %d: want at least 1", shards)

@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/simai"
+	"github.com/csiglab/csiglab/workloads/trace"
 )
 
 // TraceJob is a job whose programs are in a file, or a folder, of another tool. In YAML
@@ -24,6 +25,19 @@ type TraceJob struct {
 	Algorithm string     `yaml:"algorithm"` // see collective.Algorithms
 	Channels  int        `yaml:"channels"`  // of collectives; 0: 1
 	Chunk     units.Size `yaml:"chunk"`     // of collectives; 0: not cut
+
+	// Limits bound what is read of the file; no key of an experiment.
+	Limits trace.Limits
+}
+
+// LimitTraces bounds the traces that BuildJobs reads.
+func (e *Experiment) LimitTraces(l trace.Limits) {
+	for i := range e.Jobs {
+		if t, ok := e.Jobs[i].Spec.(TraceJob); ok {
+			t.Limits = l
+			e.Jobs[i].Spec = t
+		}
+	}
 }
 
 // timeUnits are the values of TraceJob.TimeUnit.
@@ -66,7 +80,7 @@ func (TraceJob) Check(*Check) {}
 
 // Load implements JobLoader.
 func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
-	o := formats.Options{Format: t.Format, Groups: t.Groups, Training: simai.Options{
+	o := formats.Options{Format: t.Format, Groups: t.Groups, Limits: t.Limits, Training: simai.Options{
 		Ranks: ranks, Passes: steps, TimeUnit: timeUnits[t.TimeUnit], Channels: t.Channels, Chunk: t.Chunk,
 	}}
 	o.Training.Algorithm, _ = collective.ParseAlgorithm(t.Algorithm) // a rule has checked it

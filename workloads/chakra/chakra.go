@@ -59,7 +59,7 @@ type Options struct {
 	// file do what the one rank does that has a file.
 	Ranks     int
 	Replicate bool
-	MaxNodes  int   // of all ranks; 0: trace.DefaultMaxNodes
+	Limits    trace.Limits
 	MaxBytes  int64 // of all files, unpacked; 0: tracefile.DefaultBytes
 }
 
@@ -82,16 +82,14 @@ func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) 
 	if o.Unit == 0 {
 		o.Unit = units.Microsecond
 	}
-	if o.MaxNodes == 0 {
-		o.MaxNodes = trace.DefaultMaxNodes
-	}
+	o.Limits = o.Limits.OrDefault()
 	r := &reader{o: o, names: map[int]string{}, ranks: o.Ranks}
 	for _, f := range files {
 		r.ranks = max(r.ranks, f.Rank+1, 1)
 	}
 	r.assembler = trace.NewAssembler(trace.Options{
 		Ranks: o.Ranks, Algorithms: o.Algorithms, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local,
-		Steps: o.Steps, MaxNodes: o.MaxNodes, Replicate: o.Replicate,
+		Steps: o.Steps, Limits: o.Limits, Replicate: o.Replicate,
 		At: func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) },
 	})
 	if err := r.sidecar(); err != nil {
@@ -222,8 +220,8 @@ func isText(in *bufio.Reader) bool {
 
 // take counts a node.
 func (r *reader) take() error {
-	if r.nodes++; r.nodes > r.o.MaxNodes {
-		return fmt.Errorf("more than %d nodes", r.o.MaxNodes)
+	if r.nodes++; r.nodes > r.o.Limits.Nodes {
+		return errors.New(r.o.Limits.TooManyNodes())
 	}
 	return nil
 }

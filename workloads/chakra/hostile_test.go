@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/workloads/trace"
 	"github.com/csiglab/csiglab/workloads/tracefile"
 )
 
@@ -85,7 +86,7 @@ func TestHostile(t *testing.T) {
 		{"gzip bomb of JSON", ".json", pack(t, append([]byte(`{"version":"`), bytes.Repeat([]byte("x"), 2<<20)...)), "the files hold more than 1000000 bytes, unpacked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := Read(files(c.ending, c.data), Options{MaxBytes: 1_000_000, MaxNodes: 200_000})
+			_, _, err := Read(files(c.ending, c.data), Options{MaxBytes: 1_000_000, Limits: trace.Limits{Nodes: 200_000}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
@@ -227,7 +228,7 @@ func fuzz(t *testing.T, ending string, data []byte) {
 		return
 	}
 	for _, o := range []Options{{}, {Ranks: 4, Replicate: true}} {
-		o.MaxBytes, o.MaxNodes = 1<<20, 20_000
+		o.MaxBytes, o.Limits.Nodes = 1<<20, 20_000
 		s, loss, err := Read(files(ending, data), o)
 		if err != nil {
 			if text := err.Error(); !place.MatchString(text) && !strings.Contains(text, "rank") {

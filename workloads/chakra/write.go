@@ -23,7 +23,7 @@ const exact = "csiglab_duration_ps"
 // WriteOptions of Write.
 type WriteOptions struct {
 	Seed     uint64 // of the programs
-	MaxNodes int    // of all ranks; 0: trace.DefaultMaxNodes
+	MaxNodes int    // of all ranks; 0: trace.DefaultLimits.Nodes
 }
 
 // WriteFiles writes the programs of all ranks to files <prefix>.<rank>.et; see Write.
@@ -52,7 +52,7 @@ func (w wholeFile) Close() error { return w.Commit() }
 func Write(s graph.Source, o WriteOptions, create func(rank int) (io.WriteCloser, error)) (*graph.Loss, error) {
 	w := &writer{source: s, o: o}
 	if w.o.MaxNodes == 0 {
-		w.o.MaxNodes = trace.DefaultMaxNodes
+		w.o.MaxNodes = trace.DefaultLimits.Nodes
 	}
 	for rank := range s.Ranks() {
 		out, err := create(rank)

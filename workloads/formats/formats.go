@@ -28,6 +28,7 @@ import (
 	"github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/csiglab/csiglab/workloads/pytorch"
 	"github.com/csiglab/csiglab/workloads/simai"
+	"github.com/csiglab/csiglab/workloads/trace"
 	"github.com/csiglab/csiglab/workloads/tracefile"
 )
 
@@ -41,7 +42,8 @@ type Options struct {
 	// Training says how workloads of SimAI and AICB, and traces, are expanded, and how many
 	// ranks there are where a file does not say.
 	Training simai.Options
-	Groups   string // of a Chakra trace: the JSON file of its communicator groups; "": none
+	Groups   string       // of a Chakra trace: the JSON file of its communicator groups; "": none
+	Limits   trace.Limits // of a trace
 }
 
 // Input is what a file says. It has either a Workload or a Source.
@@ -242,7 +244,7 @@ func readChakra(path string, o Options) (*Input, error) {
 	t := &o.Training
 	s, loss, err := chakra.Open(path, chakra.Options{
 		Groups: o.Groups, Ranks: t.Ranks, Steps: t.Passes, Unit: t.TimeUnit, Channels: t.Channels, Chunk: t.Chunk,
-		Algorithms: algorithms(t.Algorithm),
+		Algorithms: algorithms(t.Algorithm), Limits: o.Limits,
 	})
 	if err != nil {
 		return nil, err
@@ -267,6 +269,7 @@ func readPyTorch(path string, o Options) (*Input, error) {
 	t := &o.Training
 	s, loss, err := pytorch.Open(path, pytorch.Options{
 		Ranks: t.Ranks, Steps: t.Passes, Channels: t.Channels, Chunk: t.Chunk, Algorithms: algorithms(t.Algorithm),
+		Limits: o.Limits,
 	})
 	if err != nil {
 		return nil, err

@@ -98,8 +98,8 @@ func (p *parser) node() error {
 	n := raw{at: j.Pos(), comm: comm{place: none, start: none, stride: none, in: none, out: none}, inElems: none, outElems: none}
 	n.pos = tracefile.At(n.at.Line, n.at.Column)
 	n.begin, n.exclusive, n.inclusive = math.NaN(), math.NaN(), math.NaN()
-	if p.nodes++; p.nodes > p.o.MaxNodes {
-		return j.Errorf(n.at, "more than %d nodes", p.o.MaxNodes)
+	if p.nodes++; p.nodes > p.o.Limits.Nodes {
+		return j.Errorf(n.at, "%s", p.o.Limits.TooManyNodes())
 	}
 	p.values = 0
 	if err := j.Object(func(key string) error { return p.member(&n, key) }); err != nil {

@@ -43,7 +43,7 @@ type Options struct {
 	// Ranks is the number of ranks; 0: those that there are files of, or that groups name. With
 	// one file all ranks do what this one does, each in groups of its own.
 	Ranks    int
-	MaxNodes int   // of all ranks; 0: trace.DefaultMaxNodes
+	Limits   trace.Limits
 	MaxBytes int64 // of all files, unpacked; 0: tracefile.DefaultBytes
 }
 
@@ -63,9 +63,7 @@ func Open(path string, o Options) (graph.Source, *graph.Loss, error) {
 // whatever its name. The loss report says what the source does not have. Errors name the file,
 // line and column.
 func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) {
-	if o.MaxNodes == 0 {
-		o.MaxNodes = trace.DefaultMaxNodes
-	}
+	o.Limits = o.Limits.OrDefault()
 	if len(files) == 0 {
 		return nil, nil, fmt.Errorf("there is no trace of any rank")
 	}
@@ -89,7 +87,7 @@ func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) 
 	}
 	r.assembler = trace.NewAssembler(trace.Options{
 		Ranks: ranks, Algorithms: o.Algorithms, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local,
-		Steps: o.Steps, MaxNodes: o.MaxNodes, Replicate: len(files) == 1,
+		Steps: o.Steps, Limits: o.Limits, Replicate: len(files) == 1,
 		At: func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) },
 	})
 	for i, t := range all {

@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/trace"
 	"github.com/csiglab/csiglab/workloads/tracefile"
 )
 
@@ -368,7 +369,7 @@ func TestHostile(t *testing.T) {
 		{"too many nodes", file(op(3, 2, "a", ""), op(4, 2, "a", ""), op(5, 2, "a", "")), "t0.json:3:1: more than 2 nodes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := Read(files(c.data), Options{MaxNodes: limit(c.name), MaxBytes: 1 << 22})
+			_, _, err := Read(files(c.data), Options{Limits: trace.Limits{Nodes: limit(c.name)}, MaxBytes: 1 << 22})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
@@ -403,7 +404,7 @@ func FuzzPyTorch(f *testing.F) {
 			return
 		}
 		for _, o := range []Options{{}, {Ranks: 4}} {
-			o.MaxBytes, o.MaxNodes = 1<<20, 20_000
+			o.MaxBytes, o.Limits.Nodes = 1<<20, 20_000
 			s, loss, err := Read(files(text), o)
 			if err != nil {
 				if !place.MatchString(err.Error()) && !strings.Contains(err.Error(), "rank") {

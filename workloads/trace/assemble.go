@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,9 +26,27 @@ const (
 	maxUneven = 1 << 24
 )
 
-// DefaultMaxNodes is the number of nodes of all ranks together that are read without being
-// told otherwise. A process that validates so many takes up to 470 MB.
-const DefaultMaxNodes = 1 << 20
+// Limits bound the traces of all ranks together.
+type Limits struct {
+	Nodes, Deps int    // nodes, and the dependencies between them; 0: as DefaultLimits says
+	Hint        string // what the error about too many nodes or dependencies ends with
+}
+
+// DefaultLimits are those of traces that are played; a trace past them is hostile. FewNodes are
+// those within which a process that checks a trace takes up to 470 MB.
+var (
+	DefaultLimits = Limits{Nodes: 1 << 21, Deps: 1 << 26}
+	FewNodes      = Limits{Nodes: 1 << 20, Deps: 1 << 22}
+)
+
+// OrDefault returns the limits with those that are 0 taken from DefaultLimits.
+func (l Limits) OrDefault() Limits {
+	l.Nodes, l.Deps = cmp.Or(l.Nodes, DefaultLimits.Nodes), cmp.Or(l.Deps, DefaultLimits.Deps)
+	return l
+}
+
+// TooManyNodes is the end of an error about too many nodes.
+func (l Limits) TooManyNodes() string { return fmt.Sprintf("more than %d nodes%s", l.Nodes, l.Hint) }
 
 // Options of an Assembler.
 type Options struct {
@@ -40,7 +59,7 @@ type Options struct {
 	Chunk    units.Size
 	Local    int
 	Steps    int // how often the trace is played; 0: once
-	MaxNodes int // 0: DefaultMaxNodes
+	Limits   Limits
 	// Replicate says that ranks without a trace do what the one rank does that has one, each in
 	// groups of its own.
 	Replicate bool
@@ -75,9 +94,7 @@ const All = 0
 
 // NewAssembler returns an Assembler without any rank.
 func NewAssembler(o Options) *Assembler {
-	if o.MaxNodes == 0 {
-		o.MaxNodes = DefaultMaxNodes
-	}
+	o.Limits = o.Limits.OrDefault()
 	if o.Steps == 0 {
 		o.Steps = 1
 	}
@@ -222,8 +239,8 @@ func (a *Assembler) replicate() error {
 			return fmt.Errorf("%s: node %s: it meets rank %d alone, so that the trace of rank %d cannot stand for other ranks", a.o.At(model, e.Pos), title(e), e.Peer, model)
 		}
 	}
-	if a.nodes = len(from.nodes) * len(a.ranks); a.nodes > a.o.MaxNodes {
-		return fmt.Errorf("%d ranks with the %d nodes of rank %d each, more than %d", len(a.ranks), len(from.nodes), model, a.o.MaxNodes)
+	if a.nodes = len(from.nodes) * len(a.ranks); a.nodes > a.o.Limits.Nodes {
+		return fmt.Errorf("%d ranks with the %d nodes of rank %d each, %s", len(a.ranks), len(from.nodes), model, a.o.Limits.TooManyNodes())
 	}
 	for r := range a.ranks {
 		if r == model {

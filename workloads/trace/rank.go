@@ -49,10 +49,7 @@ const (
 	MaxDuration units.Duration = 86_400 * units.Second
 )
 
-const (
-	maxDeps = 1 << 22 // of all ranks
-	shown   = 5       // nodes of a cycle that an error names
-)
+const shown = 5 // nodes of a cycle that an error names
 
 // Rank gives the assembler the trace of a rank. It does not keep entries. The error says
 // which nodes depend on each other in a circle, or which ids are there twice.
@@ -68,8 +65,8 @@ func (a *Assembler) Rank(rank int, entries []Entry) error {
 		return fmt.Errorf("there are two traces of rank %d", rank)
 	}
 	t.given = true
-	if a.nodes += len(entries); a.nodes > a.o.MaxNodes {
-		return fmt.Errorf("%s: the traces have more than %d nodes", a.o.At(rank, entries[len(entries)-1].Pos), a.o.MaxNodes)
+	if a.nodes += len(entries); a.nodes > a.o.Limits.Nodes {
+		return fmt.Errorf("%s: the traces have %s", a.o.At(rank, entries[len(entries)-1].Pos), a.o.Limits.TooManyNodes())
 	}
 	s := sorter{a: a, rank: rank, entries: entries}
 	for i := range entries {
@@ -159,8 +156,8 @@ func (s *sorter) resolve() error {
 	}
 	total := 0
 	for i := range s.entries {
-		if total += len(s.entries[i].Deps); s.a.deps+total > maxDeps {
-			return s.errorf(&s.entries[i], "the traces have more than %d dependencies", maxDeps)
+		if total += len(s.entries[i].Deps); s.a.deps+total > s.a.o.Limits.Deps {
+			return s.errorf(&s.entries[i], "the traces have more than %d dependencies%s", s.a.o.Limits.Deps, s.a.o.Limits.Hint)
 		}
 	}
 	s.a.deps += total
