@@ -78,18 +78,19 @@ type stepOp struct {
 
 // stepOps is the operations of one step of a job.
 type stepOps struct {
-	job     *runfolder.Job
-	hosts   func(rank int32) string
-	step    int32
-	ops     []stepOp
-	names   []string // of phases and collectives
-	index   map[string]int16
-	left    int // ranks that have ended the step
-	byOp    []int32
-	sends   []int32
-	recvs   []int32
-	compute []float64 // by rank
-	median  float64   // of compute
+	job      *runfolder.Job
+	hosts    func(rank int32) string
+	step     int32
+	ops      []stepOp
+	names    []string // of phases and collectives
+	index    map[string]int16
+	left     int // ranks that have ended the step
+	byOp     []int32
+	computes []int32 // by rank, then by when they end, then as byOp
+	sends    []int32
+	recvs    []int32
+	compute  []float64 // by rank
+	median   float64   // of compute
 }
 
 func newStepOps(j *runfolder.Job, step int32, hosts func(int32) string) *stepOps {
@@ -155,6 +156,14 @@ func (s *stepOps) settle() {
 	slices.SortFunc(s.byOp, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.ops[a].rank, s.ops[b].rank), cmp.Compare(s.ops[a].op, s.ops[b].op))
 	})
+	for _, i := range s.byOp {
+		if s.ops[i].kind == metrics.OperationCompute {
+			s.computes = append(s.computes, i)
+		}
+	}
+	slices.SortStableFunc(s.computes, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.ops[a].rank, s.ops[b].rank), cmp.Compare(s.ops[a].endUS, s.ops[b].endUS))
+	})
 	for _, list := range [][]int32{s.sends, s.recvs} {
 		slices.SortFunc(list, func(a, b int32) int { return compareMessage(&s.ops[a], &s.ops[b]) })
 	}
@@ -195,11 +204,19 @@ func (s *stepOps) message(list []int32, like stepOp) *stepOp {
 	return &s.ops[list[i]]
 }
 
-// before returns the compute of a rank that ends when another one of it starts.
+// before returns the compute of a rank that ends when another one of it starts, nil if none
+// does.
 func (s *stepOps) before(o *stepOp) *stepOp {
-	i := sort.Search(len(s.byOp), func(i int) bool { return s.ops[s.byOp[i]].rank >= o.rank })
-	for ; i < len(s.byOp) && s.ops[s.byOp[i]].rank == o.rank; i++ {
-		if c := &s.ops[s.byOp[i]]; c.kind == metrics.OperationCompute && c != o && c.endUS == o.startUS && c.startUS < c.endUS {
+	i := sort.Search(len(s.computes), func(i int) bool {
+		c := &s.ops[s.computes[i]]
+		return c.rank > o.rank || c.rank == o.rank && c.endUS >= o.startUS
+	})
+	for ; i < len(s.computes); i++ {
+		c := &s.ops[s.computes[i]]
+		if c.rank != o.rank || c.endUS != o.startUS {
+			break
+		}
+		if c != o && c.startUS < c.endUS {
 			return c
 		}
 	}
