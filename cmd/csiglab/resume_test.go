@@ -88,7 +88,7 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 	interrupt(2, append([]string{"run", experiment, "--out", dir}, args...)...)
 	code, said := csiglabProcess("report", dir).run(t)
 	page, err := os.ReadFile(filepath.Join(dir, runfolder.ReportFile))
-	if code != exitOK || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 12 runs have finished")) {
+	if code != exitInfrastructure || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 12 runs have finished")) {
 		t.Errorf("report: exit code %d, %v:\n%s", code, err, said)
 	}
 	interrupt(5, "run", "--resume", dir)
