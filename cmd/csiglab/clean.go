@@ -1,15 +1,30 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/csiglab/builder"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
+
+// temporaryLeft removes the temporary folders that killed commands of this user have left,
+// and says in words what it has removed.
+func temporaryLeft() (removed []string, err error) {
+	removed, err1 := promserver.RemoveLeft()
+	builds, err2 := builder.RemoveLeft()
+	others, err3 := own.RemoveLeft("", own.Scratch)
+	for _, folder := range append(builds, others...) {
+		removed = append(removed, "the temporary folder of a command that was killed: "+folder)
+	}
+	return removed, errors.Join(err1, err2, err3)
+}
 
 func (a *app) clean() *cobra.Command {
 	var how runs.Cleaner
@@ -45,7 +60,7 @@ func (a *app) clean() *cobra.Command {
 			removed, err := a.lab.clean(cmd.Context(), id, how)
 			if id == "" && err == nil {
 				var folders []string
-				folders, err = promserver.RemoveLeft()
+				folders, err = temporaryLeft()
 				removed = append(removed, folders...)
 			}
 			var text strings.Builder
