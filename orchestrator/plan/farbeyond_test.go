@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/workloads/graph"
+)
+
+// vast is a job whose ranks each send so many messages, to so many peers in turn. It counts
+// the programs that are read.
+type vast struct {
+	graph.Source
+	ranks, messages, peers int
+	read                   *int
+}
+
+func (v vast) Ranks() int { return v.ranks }
+func (v vast) Steps() int { return 1 }
+func (v vast) Program(rank int, _ uint64) graph.Program {
+	*v.read++
+	return &vastProgram{v, rank, 0}
+}
+
+type vastProgram struct {
+	vast
+	rank, sent int
+}
+
+func (p *vastProgram) Next(op *graph.Op) bool {
+	if p.sent == p.messages {
+		return false
+	}
+	*op = graph.Op{Kind: graph.Send, Peer: int32((p.rank + 1 + p.sent%p.peers) % p.ranks), Bytes: 1}
+	p.sent++
+	return true
+}
+
+// A job that is far beyond a limit is refused when a few of its ranks have been read. One that
+// is just beyond is left to countTraffic, which reads all.
+func TestFarBeyondLimits(t *testing.T) {
+	const ranks = 640
+	for _, c := range []struct {
+		name                string
+		messages, peers     int
+		operations, streams int64
+		want                string // "": all ranks are read
+	}{
+		{"operations", 100, 1, 20_000, ranks, "a step has more than 134217728 operations"},
+		{"connections", 100, 100, 1 << 20, 20_000, "more than 20000 connections"},
+		{"just beyond", 100, 1, 60_000, ranks, ""},
+	} {
+		read := 0
+		source := vast{ranks: ranks, messages: c.messages, peers: c.peers, read: &read}
+		_, _, err := countTraffic(source, 1, experiment.Links{MTU: 1500, Header: 64}, c.operations, c.streams)
+		if c.want != "" && (err == nil || err.Error() != c.want || read > sampledRanks) {
+			t.Errorf("%s: %v after %d programs; want %q after %d at most", c.name, err, read, c.want, sampledRanks)
+		}
+		if c.want == "" && (!errors.Is(err, errOperations) || read <= sampledRanks) {
+			t.Errorf("%s: %v after %d programs; want %v after more than %d", c.name, err, read, errOperations, sampledRanks)
+		}
+	}
+}
