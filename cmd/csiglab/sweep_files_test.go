@@ -100,7 +100,7 @@ func (s *faultSweep) prepareFiles() {
 // JSON, and words.
 var moments = [2]*regexp.Regexp{
 	regexp.MustCompile(`"(started|ended|seconds|cpu_seconds|building|wall_seconds|took)": *[^,\n]*`),
-	regexp.MustCompile(`[0-9.]+ ?(ms|s) of runs|in [0-9.]+ s`),
+	regexp.MustCompile(`[0-9.]+ ?(ms|s) of runs|in [0-9.]+ s|runs of [0-9hms.]+ together`),
 }
 
 // contents returns the files below a folder, by name, without what differs from time to
