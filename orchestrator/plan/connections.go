@@ -168,37 +168,43 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 	return whole, read, nil
 }
 
-// Of a job of many ranks, sampledRanks are read first. If they have farBeyond times what all
-// ranks may have, in proportion, the others are not read.
+// Of a job of many ranks, sampledRanks are read first. If each of them has farBeyond times what
+// a rank may have on average, the others are not read.
 const (
 	sampledRanks = 8
 	farBeyond    = 2
 )
 
-// sample refuses a job that is so far beyond a limit of countTraffic that a few of its ranks
-// show it. The programs of a trace in memory may differ much, and have limits of their own.
+// sample refuses a job that is so far beyond a limit of countTraffic that each of a few ranks
+// shows it. A single one does not: the root of a collective has what the others have not. The
+// programs of a trace in memory may differ much, and have limits of their own.
 func sample(s graph.Source, seed uint64, links experiment.Links, operations, streams int64) error {
 	ranks := int64(s.Ranks())
 	if inMemory(s) || ranks < 8*sampledRanks {
 		return nil
 	}
-	share := func(limit int64) int64 { return farBeyond * limit / ranks * sampledRanks }
-	c := counter{source: s, seed: seed, links: links, most: share(operations), mostStreams: share(streams)}
-	for i := int64(0); i < sampledRanks && c.err == nil; i++ {
+	var refused error
+	for i := range int64(sampledRanks) {
+		c := counter{source: s, seed: seed, links: links, most: farBeyond * operations / ranks, mostStreams: farBeyond * streams / ranks}
 		c.count(int(i * (ranks - 1) / (sampledRanks - 1)))
+		switch {
+		case errors.Is(c.err, errOperations):
+			refused = errOperations
+		case errors.Is(c.err, errStreams):
+			refused = tooManyStreams(streams)
+		default:
+			return nil // another error is found again, of the lowest rank
+		}
 	}
-	switch {
-	case c.read > c.most:
-		return errOperations
-	case int64(max(len(c.sent), len(c.received))) > c.mostStreams:
-		return tooManyStreams(streams)
-	}
-	return nil // another error is found again, of the lowest rank
+	return refused
 }
 
 var errOperations = fmt.Errorf("a step has more than %d operations", mostStepOperations)
 
-func tooManyStreams(most int64) error { return fmt.Errorf("more than %d connections", most) }
+// errStreams is the class of tooManyStreams.
+var errStreams = errors.New("connections")
+
+func tooManyStreams(most int64) error { return fmt.Errorf("more than %d %w", most, errStreams) }
 
 func compareStreams(a, b streamTraffic) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Channel, b.Channel))

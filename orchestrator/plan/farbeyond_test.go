@@ -37,7 +37,7 @@ func (p *vastProgram) Next(op *graph.Op) bool {
 	return true
 }
 
-// A job that is far beyond a limit is refused when a few of its ranks have been read. One that
+// A job each of whose ranks is far beyond a limit is refused when a few of them have been read. One that
 // is just beyond is left to countTraffic, which reads all.
 func TestFarBeyondLimits(t *testing.T) {
 	const ranks = 640
@@ -60,5 +60,25 @@ func TestFarBeyondLimits(t *testing.T) {
 		if c.want == "" && (!errors.Is(err, errOperations) || read <= sampledRanks) {
 			t.Errorf("%s: %v after %d programs; want %v after more than %d", c.name, err, read, errOperations, sampledRanks)
 		}
+	}
+}
+
+// rooted is a job whose first rank sends to all others, and nobody else sends anything.
+type rooted struct{ vast }
+
+func (r rooted) Program(rank int, seed uint64) graph.Program {
+	if rank > 0 {
+		r.messages = 0
+	}
+	return r.vast.Program(rank, seed)
+}
+
+// A job with one rank that has much more than the others is not refused for it.
+func TestRootIsNotBeyondLimits(t *testing.T) {
+	const ranks = 640
+	read := 0
+	source := rooted{vast{ranks: ranks, messages: ranks - 1, peers: ranks - 1, read: &read}}
+	if err := sample(source, 1, experiment.Links{MTU: 1500, Header: 64}, 1<<20, 10*ranks); err != nil {
+		t.Errorf("a root with %d connections of %d: %v", ranks-1, 10*ranks, err)
 	}
 }
