@@ -23,6 +23,9 @@ type Signal struct {
 	// A sample is then used until it is older than two intervals (csig.max_age is for
 	// the others).
 	Windowed bool
+	// Heavy is the raw value from which on reports call a port heavily loaded: values beyond
+	// it, or at most it with Min. 0 without Min: every value but 0.
+	Heavy uint64
 	// Value returns the raw value of a switch port for a packet that leaves by it. It must
 	// not keep its argument, draws nothing at random and has no memory: the same inputs
 	// give the same value.
@@ -89,9 +92,8 @@ var definitions = [Types]definition{
 // whether hops keep the smallest value. The packet path reads them instead of the table.
 var knownTypes, minTypes uint16 = 1<<ABW | 1<<ABWC | 1<<Delay | 1<<NQD, 1<<ABW | 1<<ABWC
 
-// bit is what a type selects in knownTypes and minTypes. InvalidType selects one that no
-// type has.
-func (t Type) bit() uint16 { return 1 << (t & 15) }
+// bit is what a type selects in knownTypes and minTypes; nothing above 15.
+func (t Type) bit() uint16 { return 1 << t }
 
 // Register adds a type of signal. It is for the init functions of modules that csiglab
 // build compiles in (docs/extend.md). A signal whose name or T is taken, or that lacks
