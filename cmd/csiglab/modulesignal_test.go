@@ -149,7 +149,7 @@ func checkRoom(t *testing.T, f *runfolder.Folder) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[row.Metric] = row.Value
+		got[row.Name] = row.Value
 	}
 	if v := got["csig_queue_room_kb.min.4-0"]; v <= 0 || v > 60 {
 		t.Errorf("the least room of 4-0 is %v kB", v)
