@@ -158,7 +158,7 @@ func checkRoom(t *testing.T, f *runfolder.Folder) {
 	if v, ok := got["csig_queue_room_kb.error_p99"]; !ok || v > 0.256 {
 		t.Errorf("error %v, %v", v, ok)
 	}
-	if v := got["bottleneck_share.queue-room.tor0-h0"]; v < 0.5 {
-		t.Errorf("the samples name the port of the incast with the share %v", v)
+	if v := got["bottleneck_share.queue-room.tor1-agg0"]; v < 0.5 {
+		t.Errorf("the samples name the uplink that the flows share with the share %v", v)
 	}
 }
