@@ -1,0 +1,115 @@
+package promserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/csiglab/csiglab/units"
+)
+
+// Limits are what queries may cost, so that no query ends the server and others go on being
+// answered. A field of zero is that of DefaultLimits.
+type Limits struct {
+	Length  units.Size    // of a query's text, and of all selectors of a request
+	Depth   int           // levels of brackets, and of expressions in expressions
+	Nodes   int           // words and signs of a query; repetitions in regular expressions count as many
+	Series  int           // that a query reads
+	Samples int           // that a query holds at a time: also its series times its steps
+	Time    time.Duration // in which a query is evaluated; it waits for its turn as long at most
+	Memory  units.Size    // of all queries together, beside what is stored
+	Queries int           // that are evaluated at a time, of each class
+	Waiting int           // queries that wait for their turn, of each class
+}
+
+// DefaultLimits returns the limits that a Server has if its Config has none.
+func DefaultLimits() Limits {
+	return Limits{
+		Length: 64 * units.KB, Depth: 100, Nodes: 5000, Series: 100_000, Samples: 20_000_000,
+		Time: 10 * time.Second, Memory: units.GB, Queries: 4, Waiting: 100,
+	}
+}
+
+// withDefaults returns the limits with those of DefaultLimits instead of zeros.
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	set(&l.Length, d.Length)
+	set(&l.Depth, d.Depth)
+	set(&l.Nodes, d.Nodes)
+	set(&l.Series, d.Series)
+	set(&l.Samples, d.Samples)
+	set(&l.Time, d.Time)
+	set(&l.Memory, d.Memory)
+	set(&l.Queries, d.Queries)
+	set(&l.Waiting, d.Waiting)
+	return l
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Flags of csiglab serve that raise the limits, as its messages name them.
+const (
+	FlagLength  = "query-length"
+	FlagDepth   = "query-depth"
+	FlagNodes   = "query-nodes"
+	FlagSeries  = "query-series"
+	FlagSamples = "query-samples"
+	FlagTime    = "query-time"
+	FlagMemory  = "query-memory"
+	FlagQueries = "queries"
+	FlagWaiting = "queries-waiting"
+)
+
+// LimitError is a query that has been refused or ended because of a limit.
+type LimitError struct {
+	What   string // what the query has too much of
+	Limit  any    // the limit's value
+	Flag   string // that raises it, without dashes
+	Status int    // of HTTP
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s; the limit is %v, and csiglab serve --%s raises it", e.What, e.Limit, e.Flag)
+}
+
+// Statuses of refusals: of a text that is too large, of a query that turned out to cost too
+// much, and of a server that has too much to do.
+const (
+	tooLarge = http.StatusBadRequest
+	tooMuch  = http.StatusUnprocessableEntity
+	tooBusy  = http.StatusServiceUnavailable
+)
+
+func (l *Limits) timeError() *LimitError {
+	return &LimitError{"the query takes too long", l.Time, FlagTime, tooBusy}
+}
+
+func (l *Limits) memoryError(what string) *LimitError {
+	return &LimitError{what, l.Memory, FlagMemory, tooMuch}
+}
+
+// limitOf returns the limit because of which a context has ended; otherwise the error itself.
+func limitOf(ctx context.Context, err error) error {
+	var limit *LimitError
+	if err != nil && errors.As(context.Cause(ctx), &limit) {
+		return limit
+	}
+	return err
+}
+
+// statusOf gives a refusal its status. It is an override of the API's error codes, whose
+// type N is not exported.
+func statusOf[N any](_ N, err error) (code int, override bool) {
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return limit.Status, true
+	}
+	return 0, false
+}
