@@ -54,6 +54,7 @@ type serveFlags struct {
 	insecure  bool
 	interval  time.Duration
 	load      loadFlags
+	limits    limitFlags
 }
 
 func (a *app) serve() *cobra.Command {
@@ -75,6 +76,7 @@ func (a *app) serve() *cobra.Command {
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond this machine without a token")
 	f.DurationVar(&s.interval, "interval", promserver.DefaultInterval, "the `TIME` between two scrapes of a lab")
 	s.load.flags(f)
+	s.limits.flags(f)
 	return cmd
 }
 
@@ -124,7 +126,7 @@ func (a *app) runServer(ctx context.Context, args []string, s *serveFlags) (err 
 	if err := a.print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
 		return err
 	}
-	return serveUntil(ctx, listener, server.Handler())
+	return serveUntil(ctx, listener, server.Handler(), c.Limits.MaxHeader())
 }
 
 // config checks the flags of a server.
@@ -151,7 +153,8 @@ func (s *serveFlags) config() (c promserver.Config, err error) {
 		return c, usage("--listen %s can be reached from other machines: add --token-file, or --insecure to let everybody in", s.listen)
 	}
 	c.Interval, c.LocalNames = s.interval, local
-	return c, nil
+	c.Limits, err = s.limits.limits()
+	return c, err
 }
 
 // maxToken is the size of a token at most, in bytes.
@@ -299,9 +302,9 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 const endOfServe = 2 * time.Second
 
 // serveUntil serves until ctx ends, which is no error. When it returns, all connections are
-// closed.
-func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+// closed. The head of a request has at most header bytes.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler, header int) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: header}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(closed)

@@ -175,7 +175,11 @@ func (q *limitedQuerier) Select(ctx context.Context, sorted bool, hints *storage
 	}
 	steps := int64(1)
 	if hints != nil && hints.Step > 0 {
-		steps += max(0, hints.End-hints.Start) / hints.Step
+		before := hints.Range // of the first step
+		if before == 0 {
+			before = lookback.Milliseconds()
+		}
+		steps += max(0, hints.End-hints.Start-before) / hints.Step
 	}
 	return &limitedSet{SeriesSet: q.Querier.Select(ctx, sorted, hints, matchers...), ctx: ctx, querier: q, steps: steps}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/csiglab/csiglab/units"
@@ -14,13 +15,13 @@ import (
 // answered. A field of zero is that of DefaultLimits.
 type Limits struct {
 	Length  units.Size    // of a query's text, and of all selectors of a request
-	Depth   int           // levels of brackets, and of expressions in expressions
+	Depth   int           // levels of brackets and operators
 	Nodes   int           // words and signs of a query; repetitions in regular expressions count as many
 	Series  int           // that a query reads
 	Samples int           // that a query holds at a time: also its series times its steps
 	Time    time.Duration // in which a query is evaluated; it waits for its turn as long at most
 	Memory  units.Size    // of all queries together, beside what is stored
-	Queries int           // that are evaluated at a time, of each class
+	Queries int           // that are evaluated at a time, of each class; by default half of the processors, at least 2
 	Waiting int           // queries that wait for their turn, of each class
 }
 
@@ -28,7 +29,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Length: 64 * units.KB, Depth: 100, Nodes: 5000, Series: 100_000, Samples: 20_000_000,
-		Time: 10 * time.Second, Memory: units.GB, Queries: 4, Waiting: 100,
+		Time: 10 * time.Second, Memory: units.GB, Queries: max(2, runtime.GOMAXPROCS(0)/2), Waiting: 100,
 	}
 }
 

@@ -38,7 +38,10 @@ func (s *Server) within(api http.Handler) http.Handler {
 		connection.SetWriteDeadline(time.Time{})                  //nolint:errcheck // see above
 		connection.SetReadDeadline(time.Now().Add(s.limits.Time)) //nolint:errcheck // see above
 		r.Body = http.MaxBytesReader(w, r.Body, int64(s.limits.Length+formRest))
-		err := r.ParseMultipartForm(int64(s.limits.Length + formRest))
+		err := r.ParseForm()
+		if err == nil {
+			err = r.ParseMultipartForm(int64(s.limits.Length + formRest))
+		}
 		if errors.Is(err, http.ErrNotMultipart) {
 			err = nil // ParseForm has done it
 		}

@@ -1,7 +1,6 @@
 package promserver
 
 import (
-	"fmt"
 	"regexp/syntax"
 	"strings"
 
@@ -30,14 +29,7 @@ func (p *limitedParser) ParseExpr(text string) (parser.Expr, error) {
 	if err := p.limits.check(text); err != nil {
 		return nil, err
 	}
-	expr, err := p.Parser.ParseExpr(text)
-	if err != nil {
-		return nil, err
-	}
-	if !shallow(expr, p.limits.Depth) {
-		return nil, p.limits.depthError("expressions")
-	}
-	return expr, nil
+	return p.Parser.ParseExpr(text)
 }
 
 // ParseMetricSelectors implements parser.Parser.
@@ -60,20 +52,30 @@ func (l *Limits) check(texts ...string) error {
 		}
 	}
 	for _, text := range texts {
+		levels := []int{0} // of brackets that are open; each with its operators since a comma
 		depth := 0
 		lexer := parser.Lex(text)
 		for item := (parser.Item{}); ; {
 			lexer.NextItem(&item)
-			switch item.Typ {
-			case parser.LEFT_PAREN, parser.LEFT_BRACE, parser.LEFT_BRACKET:
+			last := len(levels) - 1
+			switch {
+			case item.Typ == parser.LEFT_PAREN, item.Typ == parser.LEFT_BRACE, item.Typ == parser.LEFT_BRACKET:
+				levels = append(levels, 0)
 				depth++
-			case parser.RIGHT_PAREN, parser.RIGHT_BRACE, parser.RIGHT_BRACKET:
-				depth--
-			case parser.STRING:
+			case (item.Typ == parser.RIGHT_PAREN || item.Typ == parser.RIGHT_BRACE || item.Typ == parser.RIGHT_BRACKET) && last > 0:
+				depth -= 1 + levels[last]
+				levels = levels[:last]
+			case item.Typ == parser.COMMA:
+				depth -= levels[last]
+				levels[last] = 0
+			case item.Typ.IsOperator(): // 1+1+1 is (1+1)+1
+				levels[last]++
+				depth++
+			case item.Typ == parser.STRING:
 				nodes += states(item.Val, l.Nodes)
 			}
 			if depth > l.Depth {
-				return l.depthError("brackets")
+				return &LimitError{"the query has too many levels of brackets and operators", l.Depth, FlagDepth, tooLarge}
 			}
 			if nodes++; nodes > l.Nodes {
 				return &LimitError{"the query has too many words, signs and repetitions", l.Nodes, FlagNodes, tooLarge}
@@ -84,20 +86,6 @@ func (l *Limits) check(texts ...string) error {
 		}
 	}
 	return nil
-}
-
-func (l *Limits) depthError(of string) error {
-	return &LimitError{fmt.Sprintf("the query has too many levels of %s in each other", of), l.Depth, FlagDepth, tooLarge}
-}
-
-// shallow reports whether a tree has at most so many levels.
-func shallow(node parser.Node, levels int) bool {
-	for child := range parser.ChildrenIter(node) {
-		if levels <= 1 || !shallow(child, levels-1) {
-			return false
-		}
-	}
-	return true
 }
 
 // states returns about how many states of a regular expression can be active at a time, which

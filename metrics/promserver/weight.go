@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,10 +16,15 @@ import (
 
 // What a query is expected to cost.
 const (
-	// quickWork is the work of a query that is done within about 0.1 s.
-	quickWork = 100_000
+	// quickWork is the work of a query that is done within about 0.02 s.
+	quickWork = 20_000
 	// usualLabel is the length of a label's value, in bytes, if no function has made it.
 	usualLabel = 256
+	// compareTime is the time, in seconds, in which a state of a regular expression is compared
+	// with a label of usualLabel bytes, of which few have so many.
+	compareTime = 1e-6
+	// sampleTime is the time, in seconds, in which a function looks at a sample of a range.
+	sampleTime = 1e-8
 	// usualWindow is the time between two samples of a series, at least.
 	usualWindow = 100 * time.Millisecond
 )
@@ -29,6 +35,7 @@ type weight struct {
 	both   both
 	limits *Limits
 	work   float64 // samples, and values of single nodes of the query
+	deaf   float64 // seconds in which the query does not hear that it should end
 	err    error   // the first limit that is exceeded
 }
 
@@ -59,21 +66,20 @@ func (w *weight) add(node parser.Node, span, step time.Duration) (series, label 
 		series = float64(w.both.most(w.ctx, n.LabelMatchers))
 		for _, m := range n.LabelMatchers {
 			if m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp {
-				w.work += float64(w.both.series()) * float64(1+states(fmt.Sprintf("%q", m.Value), w.limits.Nodes)) / 10
+				w.work += float64(w.both.series()) * float64(1+states(strconv.Quote(m.Value), w.limits.Nodes)) / 10
 			}
 		}
 		label = usualLabel
 	case *parser.MatrixSelector:
 		series, label = w.add(n.VectorSelector, 0, 0)
-		// Each step looks at all samples of its window.
-		w.work += series * steps * min(float64(n.Range/usualWindow), 1e4)
+		w.window(series, steps, min(float64(n.Range/usualWindow), 1e4))
 	case *parser.SubqueryExpr:
 		inner := n.Step
 		if inner == 0 {
 			inner = subqueryStep
 		}
 		series, label = w.add(n.Expr, span+n.Range, inner)
-		w.work += series * steps * float64(n.Range/inner)
+		w.window(series, steps, float64(n.Range/inner))
 	case *parser.StepInvariantExpr:
 		series, label = w.add(n.Expr, 0, 0)
 	default:
@@ -90,6 +96,20 @@ func (w *weight) add(node parser.Node, span, step time.Duration) (series, label 
 	return series, label
 }
 
+// window adds the work of a function of ranges, which looks at each step at all samples of
+// the range before it. The engine looks between two series whether it should end.
+func (w *weight) window(series, steps, samples float64) {
+	w.work += series * steps * samples
+	w.hold(steps * samples * sampleTime)
+}
+
+// hold adds seconds in which the query does not hear that it should end.
+func (w *weight) hold(seconds float64) {
+	if w.deaf += seconds; w.deaf > w.limits.Time.Seconds() {
+		w.refuse(&LimitError{fmt.Sprintf("label_replace or functions of ranges are expected to take %.0f s in one go", w.deaf), w.limits.Time, FlagTime, tooMuch})
+	}
+}
+
 // made returns the length of a label's value after a function that makes labels. All labels
 // that it makes are made in one go, in which no query can be ended.
 func (w *weight) made(call *parser.Call, series, label float64) float64 {
@@ -97,7 +117,9 @@ func (w *weight) made(call *parser.Call, series, label float64) float64 {
 	switch call.Func.Name {
 	case "label_replace":
 		made = float64(len(text(call.Args[2]))) + float64(strings.Count(text(call.Args[2]), "$"))*label
-		w.work += series * label * float64(states(fmt.Sprintf("%q", text(call.Args[4])), w.limits.Nodes)) / 100
+		compare := series * label / usualLabel * float64(states(strconv.Quote(text(call.Args[4])), w.limits.Nodes)) * compareTime
+		w.work += compare * 1e6
+		w.hold(compare)
 	case "label_join":
 		made = float64(len(call.Args)-3) * (float64(len(text(call.Args[2]))) + label)
 	default:
