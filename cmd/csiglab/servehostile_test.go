@@ -63,7 +63,7 @@ func hostileQueries(from, to float64) (list []hostileQuery) {
 	instant("a regular expression that repeats", `{port=~"((a?){30}){30}.*((b?){30}){30}((c*){30}){30}((d*){30}){30}((e*){30}){30}((f*){30}){30}"}`, promserver.FlagNodes)
 	instant("15,000 classes of Unicode", `{port=~"`+strings.Repeat(`\\pL`, 15_000)+`"}`, promserver.FlagNodes)
 	instant("a slow regular expression on all labels", `label_replace(`+everything+`,"x","$1","port","((((.?){40}){20})*)+")`, promserver.FlagTime)
-	each("everything at each millisecond", everything, "0.001", promserver.FlagSamples)
+	each("everything at each millisecond", everything, "0.001", "")
 	each("a step of a nanosecond", "vector(1)", "1e-9", "")
 	list = append(list, hostileQuery{name: "a range of 500,000 years", path: "query_range", form: url.Values{"query": {everything}, "start": {"-9e12"}, "end": {"9e12"}, "step": {"9e9"}}})
 	instant("all samples of everything", everything+"[10y]", "")
