@@ -104,7 +104,7 @@ func testSweep(t *testing.T, dir string) {
 		duckdb := duckDB(t)
 		lines := strings.Split(strings.TrimSpace(fenced(t, document, "The table", "sql")[0]), "\n")
 		answers := query(t, dir, lines, duckdb)
-		if len(answers[0]) != 4 {
+		if len(answers[0]) != 6 {
 			t.Errorf("%d rows of %s", len(answers[0]), lines[0])
 		}
 		for _, row := range answers[0] {
