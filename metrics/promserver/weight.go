@@ -106,7 +106,7 @@ func (w *weight) window(series, steps, samples float64) {
 // hold adds seconds in which the query does not hear that it should end.
 func (w *weight) hold(seconds float64) {
 	if w.deaf += seconds; w.deaf > w.limits.Time.Seconds() {
-		w.refuse(&LimitError{fmt.Sprintf("label_replace or functions of ranges are expected to take %.0f s in one go", w.deaf), w.limits.Time, FlagTime, tooMuch})
+		w.refuse(&LimitError{fmt.Sprintf("label_replace or functions of ranges are expected to take %.1f s in one go", w.deaf), w.limits.Time, FlagTime, tooMuch})
 	}
 }
 
