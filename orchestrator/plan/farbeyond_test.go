@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -9,17 +10,17 @@ import (
 )
 
 // vast is a job whose ranks each send so many messages, to so many peers in turn. It counts
-// the programs that are read.
+// the programs that are read, by many at a time.
 type vast struct {
 	graph.Source
 	ranks, messages, peers int
-	read                   *int
+	read                   *atomic.Int64
 }
 
 func (v vast) Ranks() int { return v.ranks }
 func (v vast) Steps() int { return 1 }
 func (v vast) Program(rank int, _ uint64) graph.Program {
-	*v.read++
+	v.read.Add(1)
 	return &vastProgram{v, rank, 0}
 }
 
@@ -51,9 +52,10 @@ func TestFarBeyondLimits(t *testing.T) {
 		{"connections", 100, 100, 1 << 20, 20_000, "more than 20000 connections"},
 		{"just beyond", 100, 1, 60_000, ranks, ""},
 	} {
-		read := 0
-		source := vast{ranks: ranks, messages: c.messages, peers: c.peers, read: &read}
+		var programs atomic.Int64
+		source := vast{ranks: ranks, messages: c.messages, peers: c.peers, read: &programs}
 		_, _, err := countTraffic(source, 1, experiment.Links{MTU: 1500, Header: 64}, c.operations, c.streams)
+		read := programs.Load()
 		if c.want != "" && (err == nil || err.Error() != c.want || read > sampledRanks) {
 			t.Errorf("%s: %v after %d programs; want %q after %d at most", c.name, err, read, c.want, sampledRanks)
 		}
@@ -76,8 +78,7 @@ func (r rooted) Program(rank int, seed uint64) graph.Program {
 // A job with one rank that has much more than the others is not refused for it.
 func TestRootIsNotBeyondLimits(t *testing.T) {
 	const ranks = 640
-	read := 0
-	source := rooted{vast{ranks: ranks, messages: ranks - 1, peers: ranks - 1, read: &read}}
+	source := rooted{vast{ranks: ranks, messages: ranks - 1, peers: ranks - 1, read: new(atomic.Int64)}}
 	if err := sample(source, 1, experiment.Links{MTU: 1500, Header: 64}, 1<<20, 10*ranks); err != nil {
 		t.Errorf("a root with %d connections of %d: %v", ranks-1, 10*ranks, err)
 	}
