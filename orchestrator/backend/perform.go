@@ -6,11 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strings"
 
-	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
@@ -62,47 +59,13 @@ type Programs struct {
 	Host, Switch string
 }
 
-// FindPrograms returns the programs that are installed beside this one or on PATH. Those of
-// a csiglab with modules are of the same build: they are in a folder beside it, or in the
-// cache of builds. The error wraps ErrUnavailable.
+// FindPrograms returns the programs of the nodes. The error wraps ErrUnavailable.
 func FindPrograms() (p Programs, err error) {
-	if p.Host, err = FindProgram("csig-host"); err != nil {
-		return p, err
+	if p.Host, err = programs.Find(programs.Host); err == nil {
+		p.Switch, err = programs.Find(programs.Switch)
 	}
-	p.Switch, err = FindProgram("csig-switch")
-	return p, err
-}
-
-// FindProgram returns one of FindPrograms.
-func FindProgram(name string) (string, error) {
-	self, err := os.Executable()
-	if modules.Build() != "" {
-		return findBuilt(self, name)
-	}
-	if err == nil {
-		beside := self[:strings.LastIndexByte(self, '/')+1] + name
-		if info, err := os.Stat(beside); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
-			return beside, nil
-		}
-	}
-	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("%w: program %s is neither beside %s nor on PATH; make build puts it there", ErrUnavailable, name, self)
+		return Programs{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return path, nil
-}
-
-// findBuilt returns a program of the same build as this csiglab with modules.
-func findBuilt(self, name string) (string, error) {
-	places := []string{self + modules.ProgramsSuffix}
-	if cache, err := modules.BuildsFolder(os.UserCacheDir); err == nil {
-		places = append(places, cache+"/"+modules.Build())
-	}
-	for _, folder := range places {
-		path := folder + "/" + name
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%w: program %s of this csiglab is not in %s; csiglab build puts it there", ErrUnavailable, name, strings.Join(places, " or "))
+	return p, nil
 }

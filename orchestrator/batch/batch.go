@@ -123,10 +123,6 @@ type result struct {
 	err     error
 }
 
-// ErrProgram: the image lacks the program of a trial. The message says which command puts it
-// there.
-var ErrProgram = errors.New("the image has another csiglab")
-
 // errClosed: Run after Close.
 var errClosed = errors.New("the runner is closed")
 

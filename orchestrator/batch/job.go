@@ -317,7 +317,7 @@ func (j *job) receive(p *pod, said *report) bool {
 // lacks is the error of an image without the program of a trial.
 func (j *job) lacks(t trial.Trial, has string) error {
 	if t.Program == "" {
-		return fmt.Errorf("%w: image %s has another csiglab than this one: it has %s, and this is %s; csiglab image push %[2]s makes it of this one", ErrProgram, j.Image, has, j.all.programs[""])
+		return fmt.Errorf("%w: image %s has another csiglab than this one: it has %s, and this is %s; csiglab image push %[2]s makes it of this one", trial.ErrNoProgram, j.Image, has, j.all.programs[""])
 	}
 	command := "csiglab image push " + j.Image
 	seen := map[string]bool{"": true}
@@ -327,7 +327,7 @@ func (j *job) lacks(t trial.Trial, has string) error {
 			command += " --program " + name
 		}
 	}
-	return fmt.Errorf("%w: image %s lacks the program %s (%s; it has %s); %s puts it there", ErrProgram, j.Image, t.Program, j.all.programs[t.Program], has, command)
+	return fmt.Errorf("%w: image %s lacks the program %s (%s; it has %s); %s puts it there", trial.ErrNoProgram, j.Image, t.Program, j.all.programs[t.Program], has, command)
 }
 
 // check answers the trials that can get no better outcome. It reports whether the Job is

@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
@@ -76,7 +77,7 @@ func (r *Runner) pack(ctx context.Context, requests []*request) ([]*parcel, erro
 		}
 		name := q.trial.Program
 		if name == "" {
-			self, err := os.Executable()
+			self, err := programs.Core()
 			if err != nil {
 				return nil, failure.Infrastructure(err)
 			}

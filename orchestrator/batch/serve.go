@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/orchestrator/image"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
@@ -132,7 +133,7 @@ func (p *Place) serve(ctx context.Context) (*report, error) {
 // program returns the csiglab that has an identity: this one, or one of those beside it;
 // empty if the image has it not, and then what it has.
 func (p *Place) program(identity, ofFile string) (file, has string, err error) {
-	self, err := os.Executable()
+	self, err := programs.Core()
 	if err != nil {
 		return "", "", err
 	}

@@ -12,13 +12,11 @@ import (
 	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/csiglab/csiglab/orchestrator/cluster"
+	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // part is what a Job of trials is of its run.
 const part = "trials"
-
-// Command is csiglab's command for Serve.
-const Command = "trial"
 
 // Values of Jobs.
 const (
@@ -90,7 +88,7 @@ func failurePolicy() *batchv1.PodFailurePolicyApplyConfiguration {
 // pod returns the pod of a trial.
 func (r *Runner) pod(run string, n needs) *corev1.PodSpecApplyConfiguration {
 	name := cluster.JobName(run, part)
-	spec := r.Cluster.PodSpec(r.Image, []string{Command}, nil)
+	spec := r.Cluster.PodSpec(r.Image, []string{trial.PodCommand}, nil)
 	c := &spec.Containers[0]
 	c.WithResources(corev1.ResourceRequirements().
 		WithRequests(coreapi.ResourceList{coreapi.ResourceCPU: *resource.NewQuantity(int64(n.cores), resource.DecimalSI), coreapi.ResourceMemory: quantity(n.request())}).

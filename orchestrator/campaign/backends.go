@@ -4,27 +4,23 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/inproc"
-	"github.com/csiglab/csiglab/orchestrator/kubernetes"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
-// table has every backend. A new one is its package and a line here.
+// table has the backends of this program. All programs have these two.
 var table = []backend.Runtime{
 	inproc.Runtime,
 	netns.Runtime,
-	containers.Runtime,
-	kubernetes.Runtime,
 }
 
-func init() {
-	// An experiment may name every runtime of the table.
-	for _, r := range table {
-		runtimes.Add(r.Runtime)
-	}
+// Add adds a backend to this program, before it reads an experiment. An experiment may name
+// its runtime.
+func Add(r backend.Runtime) {
+	table = append(table, r)
+	runtimes.Add(r.Runtime)
 }
 
 func lookup(name string) (backend.Runtime, bool) {
@@ -35,8 +31,8 @@ func lookup(name string) (backend.Runtime, bool) {
 	return table[i], true
 }
 
-// Finders returns the finder of every backend. They find and remove the remains of
-// runs on this machine.
+// Finders returns the finders of the backends of this program. They find and remove the
+// remains of runs on this machine.
 func Finders() []runs.Finder {
 	list := make([]runs.Finder, len(table))
 	for i, r := range table {

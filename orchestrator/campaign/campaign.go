@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/watchdog"
@@ -216,9 +217,12 @@ func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 	refuse := func(format string, args ...any) (mode, error) {
 		return m, failure.Configuration(fmt.Errorf(format, args...))
 	}
-	rt, ok := lookup(name)
-	if !ok || !runtimes.Fits(name, clock) {
+	if !runtimes.Fits(name, clock) {
 		return refuse("runtime %q does not run under clock %q; use %s", name, clock, runtimes.Summary())
+	}
+	rt, ok := lookup(name)
+	if !ok {
+		return m, programs.Elsewhere(runtimes.Get(name).Program)
 	}
 	if opts.Shards > 1 && name == runtimes.Netns {
 		rt.Backend = shards.Local{}

@@ -8,18 +8,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
 	"github.com/csiglab/csiglab/topologies"
 )
-
-// API groups of clabernetes, which deploys containerlab topologies on Kubernetes
-// (docs/references.md#clabernetes). It renamed its group with version 0.7.
-const (
-	ClabernetesGroup    = "c9s.run"
-	OldClabernetesGroup = "clabernetes.containerlab.dev"
-)
-
-// ClabernetesGroups returns the API groups that WriteClabernetes knows, the newest first.
-func ClabernetesGroups() []string { return []string{ClabernetesGroup, OldClabernetesGroup} }
 
 // topologyResource is a custom resource Topology, version v1alpha1, as far as csiglab writes
 // it. Each group has its own way to say that nodes need no services outside of the lab.
@@ -87,7 +78,7 @@ const (
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // WriteClabernetes writes the lab as a custom resource Topology of clabernetes, of one of
-// ClabernetesGroups. Errors wrap ErrInvalid or come from w.
+// clab.Groups. Errors wrap ErrInvalid or come from w.
 func WriteClabernetes(w io.Writer, lab Lab, group string) error {
 	if err := lab.validate(); err != nil {
 		return err
@@ -131,10 +122,10 @@ func WriteClabernetes(w io.Writer, lab Lab, group string) error {
 		Spec:     resourceSpec{Definition: resourceDefinition{string(definition)}},
 	}
 	switch group {
-	case ClabernetesGroup:
+	case clab.Group:
 		r.Spec.Expose = map[string]any{"exposeType": "None"}
 		r.Spec.StatusProbes = map[string]bool{"enabled": false}
-	case OldClabernetesGroup:
+	case clab.OldGroup:
 		r.Spec.Expose = map[string]any{"disableExpose": true}
 	default:
 		return fail("there is no API group %q of clabernetes", group)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
 )
 
 // definitions is the resource of custom resource definitions.
@@ -39,13 +40,13 @@ func topologySchema(group string) object {
 	}
 	var spec object
 	switch group {
-	case containerlab.ClabernetesGroup:
+	case clab.Group:
 		spec = fields(object{
 			"definition":   fields(object{"containerlab": text}, "containerlab"),
 			"expose":       fields(object{"disableAutoExpose": flag, "exposeType": object{"type": "string", "default": "LoadBalancer", "enum": []any{"None", "ClusterIP", "Headless", "LoadBalancer"}}}),
 			"statusProbes": fields(object{"enabled": flag}),
 		}, "definition")
-	case containerlab.OldClabernetesGroup:
+	case clab.OldGroup:
 		spec = fields(object{
 			"definition": fields(object{"containerlab": text, "kne": text}),
 			"expose":     fields(object{"disableAutoExpose": flag, "disableExpose": flag, "disableNodeAliasService": flag}),
@@ -78,7 +79,7 @@ func TestClabernetesDryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range containerlab.ClabernetesGroups() {
+	for _, group := range clab.Groups() {
 		t.Run(group, func(t *testing.T) { dryRun(t, cluster, group) })
 	}
 }

@@ -20,21 +20,8 @@ type Shard struct {
 	VNI int
 }
 
-// TunnelPort is the UDP port of tunnels: containerlab's own choice, as the assigned one,
-// 4789, is often taken by other overlays of a machine.
-const TunnelPort = 14789
-
-// DefaultVNI is the identifier of the first link between parts, where nobody chooses one.
-const DefaultVNI = 1000
-
 // maxVNI is the largest identifier of a vxlan (RFC 7348 §5: 24 bits).
 const maxVNI = 1<<24 - 1
-
-// TunnelOverhead is what a tunnel adds to a frame without its Ethernet header, in bytes: the
-// frame's Ethernet header, and those of VXLAN, UDP and IPv6 (RFC 7348 §5); IPv4's is 20
-// bytes shorter. The interface to the other machines needs an MTU that is larger by that
-// than the lab's: the kernel does not give a tunnel a larger one.
-const TunnelOverhead = 14 + 8 + 8 + 40
 
 // WriteShard writes one part of the lab as a containerlab topology, which containerlab's own
 // command deploys on the part's machine. Its name is that of the lab with the number of the

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 
@@ -88,7 +89,7 @@ func TestShards(t *testing.T) {
 			}
 			if l.Type == "vxlan" {
 				cut[l.VNI] = append(cut[l.VNI], l.Remote)
-				if l.DstPort != containerlab.TunnelPort || l.MTU != 4400 {
+				if l.DstPort != clab.TunnelPort || l.MTU != 4400 {
 					t.Errorf("part %d: tunnel %+v", s.Index, l)
 				}
 			}
@@ -143,7 +144,7 @@ func TestInvalidShards(t *testing.T) {
 func TestClabernetes(t *testing.T) {
 	validate := containerlabtest.Schema(t)
 	lab, _ := threeFlowShards(t)
-	for _, group := range containerlab.ClabernetesGroups() {
+	for _, group := range clab.Groups() {
 		var text bytes.Buffer
 		if err := containerlab.WriteClabernetes(&text, lab, group); err != nil {
 			t.Fatal(err)

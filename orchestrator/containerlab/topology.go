@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -165,7 +166,7 @@ func (lab *Lab) render(s *Shard) ([]byte, error) {
 		between++
 		if here, there, ok := s.ends(l); ok {
 			f.Topology.Links = append(f.Topology.Links, tunnel{
-				Type: "vxlan", Endpoint: end(here), Remote: s.Remotes[s.Of[there.Node]].String(), VNI: vni, DstPort: TunnelPort, MTU: lab.MTU, Vars: vars,
+				Type: "vxlan", Endpoint: end(here), Remote: s.Remotes[s.Of[there.Node]].String(), VNI: vni, DstPort: clab.TunnelPort, MTU: lab.MTU, Vars: vars,
 			})
 		}
 	}

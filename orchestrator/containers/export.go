@@ -59,7 +59,7 @@ func (e Export) WriteShard(w io.Writer, s containerlab.Shard) error {
 }
 
 // WriteClabernetes writes the fabric as a custom resource of one of
-// containerlab.ClabernetesGroups. The errors are those of WriteTopology.
+// clab.Groups. The errors are those of WriteTopology.
 func (e Export) WriteClabernetes(w io.Writer, group string) error {
 	return e.write(func(lab containerlab.Lab) error { return containerlab.WriteClabernetes(w, lab, group) })
 }

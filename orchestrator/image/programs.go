@@ -11,17 +11,18 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/nodes/modules"
 )
 
 // csiglab is the name that every csiglab has in the image.
-const csiglab = "csiglab"
+const csiglab = programs.Csiglab
 
 // built is the folder of the node programs of a csiglab with modules.
 const built = csiglab + modules.ProgramsSuffix + "/"
 
 // nodePrograms are the programs that csiglab starts for nodes.
-var nodePrograms = []string{"csig-host", "csig-switch"}
+var nodePrograms = []string{programs.Host, programs.Switch}
 
 // Programs are the programs of one csiglab, as files of this machine.
 type Programs struct {
@@ -72,6 +73,15 @@ func Of(path, host, switches string) (p Programs, err error) {
 	return p, nil
 }
 
+// AddSibling adds a program that csiglab starts in its own place, such as csiglab-cluster.
+func (p *Programs) AddSibling(path string) {
+	name := filepath.Base(path)
+	if modules.Build() != "" {
+		name = built + name
+	}
+	p.Files = append(p.Files, File{name, path})
+}
+
 // add adds a file if it is there.
 func (p *Programs) add(name, path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -87,8 +97,8 @@ func (p *Programs) has(name string) bool {
 var identity = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 // identities returns the sorted identities of programs.
-func identities(programs []Programs) (list []string) {
-	for _, p := range programs {
+func identities(all []Programs) (list []string) {
+	for _, p := range all {
 		list = append(list, p.Identity)
 	}
 	slices.Sort(list)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -352,7 +353,7 @@ func solve(equations []equation) []float64 {
 
 // programKey identifies the file of a program: a build that differs has another one.
 func programKey(version string) (string, error) {
-	file, err := os.Executable()
+	file, err := programs.Core()
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/internal/programs"
 )
 
 // Names of runtimes.
@@ -32,15 +33,17 @@ type Runtime struct {
 	Name   string
 	Doc    string   // one line
 	Clocks []string // that it runs under; the first is taken where none is named
+	// Program is the one that is linked with the runtime's backend; "": all of them.
+	Program string
 }
 
 // table is ordered: where a clock alone is named, the first runtime that runs
 // under it is taken.
 var table = []Runtime{
-	{Inproc, "this process", []string{Virtual}},
-	{Netns, "real frames, a network namespace per node", []string{Lockstep, Wall}},
-	{Containerlab, "real frames, a container per node", []string{Lockstep, Wall}},
-	{Kubernetes, "real frames, in the pods of a cluster", []string{Lockstep, Wall}},
+	{Name: Inproc, Doc: "this process", Clocks: []string{Virtual}},
+	{Name: Netns, Doc: "real frames, a network namespace per node", Clocks: []string{Lockstep, Wall}},
+	{Name: Containerlab, Doc: "real frames, a container per node", Clocks: []string{Lockstep, Wall}, Program: programs.Lab},
+	{Name: Kubernetes, Doc: "real frames, in the pods of a cluster", Clocks: []string{Lockstep, Wall}, Program: programs.Cluster},
 }
 
 // clocks has each clock with why a runtime without it does not have it; %s is the

@@ -9,24 +9,24 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 )
 
-// Identity returns the Trial.Identity of a program; "" is the calling program. If the program
+// Identity returns the Trial.Identity of a program; "" is the calling csiglab. If the program
 // was built from a commit without changes, it is a digest of the commit, the modules and the
 // version of Go, so that two machines that build it get the same. Otherwise it is a digest of
 // the file.
 func Identity(file string) (string, error) {
 	if file == "" {
-		self, err := os.Executable()
+		self, err := programs.Core()
 		if err != nil {
 			return "", err
 		}
@@ -39,20 +39,17 @@ func Identity(file string) (string, error) {
 	return FileIdentity(file)
 }
 
-// nodePrograms are the programs that csiglab starts for the nodes of its labs. It finds them
-// beside itself, or with modules in the folder of modules.ProgramsSuffix.
-var nodePrograms = []string{"csig-host", "csig-switch"}
-
-// belonging returns the files and the folder of which a program consists. They need not all
-// exist.
+// belonging returns the files of which a program consists: with the programs
+// of nodes, which csiglab finds beside itself, or with modules in the folder of
+// modules.ProgramsSuffix. They need not all exist.
 func belonging(file string) ([]string, error) {
 	file, err := filepath.EvalSymlinks(file)
 	if err != nil {
 		return nil, err
 	}
-	list := []string{file, file + modules.ProgramsSuffix}
-	for _, name := range nodePrograms {
-		list = append(list, filepath.Join(filepath.Dir(file), name))
+	list := []string{file}
+	for _, name := range []string{programs.Host, programs.Switch} {
+		list = append(list, filepath.Join(filepath.Dir(file), name), filepath.Join(file+modules.ProgramsSuffix, name))
 	}
 	return list, nil
 }

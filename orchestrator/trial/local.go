@@ -23,6 +23,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/crash"
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -195,7 +196,7 @@ func (l *Local) program(ctx context.Context, t Trial) (*program, error) {
 // look finds out where a program is and which flags it knows.
 func (l *Local) look(ctx context.Context, p *program) (err error) {
 	if p.file == "" {
-		p.file, err = os.Executable()
+		p.file, err = programs.Core()
 	} else {
 		p.file, err = exec.LookPath(p.file)
 	}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/csiglab/csiglab/metrics/meaning"
+	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/bisect"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/regress"
+)
+
+// bisectFlags are the flags of bisect.
+type bisectFlags struct {
+	plan     bisectPlan
+	resume   string
+	out      string
+	parallel int
+	json     bool
+}
+
+func (a *app) bisect() *cobra.Command {
+	var r bisectFlags
+	cmd := &cobra.Command{
+		Use:   "bisect --good REV --bad REV --experiment EXPERIMENT --metric METRIC",
+		Short: "Find the first bad revision, or the first bad value of a parameter",
+		Long: "Find the first revision with which a metric of an experiment is worse, between a good one and a bad one: of\n" +
+			"csiglab, or with --with of a module's repository. Revisions that do not build are skipped. With --parameter, find\n" +
+			"the first bad value between a good one and a bad one. Each candidate is run until it is known whether it is\n" +
+			"good or bad, with 95 % confidence for the whole search.\n\n" +
+			"Exit codes: 0 found, 2 usage, or bad is no worse than good, 3 the infrastructure failed, 4 the runs do not tell\n" +
+			"good from bad, or several candidates remain, since what lies between them does not build or does not run.",
+		Example: "  csiglab bisect --good v1.2 --bad main --experiment incast --metric fct_us.p99\n" +
+			"  csiglab bisect --with example.com/relay=../relay --good HEAD~20 --bad HEAD --experiment mine.yaml --metric goodput_gbps.mean\n" +
+			"  csiglab bisect --parameter links.queue --good 64kB --bad 1MB --resolution 16kB --experiment incast --metric fct_us.p99\n" +
+			"  csiglab bisect --resume bisections/incast-20260501-100000-00000",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel") {
+				return usage("--parallel %d: want at least 1", r.parallel)
+			}
+			begin := a.newBisection
+			if cmd.Flags().Changed("resume") {
+				begin = a.resumeBisection
+			}
+			err := begin(cmd, &r)
+			if errors.Is(err, errHandedOver) {
+				return nil
+			}
+			return err
+		},
+	}
+	f, p := cmd.Flags(), &r.plan
+	f.StringVar(&p.Good, "good", "", "the good end: a git `REV`, or a value of --parameter")
+	f.StringVar(&p.Bad, "bad", "", "the bad end: a git `REV`, or a value of --parameter")
+	f.StringVar(&p.Experiment, "experiment", "", "the `EXPERIMENT` to run: a file, or the name of one that is built in")
+	f.StringVar(&p.Metric, "metric", "", "the `METRIC` that is worse, such as fct_us.p99")
+	f.StringVar(&p.Variant, "variant", "", "the `NAME` of the variant to run, if there are several")
+	f.StringArrayVar(&p.Set, "set", nil, "override a value of all runs, as `PATH=VALUE` (repeatable)")
+	f.StringVar(&p.Delta, "delta", "", "the smallest worsening that is bad: a `SHARE` of the good end's value such as 5%, or a number in the metric's unit (default: half of that between the ends)")
+	f.StringVar(&p.Better, "better", "", "which `DIRECTION` is better, lower or higher (default: what is known of the metric, or else what the good end is)")
+	f.StringArrayVar(&p.With, "with", nil, "Go module to compile in, `MODULE[=FOLDER]` or MODULE@VERSION (repeatable); revisions are of the first with a folder")
+	f.StringVar(&p.Parameter, "parameter", "", "search the values of `PATH`, such as links.queue, instead of revisions")
+	f.StringVar(&p.Resolution, "resolution", "", "`DISTANCE` of the values of --parameter, with its unit, such as 16kB (default: a hundredth of the range)")
+	f.IntVar(&p.Seeds, "seeds", bisect.DefaultSeeds, "run each candidate with at most `N` seeds")
+	f.IntVar(&r.parallel, "parallel", 0, "`N` runs side by side (default: the cores; 1 under clock wall)")
+	f.StringVar(&r.out, "out", "", "the folder of the search, new or empty `DIR` (default: bisections/NAME-TIME)")
+	f.StringVar(&r.resume, "resume", "", "go on with the search in `DIR`, which was interrupted or killed")
+	f.BoolVar(&r.json, "json", false, "print the result as JSON on standard output and nothing else there")
+	completeFlag(cmd, "experiment", experiment.Names())
+	return cmd
+}
+
+// newBisection begins a search.
+func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
+	p := &r.plan
+	for _, flag := range []struct{ name, value, why string }{
+		{"good", p.Good, "the end that is good"}, {"bad", p.Bad, "the end that is bad"},
+		{"experiment", p.Experiment, "what to run"}, {"metric", p.Metric, "what is worse, such as --metric fct_us.p99"},
+	} {
+		if flag.value == "" {
+			return usage("--%s is missing: %s; see csiglab bisect --help", flag.name, flag.why)
+		}
+	}
+	if p.Resolution != "" && p.Parameter == "" {
+		return usage("--resolution %s: goes with --parameter", p.Resolution)
+	}
+	if err := a.noOverrides("it would change the experiment of all runs; use --set"); err != nil {
+		return err
+	}
+	var err error
+	if p.With, err = absoluteWith(p.With); err != nil {
+		return err
+	}
+	if _, err := os.Stat(p.Experiment); err == nil && !slices.Contains(experiment.Names(), p.Experiment) {
+		if p.Experiment, err = filepath.Abs(p.Experiment); err != nil {
+			return infrastructure(err)
+		}
+	}
+	p.Version, p.Command, p.Started = buildVersion(), append([]string{"csiglab"}, a.args...), time.Now().UTC()
+	s := &bisection{app: a, plan: p, flags: r, fresh: true}
+	if s.folder = r.out; s.folder == "" {
+		s.folder = filepath.Join("bisections", fmt.Sprintf("%s-%s-%05x", asName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment))), p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))
+	}
+	if err := s.prepare(cmd.Context()); err != nil {
+		return err
+	}
+	if err := emptyFolder(s.folder); err != nil {
+		return err
+	}
+	return s.run(cmd.Context())
+}
+
+// withResumeBisection are the flags of bisect that go with --resume.
+var withResumeBisection = []string{"resume", "parallel", "json", "help"}
+
+// resumeBisection goes on with a search.
+func (a *app) resumeBisection(cmd *cobra.Command, r *bisectFlags) error {
+	if r.resume == "" {
+		return usage("--resume: name the folder of a search")
+	}
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(withResumeBisection, f.Name) {
+			err = usage("--%s and --resume %s exclude each other: the search goes on as it was begun", f.Name, r.resume)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	p, err := readBisectPlan(r.resume)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	s := &bisection{app: a, plan: p, flags: r, folder: r.resume}
+	if err := s.prepare(cmd.Context()); err != nil {
+		return err
+	}
+	return s.run(cmd.Context())
+}
+
+// question checks the experiment and the metric, and returns what is asked of each candidate.
+func (s *bisection) question() (bisect.Question, error) {
+	p := s.plan
+	q := bisect.Question{Metric: p.Metric, Seeds: p.Seeds}
+	if p.Seeds < 1 || p.Seeds > 1000 {
+		return q, usage("--seeds %d: want 1 to 1000", p.Seeds)
+	}
+	rule := regress.Rule{Metric: p.Metric, Delta: 1, Of: "median", Better: verdict.Lower}
+	var err error
+	if p.Delta != "" {
+		if q.Delta, q.Absolute, err = regress.ParseDelta(p.Delta); err != nil {
+			return q, usage("--delta: %w", err)
+		}
+	}
+	switch better := meaning.Of(p.Metric).Better; {
+	case p.Better != "":
+		if rule.Better, err = regress.ParseBetter(p.Better); err != nil {
+			return q, usage("--better: %w", err)
+		}
+		q.Better = map[verdict.Better]bisect.Direction{verdict.Lower: bisect.Lower, verdict.Higher: bisect.Higher}[rule.Better]
+	case better != meaning.Neutral:
+		q.Better = map[meaning.Better]bisect.Direction{meaning.Lower: bisect.Lower, meaning.Higher: bisect.Higher}[better]
+	}
+	if _, err := overrides(p.Set); err != nil {
+		return q, err
+	}
+	var variants []string
+	if p.Variant != "" {
+		variants = []string{p.Variant}
+	}
+	rule.Delta = 0.01 // any: this campaign is not run
+	s.texts = regress.Campaign{
+		Suite: regress.One(p.Experiment, variants, p.Set, regress.DefaultSeeds, []regress.Rule{rule}), Folder: s.folder,
+		Baseline: regress.Side{Side: verdict.Side{Kind: regress.KindSelf}}, Candidate: regress.Side{Side: verdict.Side{Kind: regress.KindSelf}},
+	}
+	if p.Parameter != "" {
+		s.texts.Baseline.Set, s.texts.Candidate.Set = s.override(p.Good), s.override(p.Bad)
+	}
+	if err := s.texts.Prepare(); err != nil {
+		return q, err
+	}
+	single, err := s.texts.Single()
+	if err != nil {
+		return q, err
+	}
+	q.Trial, q.Repeating = single.Trial, single.Deterministic
+	return q, nil
+}
+
+func (s *bisection) override(value string) []string { return []string{s.plan.Parameter + "=" + value} }
+
+// bisectError gives an error of a search its exit code.
+func bisectError(err error) error {
+	var run *bisect.RunError
+	switch {
+	case errors.Is(err, bisect.ErrInconclusive):
+		return &exitError{exitInconclusive, err}
+	case errors.Is(err, bisect.ErrNoChange):
+		return &exitError{exitUsage, err}
+	case errors.As(err, &run):
+		return &exitError{map[bool]int{true: exitUsage, false: exitInfrastructure}[run.Exit == exitUsage], err}
+	case errors.Is(err, bisect.ErrEnd):
+		return &exitError{exitUsage, err}
+	}
+	return campaignError(err)
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/metrics/promserver"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+)
+
+func (a *app) clean() *cobra.Command {
+	var how runs.Cleaner
+	var w where
+	cmd := &cobra.Command{
+		Use:   "clean [LAB]",
+		Short: "Remove what labs and runs left behind when they were killed; folders stay",
+		Long: "Remove what runs left behind when they were killed: processes, network namespaces, containers and state.\n" +
+			"The run's folder stays. LAB is an id, the beginning of one, or an experiment's name. Runs that are still\n" +
+			"under way are left alone; --all ends those of this user too. Foreign runs, of another csiglab on the same\n" +
+			"Docker engine, are removed only with --force. --force LAB removes that run, whatever its state.\n\n" +
+			"With --on, remove what runs left in a namespace of a Kubernetes cluster instead: Jobs, pods, ConfigMaps and\n" +
+			"Secrets. There LAB is an id, and foreign runs are those of other machines.",
+		Example: "  csiglab clean\n" +
+			"  csiglab clean --on kubernetes",
+		Args:              atMostOne("one run"),
+		ValidArgsFunction: a.completeLabs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := ""
+			if len(args) == 1 {
+				if how.All {
+					return usage("run %q and --all exclude each other", args[0])
+				}
+				id = args[0]
+			}
+			if err := w.only(cmd.Flags(), []string{"namespace"}, nil); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("on") {
+				return a.cleanCluster(cmd.Context(), CleanRequest{ClusterPlace: w.place(), Which: id, All: how.All, Force: how.Force})
+			}
+			how.Say = a.say
+			removed, err := a.lab.clean(cmd.Context(), id, how)
+			if id == "" && err == nil {
+				var folders []string
+				folders, err = promserver.RemoveLeft()
+				removed = append(removed, folders...)
+			}
+			var text strings.Builder
+			for _, what := range removed {
+				fmt.Fprintln(&text, "removed", what)
+			}
+			if err == nil && len(removed) == 0 {
+				fmt.Fprintln(&text, "nothing to remove")
+			}
+			printed := a.print(text.String())
+			if err != nil {
+				return labError(err)
+			}
+			return printed
+		},
+	}
+	cmd.Flags().BoolVar(&how.All, "all", false, "every run of this user, also those under way")
+	w.flags(cmd, "clean")
+	cmd.Flags().BoolVar(&how.Force, "force", false, "foreign runs too, or LAB whatever its state")
+	return cmd
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// fabricCounts is the output of topo count.
+type fabricCounts struct {
+	Name        string                      `json:"name"` // of the experiment, "" for a file
+	Hosts       int                         `json:"hosts"`
+	Switches    int                         `json:"switches"`
+	HostLinks   int                         `json:"hostLinks"`
+	SwitchLinks int64                       `json:"switchLinks"`
+	Dragonfly   *topologies.DragonflyCounts `json:"dragonfly,omitempty"`
+	Memory      int64                       `json:"estimatedMemoryBytes"` // of the fabric with its routes, without traffic
+	TooLarge    string                      `json:"tooLarge,omitempty"`   // why no experiment can run on it; "": it can
+}
+
+func (a *app) topoCount() *cobra.Command {
+	f := fabricFlags{anySize: true}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "count [EXPERIMENT]",
+		Short: "Count the hosts, switches and links of a topology, also of one that is too large to run",
+		Long: "Count the hosts, switches and links of the topology of an experiment, or of a file. A generated topology is\n" +
+			"counted without building it, so that it may be too large to run.",
+		Example: "  csiglab topo count dragonfly-72\n" +
+			"  csiglab topo count dragonfly-72 --set topology.dragonfly.arrangement=circulant --json",
+		Args: atMostOne("an experiment"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			topology, name, err := f.choose(a, args)
+			if err != nil {
+				return err
+			}
+			c, err := countFabric(a, topology)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			if c.Name = name; asJSON {
+				return a.printJSON(c)
+			}
+			return a.print(c.text())
+		},
+	}
+	f.selection(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
+	return cmd
+}
+
+func countFabric(a *app, t experiment.Topology) (c fabricCounts, err error) {
+	var size topologies.Size
+	sized, ok := t.Spec.(experiment.Sized)
+	if ok {
+		size, err = sized.Size()
+	} else {
+		var built experiment.Built
+		if built, err = t.Build(); err == nil {
+			a.notes(built.Notes)
+			size = built.Graph.Size()
+		}
+	}
+	if err != nil {
+		var bad *experiment.PathError
+		if errors.As(err, &bad) || !ok {
+			return c, err
+		}
+		return c, fmt.Errorf("topology: %w", err)
+	}
+	c = fabricCounts{
+		Hosts: size.Hosts, Switches: size.Switches, HostLinks: size.HostLinks, SwitchLinks: size.SwitchLinks,
+		Memory: int64(size.Memory()), TooLarge: size.Excess(),
+	}
+	if d, ok := t.Spec.(experiment.Dragonfly); ok {
+		counts, err := d.Counts()
+		if err != nil {
+			return c, err
+		}
+		c.Dragonfly = &counts
+	}
+	return c, nil
+}
+
+// text returns the counts in words.
+func (c *fabricCounts) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s\n", plural(c.Hosts, "host"), plural(c.Switches, "switch"))
+	fmt.Fprintf(&b, "%s of hosts, %d between switches\n", plural(c.HostLinks, "link"), c.SwitchLinks)
+	if d := c.Dragonfly; d != nil {
+		fmt.Fprintf(&b, "%s of %s, each with %s; %d links within groups, %d between groups, %d for each pair of groups\n",
+			plural(d.Groups, "group"), plural(c.Switches/d.Groups, "router"), plural(d.Radix, "port"), d.LocalLinks, d.GlobalLinks, d.PerPair)
+		var hops []string
+		for i, n := range d.Distances {
+			hops = append(hops, fmt.Sprintf("%d at %d", n, i))
+		}
+		fmt.Fprintf(&b, "hops from the routers of a group to all routers: %s\n", strings.Join(hops, ", "))
+	}
+	fmt.Fprintf(&b, "about %v of memory without traffic\n", units.Size(c.Memory))
+	if c.TooLarge != "" {
+		fmt.Fprintf(&b, "too large to run: %s\n", c.TooLarge)
+	}
+	return b.String()
+}

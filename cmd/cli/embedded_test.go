@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// TestEmbeddedExperiments holds that what the embedded experiments of virtual time expect is
+// true of their first two seeds, with the program that users run.
+func TestEmbeddedExperiments(t *testing.T) {
+	needTime(t)
+	programs := builtPrograms(t)
+	for _, name := range experiment.Names() {
+		set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set.Base.Runtime != runtimes.Inproc {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			run := exec.CommandContext(t.Context(), filepath.Join(programs, "csiglab"),
+				"run", name, "--seeds", "2", "--out", filepath.Join(t.TempDir(), "run"))
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports"
+)
+
+// writeExpectations prints a line for each expectation: the values of both sides of its
+// comparisons and its outcome. Below one that failed are the values that it is made of.
+func writeExpectations(w io.Writer, all []runfolder.Expectation) {
+	for _, e := range all {
+		text := e.Text
+		if text == "" { // of an older version
+			text = e.Expr
+			if v, ok := e.Value.(float64); ok {
+				text += " is " + number(v, true)
+			}
+		}
+		state := "OK"
+		if !e.OK {
+			state = "FAILED"
+		}
+		if e.Reason != "" {
+			state += ": " + e.Reason
+		}
+		fmt.Fprintln(w, text, state)
+		if with := reports.MadeOf(&e, func(v float64) string { return number(v, true) }); !e.OK && len(with) > 0 {
+			fmt.Fprintln(w, "  with "+strings.Join(with, ", "))
+		}
+		for _, note := range e.Notes {
+			fmt.Fprintln(w, "  note: "+note)
+		}
+	}
+}

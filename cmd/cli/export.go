@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/metrics/promserver"
+	"github.com/csiglab/csiglab/metrics/series"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	openMetrics string
+	load        loadFlags
+	start       string
+	perfetto    perfettoFlags
+}
+
+func (a *app) export() *cobra.Command {
+	var e exportFlags
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write a run's folder in a format of another tool",
+		Long: "Write a run's folder in a format of another tool.\n" +
+			"--openmetrics is for Prometheus: promtool tsdb create-blocks-from openmetrics FILE DIR makes blocks of its storage.\n" +
+			"--perfetto is for ui.perfetto.dev: jobs, ranks, collectives and messages as slices, queues as counters.",
+		Example: "  csiglab export runs/three --openmetrics three.om\n  csiglab export runs/step --perfetto step.json --variant csig",
+		Args:    one("a run's folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			trace, err := e.perfetto.chosen(cmd.Flags())
+			switch {
+			case err != nil:
+				return err
+			case trace && e.openMetrics != "":
+				return usage("--openmetrics and --perfetto exclude each other")
+			case trace:
+				return a.exportPerfetto(cmd.Context(), args[0], &e.perfetto)
+			case e.openMetrics == "":
+				return usage("name what to write: --openmetrics FILE or --perfetto FILE")
+			}
+			return a.exportOpenMetrics(cmd.Context(), args[0], &e)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&e.openMetrics, "openmetrics", "", "write its series in the text format OpenMetrics into the `FILE`; - is standard output")
+	f.StringVar(&e.start, "start", "", "the `TIME` of model time 0 with --openmetrics, such as 2026-05-01T10:00:00Z (default: when the run was started)")
+	e.load.flags(f)
+	e.perfetto.flags(f)
+	f.Lookup("openmetrics").Annotations = map[string][]string{noSetting: nil}
+	return cmd
+}
+
+// exportOpenMetrics writes a run's series in OpenMetrics.
+func (a *app) exportOpenMetrics(ctx context.Context, folder string, e *exportFlags) error {
+	o, err := e.load.options()
+	if err != nil {
+		return err
+	}
+	if e.start != "" {
+		if o.Start, err = time.Parse(time.RFC3339, e.start); err != nil {
+			return usage("--start %q: want a time such as 2026-05-01T10:00:00Z", e.start)
+		}
+	}
+	server, err := promserver.New(promserver.Config{})
+	if err != nil {
+		return infrastructure(err)
+	}
+	defer server.Close() //nolint:errcheck // what it has written is temporary
+	loaded, err := server.Load(ctx, folder, o)
+	if err != nil {
+		return loadError(ctx, err)
+	}
+	to := a.output(e.openMetrics)
+	to.flag = "--openmetrics"
+	if err := to.end(server.WriteOpenMetrics(ctx, to)); err != nil {
+		var known *exitError // of the output
+		switch {
+		case errors.As(err, &known):
+			return err
+		case ctx.Err() != nil:
+			return infrastructure(errors.New("interrupted"))
+		}
+		return infrastructure(err)
+	}
+	a.say(fmt.Sprintf("%d series, %d samples, %s to %s; model time is stretched %d times%s", loaded.Series, loaded.Samples,
+		loaded.From.Format(timeOfRun), loaded.To.Format(timeOfRun), loaded.Stretch, others(&loaded)))
+	return nil
+}
+
+// others says how many ports have no series of their own.
+func others(l *promserver.Loaded) string {
+	if l.OtherPorts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d ports are together under the name %s, as there are more than %d", l.OtherPorts, series.OtherPorts, series.MostPorts)
+}
+
+// timeOfRun is the form of the times of runs on the terminal.
+const timeOfRun = "2006-01-02T15:04:05.000Z07:00"

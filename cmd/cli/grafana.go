@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/csiglab/csiglab/dashboards/grafana"
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/metrics/series"
+)
+
+// dataSourceFlags say which Prometheus Grafana reads.
+type dataSourceFlags struct {
+	url       string
+	tokenFile string
+	stretch   int
+}
+
+func (d *dataSourceFlags) flags(f *pflag.FlagSet) {
+	f.StringVar(&d.url, "datasource-url", "http://localhost:9090", "the `URL` of csiglab serve, or of another Prometheus, as Grafana reaches it")
+	f.StringVar(&d.tokenFile, "datasource-token-file", "", "the data source asks for the token in this `FILE`, the --token-file of csiglab serve")
+	f.IntVar(&d.stretch, "stretch", series.Stretched, "RUNs are shown with model time stretched `N` times, as csiglab serve does with the same flag")
+}
+
+func (a *app) grafana() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "grafana",
+		Short: "Bring csiglab's dashboards to Grafana",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usage("unknown command %q%s; see csiglab grafana --help", args[0], didYouMean(args[0], []string{"push", "provision"}))
+		},
+	}
+	cmd.AddCommand(a.grafanaPush(), a.grafanaProvision())
+	return cmd
+}
+
+func (a *app) grafanaPush() *cobra.Command {
+	var address, tokenFile string
+	var source dataSourceFlags
+	cmd := &cobra.Command{
+		Use:   "push --url URL --token-file FILE [RUN...]",
+		Short: "Create folder, data source and dashboards in a Grafana, or update them",
+		Long: "Create folder, data source and dashboards in a Grafana, or update them. Steps and phases of each RUN, a run's\n" +
+			"folder, become annotations, and the dashboards show its time. What is there already is not changed; if something\n" +
+			"fails, Grafana is left as it was. Printed are the addresses of the dashboards.",
+		Example: "  csiglab serve runs/three &\n  csiglab grafana push --url http://localhost:3000 --token-file token runs/three",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if address == "" || tokenFile == "" {
+				return usage("--url and --token-file are needed; the token is that of a service account of Grafana with the role Admin")
+			}
+			c := grafana.Config{URL: address, DataSource: grafana.DataSource{URL: source.url}, Message: "csiglab " + buildVersion()}
+			var err error
+			if c.Token, err = tokenIn("--token-file", tokenFile); err != nil {
+				return err
+			}
+			if source.tokenFile != "" {
+				if c.DataSource.Token, err = tokenIn("--datasource-token-file", source.tokenFile); err != nil {
+					return err
+				}
+			}
+			if c.Runs, err = a.shownRuns(cmd.Context(), args, source.stretch); err != nil {
+				return err
+			}
+			changes, err := grafana.Push(cmd.Context(), c)
+			if err != nil {
+				return grafanaError(err)
+			}
+			var pages strings.Builder
+			for _, change := range changes {
+				a.say(fmt.Sprintf("%s %s: %s", change.What, change.Name, change.Did))
+				if change.URL != nil {
+					fmt.Fprintln(&pages, change.URL)
+				}
+			}
+			return a.print(pages.String())
+		},
+	}
+	cmd.Flags().StringVar(&address, "url", "", "the `URL` of Grafana, such as http://localhost:3000")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "the `FILE` with the token of a service account of Grafana")
+	source.flags(cmd.Flags())
+	return cmd
+}
+
+func (a *app) grafanaProvision() *cobra.Command {
+	var source dataSourceFlags
+	cmd := &cobra.Command{
+		Use:   "provision DIR [RUN...]",
+		Short: "Write the files that a Grafana reads at its start, and a compose file",
+		Long: "Write the files that a Grafana reads at its start into a folder: data source, dashboards, and a compose file that\n" +
+			"starts csiglab serve with each RUN, a run's folder, and a Grafana. The dashboards show the time of the RUNs. All\n" +
+			"files are written, or none; files that this command has not written are not replaced. Printed are their names.",
+		Example: "  csiglab grafana provision grafana runs/three\n  docker compose --file grafana/compose.yaml up",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files := grafana.Files{DataSource: source.url}
+			var err error
+			if files.Runs, err = a.shownRuns(cmd.Context(), args[1:], source.stretch); err != nil {
+				return err
+			}
+			absolute := func(name string) string {
+				path, bad := filepath.Abs(name)
+				err = errors.Join(err, bad)
+				return path
+			}
+			for _, folder := range args[1:] {
+				files.Folders = append(files.Folders, absolute(folder))
+			}
+			if source.tokenFile != "" {
+				if _, err := tokenIn("--datasource-token-file", source.tokenFile); err != nil {
+					return err
+				}
+				files.TokenFile = absolute(source.tokenFile)
+			}
+			program, bad := programs.Core()
+			dir := absolute(args[0])
+			if err = errors.Join(err, bad); err != nil {
+				return infrastructure(err)
+			}
+			files.Program = program
+			if source.stretch != series.Stretched {
+				files.Stretch = source.stretch
+			}
+			names, err := grafana.Provision(dir, files)
+			if err != nil {
+				return grafanaError(err)
+			}
+			return a.print(strings.Join(names, "\n") + "\n")
+		},
+	}
+	source.flags(cmd.Flags())
+	return cmd
+}
+
+// shownRuns reads when the steps and phases of run folders were.
+func (a *app) shownRuns(ctx context.Context, folders []string, stretch int) (list []grafana.Run, err error) {
+	if stretch < 1 || stretch > series.MostStretch {
+		return nil, usage("--stretch %d: want 1 to %d", stretch, series.MostStretch)
+	}
+	names := map[string]string{}
+	for _, folder := range folders {
+		path, err := filepath.Abs(folder)
+		if err != nil {
+			return nil, infrastructure(err)
+		}
+		name := filepath.Base(path)
+		if other, ok := names[name]; ok {
+			return nil, usage("%s and %s: two runs with the name %s", other, folder, name)
+		}
+		names[name] = folder
+		f, err := runfolder.OpenKept(folder)
+		if err != nil {
+			return nil, folderError(err)
+		}
+		run, left, err := grafana.ReadRun(f, name, stretch)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, folderError(err)
+		}
+		if left > 0 {
+			a.say(fmt.Sprintf("%s: %d steps and phases are annotated; %d more are left out", folder, len(run.Marks), left))
+		}
+		list = append(list, run)
+	}
+	return list, nil
+}
+
+// mostToken is how long a file with a token may be.
+const mostToken = 16 << 10
+
+// tokenIn reads the token that a flag names the file of.
+func tokenIn(flag, name string) (string, error) {
+	text, err := own.ReadFile(name, mostToken)
+	if err != nil {
+		return "", usage("%s %s: %w", flag, name, cause.Of(err))
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return "", usage("%s %s: want one line of printable ASCII without blanks", flag, name)
+	}
+	return token, nil
+}
+
+// grafanaError gives an error of a push or of provisioning its exit code. What the user has
+// named wrongly is the user's mistake.
+func grafanaError(err error) error {
+	for _, mistake := range []error{grafana.ErrConfig, grafana.ErrToken, grafana.ErrPermission, grafana.ErrOld, grafana.ErrNoGrafana, grafana.ErrForeign} {
+		if errors.Is(err, mistake) {
+			return &exitError{exitUsage, err}
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted: %w", err)
+	}
+	return infrastructure(err)
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What grafana push and provision refuse, and with which exit code.
+func TestGrafanaRefuses(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"database": "ok", "version": "9.2.0"}`)
+	}))
+	defer server.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	token, empty, lines := write("token", "glsa_x\n"), write("empty", "\n"), write("lines", "a\nb\n")
+	write("compose.yaml", "services: {}\n")
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"push"}, exitUsage, "--url and --token-file are needed"},
+		{[]string{"push", "--url", server.URL, "--token-file", token}, exitUsage, "it is too old: Grafana 9.2.0; csiglab's dashboards need 10.0 or newer"},
+		{[]string{"push", "--url", closed.URL, "--token-file", token}, exitInfrastructure, "it cannot be reached: "},
+		{[]string{"push", "--url", "localhost", "--token-file", token}, exitUsage, `"localhost" is not an address`},
+		{[]string{"push", "--url", server.URL, "--token-file", empty}, exitUsage, "want one line of printable ASCII"},
+		{[]string{"push", "--url", server.URL, "--token-file", lines}, exitUsage, "want one line of printable ASCII"},
+		{[]string{"push", "--url", server.URL, "--token-file", dir + "/no"}, exitUsage, "--token-file " + dir + "/no: no such file or directory"},
+		{[]string{"push", "--url", server.URL, "--token-file", token, "--datasource-token-file", empty}, exitUsage, "--datasource-token-file " + empty},
+		{[]string{"push", "--url", server.URL, "--token-file", token, dir + "/no"}, exitUsage, "no such file or directory"},
+		{[]string{"push", "--url", server.URL, "--token-file", token, "--stretch", "0"}, exitUsage, "--stretch 0: want 1 to"},
+		{[]string{"push", "--url", server.URL, "--tokenfile", token}, exitUsage, `did you mean "--token-file"`},
+		{[]string{"provison"}, exitUsage, `did you mean "provision"`},
+		{[]string{"provision"}, exitUsage, "requires at least 1 arg"},
+		{[]string{"provision", dir}, exitUsage, "compose.yaml: it is not csiglab's"},
+		{[]string{"provision", dir + "/new", "--datasource-url", "x"}, exitUsage, `data source: wrong configuration: "x"`},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := execute(t.Context(), (&fakeLab{}).lab(), append([]string{"grafana"}, c.args...), nil, &stdout, &stderr)
+		if code != c.code || !strings.Contains(stderr.String(), c.text) || stdout.Len() > 0 {
+			t.Errorf("grafana %q: exit %d, want %d; %s%s", c.args, code, c.code, &stdout, &stderr)
+		}
+	}
+	if _, err := os.Stat(dir + "/new"); err == nil {
+		t.Error("provision with a wrong data source makes its folder")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 4 {
+		t.Errorf("%v, %v, want the files of this test alone", entries, err)
+	}
+}
+
+// The compose file serves with the stretch of the dashboards' time.
+func TestGrafanaProvisionStretch(t *testing.T) {
+	for stretch, want := range map[string]string{"10": "- --stretch\n    - \"10\"\n", "1000": ""} {
+		dir := t.TempDir()
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, "grafana", "provision", dir, "--stretch", stretch)
+		text, err := os.ReadFile(filepath.Join(dir, "compose.yaml"))
+		if code != exitOK || err != nil || !strings.Contains(string(text), want) || want == "" && strings.Contains(string(text), "stretch") {
+			t.Errorf("--stretch %s: exit %d, %v: %s%s\n%s", stretch, code, err, stdout, stderr, text)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/topologies/draw"
+)
+
+func (a *app) graph() *cobra.Command {
+	var f fabricFlags
+	cmd := &cobra.Command{
+		Use:   "graph [EXPERIMENT]",
+		Short: "Draw the topology of an experiment, or of a file",
+		Example: "  csiglab graph three-flow --out three-flow.svg\n" +
+			"  csiglab graph dragonfly --format mermaid\n" +
+			"  csiglab graph --topology x.topo > x.svg",
+		Args: atMostOne("an experiment"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := choice("format", f.format, "svg", "mermaid"); err != nil {
+				return err
+			}
+			t, err := f.load(a, args)
+			if err != nil {
+				return err
+			}
+			if f.format == "svg" {
+				return f.emit(a, func(w io.Writer) error { return draw.SVG(w, t.Graph) })
+			}
+			return f.emit(a, func(w io.Writer) error {
+				lines, err := draw.Mermaid(w, t.Graph)
+				if lines > draw.MermaidLinks {
+					a.notes([]string{fmt.Sprintf("%d lines; Mermaid draws at most %d unless its setting maxEdges is raised", lines, draw.MermaidLinks)})
+				}
+				return err
+			})
+		},
+	}
+	f.flags(cmd, "svg", "svg or mermaid")
+	return cmd
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/csiglab/csiglab/cmd/cli/builder"
+	"github.com/csiglab/csiglab/cmd/cli/revision"
+	"github.com/csiglab/csiglab/nodes/modules"
+)
+
+// handOver lets a csiglab with the modules of a request do this command, if this one has
+// not got them: experiments name algorithms of the modules, which it does not know. It
+// returns whether it has, and then the command's error.
+func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err error) {
+	lacks := false
+	for _, w := range r.With {
+		lacks = lacks || !slices.ContainsFunc(modules.Compiled(), func(m modules.Module) bool { return m.Path == w.Path })
+	}
+	if !lacks {
+		return false, nil
+	}
+	into, remove, err := builder.Temporary() // after kill -9, the next build removes it
+	if err != nil {
+		return true, infrastructure(err)
+	}
+	defer remove()
+	r.Into = into
+	r.Named, r.Known, r.Linked, r.Say = true, nil, sourceFolder, a.say
+	p, err := revision.Build(ctx, r)
+	if err != nil {
+		return true, revisionError(err)
+	}
+	cmd := exec.CommandContext(ctx, p.File, a.args...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.env, os.Stdin, a.stdout, a.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it ends in order
+	cmd.WaitDelay = time.Minute
+	runtime.LockOSThread() // Pdeathsig is about the thread
+	defer runtime.UnlockOSThread()
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &exit) && exit.Exited():
+		return true, &exitError{code: exit.ExitCode()} // it has said why
+	}
+	return true, infrastructure(fmt.Errorf("csiglab with the modules: %w", err))
+}
+
+// temporaryFolder makes a folder for what a command needs while it runs. What kill -9
+// leaves there, the next build removes. Without a folder for builds it is the system's, with
+// a name that begins with prefix.
+func temporaryFolder(prefix string) (folder string, remove func(), err error) {
+	if folder, remove, err = builder.Temporary(); err == nil {
+		return folder, remove, nil
+	}
+	if folder, err = os.MkdirTemp("", prefix); err != nil {
+		return "", nil, infrastructure(err)
+	}
+	return folder, func() { os.RemoveAll(folder) }, nil
+}
+
+// handOverWith is handOver to a csiglab with modules as they stand.
+func (a *app) handOverWith(ctx context.Context, with []string) (done bool, err error) {
+	r := revision.Request{Ref: revision.Ref{Kind: revision.Self}}
+	if r.With, err = parseWith(with); err != nil {
+		return false, err
+	}
+	return a.handOver(ctx, r)
+}
+
+// parseWith reads the values of --with.
+func parseWith(with []string) (list []builder.With, err error) {
+	for _, text := range with {
+		w, err := builder.ParseWith(text)
+		if err != nil {
+			return nil, usage("--with %s: %w", text, err)
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// revisionError gives an error of package revision its exit code.
+func revisionError(err error) error {
+	switch {
+	case interrupted(err):
+		return infrastructure(errors.New("interrupted"))
+	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
+		return &exitError{exitUsage, err}
+	}
+	return infrastructure(err)
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/units"
+)
+
+func (a *app) inspect() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect LAB",
+		Short: "Show the nodes, interfaces and links of a lab or run that is under way",
+		Long: "Show the nodes, interfaces and links of a lab or run that is under way.\n" +
+			"LAB is an id, the beginning of one, or an experiment's name.",
+		Args:              one("a lab"),
+		ValidArgsFunction: a.completeLabs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.find(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(r)
+			}
+			return a.print(describe(&r))
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object in JSON")
+	return cmd
+}
+
+// pace returns a run's clock and, of clock wall, its dilation.
+func pace(r *runs.Run) string {
+	if r.Dilation == 0 {
+		return "clock " + r.Clock
+	}
+	return "clock " + r.Clock + ", dilation " + strconv.FormatFloat(r.Dilation, 'g', -1, 64)
+}
+
+// describe returns a run as text.
+func describe(r *runs.Run) string {
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"run", r.ID}, {"experiment", r.Name}, {"runtime", r.Runtime + ", " + pace(r)},
+		{"state", fmt.Sprintf("%s, started %s", r.State, r.Started.Format(time.DateTime))},
+		{"process", strconv.Itoa(r.PID)}, {"folder", r.Folder},
+	} {
+		if row[1] != "" {
+			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+		}
+	}
+	t.Flush() // cannot fail: text in memory
+	if len(r.Nodes) == 0 {
+		return text.String()
+	}
+	head := "\nNODE\tKIND\tPID\tADDRESS\tINTERFACES"
+	contained := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return n.Container != "" })
+	if contained {
+		head += "\tCONTAINER"
+	}
+	cut := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return n.Shard != nil })
+	if cut {
+		head += "\tSHARD"
+	}
+	fmt.Fprintln(t, head)
+	ends := map[string][]string{} // by link
+	for _, n := range r.Nodes {
+		var names []string
+		for _, i := range n.Interfaces {
+			end := n.Name
+			if i.Name != "" {
+				names, end = append(names, i.Name), end+" "+i.Name
+			}
+			ends[i.Link] = append(ends[i.Link], end)
+		}
+		row := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", n.Name, n.Kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "))
+		if contained {
+			row += strings.TrimRight("\t"+n.Container+" "+n.Application, " ")
+		}
+		if cut && n.Shard != nil {
+			row += strings.TrimRight(fmt.Sprintf("\t%d %s %s", n.Shard.Index, n.Shard.Pod, n.Shard.Machine), " ")
+		}
+		fmt.Fprintln(t, row)
+	}
+	t.Flush() // as above
+	fmt.Fprintln(t, "\nLINK\tRATE\tDELAY\tENDS")
+	for _, l := range r.Links {
+		fmt.Fprintf(t, "%s\t%v\t%v\t%s\n", l.Name, units.Rate(l.RateBPS), units.Duration(math.Round(l.DelayUS*float64(units.Microsecond))), strings.Join(ends[l.Name], ", "))
+	}
+	t.Flush() // as above
+	return text.String()
+}

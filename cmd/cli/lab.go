@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/packets"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// lab holds the functions of other packages that do the work of the commands. Tests
+// replace them.
+type lab struct {
+	run      func(context.Context, *experiment.Set, campaign.Options) (*campaign.Result, error)
+	resume   func(ctx context.Context, folder string, opts campaign.Options) (*campaign.Result, error)
+	validate func(context.Context, *experiment.Set, predict.Options) (*predict.Validation, error)
+	again    func(campaign.Again) (*campaign.Evaluated, error)
+	report   func(ctx context.Context, folder string, progress func(share float64)) (file string, numbers *analysis.Result, err error)
+	list     func(context.Context) ([]runs.Run, error)
+	damaged  func() ([]runs.Damaged, error)
+	clean    func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)
+	enter    func(r *runs.Run, n runs.Node, command, env []string) (code int, err error)
+	start    func(ctx context.Context, args, env []string, stderr io.Writer) (id string, err error)
+	down     func(ctx context.Context, r runs.Run, say func(text string)) (runs.Report, error)
+
+	// self returns csiglab itself as a process; nil: the machine cannot be measured.
+	self predict.Command
+
+	recapture func(packets.Recapture, context.Context, io.Writer) error
+	live      func(packets.Live, context.Context, io.Writer) (*packets.Captured, error)
+}
+
+func newLab(linked Linked) lab {
+	elsewhere := labs.Elsewhere{
+		InContainer: func(context.Context, *runs.Run, runs.Node, []string) (int, error) {
+			return 0, programs.Elsewhere(programs.Lab)
+		},
+		InPod: func(context.Context, *runs.Shard, []string, io.Reader, io.Writer, io.Writer) (int, error) {
+			return 0, programs.Elsewhere(programs.Cluster)
+		},
+	}
+	if linked.Containers != nil {
+		elsewhere.InContainer = linked.Containers.Exec
+	}
+	if linked.Cluster != nil {
+		elsewhere.InPod = linked.Cluster.InPod
+	}
+	return lab{run: campaign.Run, resume: campaign.Resume, validate: predict.Validate, again: campaign.Again.Evaluate, report: writeReport, list: labs.List, damaged: runs.ListDamaged, clean: labs.Clean, enter: elsewhere.Enter,
+		start: labs.Start, down: runs.Down, self: self,
+		recapture: packets.Recapture.Write, live: packets.Live.Write}
+}

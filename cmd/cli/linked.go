@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/cmd/cli/doctor"
+	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/topologies"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Linked is what a program is linked with beyond csiglab itself, which is the zero value.
+// Every program has every command, with its flags and its help; what it is not linked with,
+// the program that is does (programs.ElsewhereError).
+type Linked struct {
+	Containers Containers // of csiglab-lab
+	Cluster    Cluster    // of csiglab-cluster
+}
+
+// Containers is what containerlab and docker do. Errors have the classes of package failure.
+type Containers interface {
+	// Exec runs a command in the container of a host's programs and returns its exit code.
+	Exec(ctx context.Context, r *runs.Run, n runs.Node, command []string) (code int, err error)
+	// Export returns a fabric, with a name, that is to be written for containerlab. payload is
+	// the longest of a packet.
+	Export(g *topologies.Graph, payload units.Size) Exporter
+	// Examine looks at the Docker engine and tries a small lab.
+	Examine(ctx context.Context) []doctor.Finding
+}
+
+// Exporter writes a fabric in formats of containerlab.
+type Exporter interface {
+	WriteTopology(w io.Writer) error
+	WriteClabernetes(w io.Writer, group string) error
+	WriteShard(w io.Writer, s ExportShard) error
+	MTU() int // of every interface
+}
+
+// ExportShard is a part of a fabric that is written for several machines.
+type ExportShard struct {
+	Of      []int // the part of each node
+	Index   int   // of this part
+	Remotes []netip.Addr
+	VNI     int
+}
+
+// Cluster is what Kubernetes, registries of images and object stores do. Errors have the
+// classes of package failure.
+type Cluster interface {
+	// Runner returns a runner of trials. It makes nothing in the cluster before the first one.
+	Runner(ctx context.Context, r RunnerRequest) (Runner, error)
+	// Trial is the whole of a trial's pod. It returns the exit code.
+	Trial(ctx context.Context, place TrialPlace) (code int, err error)
+	// Clean removes what runs have left in a cluster and returns it in words.
+	Clean(ctx context.Context, c CleanRequest) (namespace string, removed []string, err error)
+	// Examine looks at a cluster, and with an image tries it in pods.
+	Examine(ctx context.Context, at ClusterPlace, image string) ([]doctor.Finding, error)
+	// InPod runs csiglab with args in the pod of a shard, and returns its exit code. If in and
+	// out are terminals, so are those of the command.
+	InPod(ctx context.Context, s *runs.Shard, args []string, in io.Reader, out, errs io.Writer) (code int, err error)
+	Images
+}
+
+// Images makes images of this csiglab. others are files of other csiglabs to add.
+type Images interface {
+	Push(ctx context.Context, r ImageRequest, insecure bool, progress func(done, total int64)) (*Image, error)
+	Save(ctx context.Context, r ImageRequest, w io.Writer) (*Image, error)
+}
+
+// ImageRequest is what an image is to be.
+type ImageRequest struct {
+	Reference string
+	Version   string
+	Others    []string // files of other csiglabs that it has too
+}
+
+// Image is an image that has been made.
+type Image struct {
+	Reference string
+	Digest    string // sha256:…
+	Size      int64  // of its layers, compressed
+}
+
+// ClusterPlace is a namespace of a cluster.
+type ClusterPlace struct {
+	On        string // kubernetes or kubernetes:CONTEXT
+	Namespace string // empty: that of the context
+}
+
+// RunnerRequest is where and how trials run on a cluster.
+type RunnerRequest struct {
+	ClusterPlace
+	Image    string
+	Results  string // pvc:NAME, s3://BUCKET/PREFIX or empty
+	Kind     string // sweep or regress, for names in the cluster
+	Name     string
+	Parallel int // the most pods at a time; 0: a default
+	Env      []string
+	Say      func(text string)
+}
+
+// Runner runs trials on a cluster.
+type Runner interface {
+	trial.Runner
+	// Most is how many trials may be asked for at a time.
+	Most() int
+	// Close removes what the runner has made.
+	Close(ctx context.Context) error
+}
+
+// TrialPlace is where a trial's pod has what it needs; the zero value of a field is the
+// place that Runner's pods have.
+type TrialPlace struct {
+	Payload, Work, Results, Credentials, Programs string
+	Out, Errors                                   io.Writer
+}
+
+// CleanRequest is what is to be removed in a cluster.
+type CleanRequest struct {
+	ClusterPlace
+	Which      string // id of a run; empty: of all
+	All, Force bool
+	Say        func(text string)
+}
+
+// needs marks a command that a program with more than csiglab does.
+func needs(cmd *cobra.Command, program string) *cobra.Command {
+	cmd.Annotations = map[string]string{programAnnotation: program}
+	return cmd
+}
+
+const programAnnotation = "program"
+
+// elsewhere returns an error if another program does a command. It is called before anything
+// has been done or printed.
+func (a *app) elsewhere(cmd *cobra.Command) error {
+	program := cmd.Annotations[programAnnotation]
+	if on := cmd.Flags().Lookup("on"); on != nil && on.Changed {
+		program = programs.Cluster
+	}
+	return a.lacks(program)
+}
+
+// lacks returns an error if this program is not linked with what another one has.
+func (a *app) lacks(program string) error {
+	switch {
+	case program == programs.Cluster && a.linked.Cluster == nil, program == programs.Lab && a.linked.Containers == nil:
+		return programs.Elsewhere(program)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+func TestList(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want []string // in this order
+	}{
+		{[]string{"list"}, []string{"experiments: built in; csiglab run NAME\n", "  three-flow  ", " A flow that crosses two bottlenecks", "cc: values of hosts.cc, by default nscc\n", "    gamma ", "lb: values of hosts.lb, by default mixed\n", "  oblivious: ", "topologies: keys of topology, of which it has one\n", "  leaf_spine: ", "workloads: ", "  incast: "}},
+		{[]string{"list", "experiments"}, []string{"  all-to-all  ", "  incast  ", "  one  "}},
+		{[]string{"list", "suites"}, []string{"suites: built in; csiglab regress NAME\n", "  standard  ", "incast"}},
+		{[]string{"list", "algorithms"}, []string{"cc: ", "  nscc: ", "lb: ", "  mixed: ", "aqm: ", "  linear: "}},
+		{[]string{"list", "topologies"}, []string{"topologies: ", "    tiers[].rate ", "required  1Mbps to 100Tbps ", "  dragonfly: ", "    groups ", "auto      2 to 1048576 or auto "}},
+		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed   text    run       -             which permutation"}},
+	} {
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, c.args...)
+		rest := stdout
+		for _, want := range c.want {
+			_, after, ok := strings.Cut(rest, want)
+			if code != 0 || stderr != "" || !ok {
+				t.Errorf("%q: exit %d, %s; %q is not in its place in:\n%s", c.args, code, stderr, want, stdout)
+			}
+			rest = after
+		}
+	}
+}
+
+// Every name and every key of the tables is listed.
+func TestListJSON(t *testing.T) {
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "list", "--json")
+	var got map[string][]experiment.Entry
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
+		t.Fatalf("exit %d, %s, %v", code, stderr, err)
+	}
+	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library(), suiteSection())
+	if len(got) != len(sections) {
+		t.Errorf("%d tables, want %d", len(got), len(sections))
+	}
+	for _, s := range sections {
+		if len(s.Entries) == 0 || !slices.EqualFunc(got[s.Name], s.Entries, func(a, b experiment.Entry) bool { return a.Name == b.Name && slices.Equal(a.Keys, b.Keys) }) {
+			t.Errorf("%s: got %+v, want %+v", s.Name, got[s.Name], s.Entries)
+		}
+		for _, e := range s.Entries {
+			if e.Doc == "" {
+				t.Errorf("%s: %s has no doc", s.Name, e.Name)
+			}
+			for _, k := range e.Keys {
+				if k.Doc == "" || k.Type == "" {
+					t.Errorf("%s: %s.%s has no doc or no type", s.Name, e.Name, k.Path)
+				}
+			}
+		}
+	}
+}
+
+func TestListUnknown(t *testing.T) {
+	code, _, stderr := csiglab(&fakeLab{}, nil, "list", "workload")
+	if want := `unknown table "workload" (did you mean "workloads"?)`; code != exitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %s; want %d and %s", code, stderr, exitUsage, want)
+	}
+}

@@ -1,0 +1,40 @@
+// Package cli has the commands of csiglab: flags, calls and printing. Each program of
+// csiglab is a call of Main, with what that program is linked with. Package cli itself links
+// neither containerlab and docker, nor Kubernetes, nor Prometheus' server.
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/csiglab/csiglab/orchestrator/netns"
+)
+
+// sameSignal is the time after a signal in which a second one counts as the same.
+const sameSignal = 300 * time.Millisecond
+
+// Main runs the command line of this process and returns its exit code. It may not return in
+// the supervisor of a run in network namespaces, or where another program takes this one's
+// place.
+func Main(linked Linked) (code int) {
+	netns.Supervise() // does not return in the supervisor of a netns run
+	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup(1)
+		endings = append(endings, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), endings...)
+	// The first Ctrl-C ends the run in order, the second at once. timeout(1) signals its
+	// child and then the whole group: those two signals count as one. When a terminal
+	// goes, the shell and the kernel both send SIGHUP, in no hurry.
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(sameSignal, func() {
+			stop()
+			signal.Ignore(syscall.SIGHUP)
+		})
+	})
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough
+	return execute(ctx, linked, newLab(linked), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+}

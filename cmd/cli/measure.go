@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+)
+
+// measureName is the command that a prediction starts to measure what runs cost on this
+// machine. It is a process of its own because it must be small (see predict.Measure).
+const measureName = "measure-costs"
+
+func (a *app) measure() *cobra.Command {
+	return &cobra.Command{
+		Use:    measureName,
+		Short:  "Measure what runs cost on this machine, for predictions",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			costs, err := predict.Measure(cmd.Context(), self)
+			if err != nil {
+				return infrastructure(err)
+			}
+			return a.printJSON(costs)
+		},
+	}
+}
+
+// self returns csiglab as another process.
+func self(ctx context.Context, args ...string) *exec.Cmd {
+	file, err := programs.Core()
+	cmd := exec.CommandContext(ctx, file, args...)
+	cmd.Args[0] = "csiglab"
+	if err != nil {
+		cmd.Err = err
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it removes what it made
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// Predicted CPU times from which on the machine is measured, which takes some seconds: of a
+// user who asks for a prediction, and of one who wants a run.
+const (
+	worthForPrediction = time.Second
+	worthForRun        = time.Minute
+)
+
+// meter returns what knows or measures the costs of this machine, for runs of at least
+// worth.
+func (a *app) meter(worth time.Duration) *predict.Meter {
+	m := &predict.Meter{Version: buildVersion(), Worth: worth}
+	if a.lab.self != nil {
+		m.Measure = func(ctx context.Context, args ...string) *exec.Cmd {
+			return a.lab.self(ctx, append([]string{measureName}, args...)...)
+		}
+	}
+	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		m.Say = a.say
+	}
+	return m
+}

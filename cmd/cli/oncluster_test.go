@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/batch"
+	"github.com/csiglab/csiglab/orchestrator/batch/batchtest"
+	"github.com/csiglab/csiglab/orchestrator/cluster"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/sweep"
+	"github.com/csiglab/csiglab/orchestrator/trial"
+)
+
+// podsOf returns a cluster in memory whose pods are processes: csiglab trial.
+func podsOf(t *testing.T, program string) *batchtest.Cluster {
+	t.Helper()
+	dir := t.TempDir()
+	return &batchtest.Cluster{Nodes: []string{"node-a", "node-b"}, Slots: 2, Run: func(ctx context.Context, p batchtest.Pod, log io.Writer) int {
+		at := func(name string) string { return filepath.Join(dir, p.Name, name) }
+		err := os.MkdirAll(at("work"), 0o755)
+		for _, data := range p.Config {
+			err = errors.Join(err, os.WriteFile(at("payload"), data, 0o600))
+		}
+		if err != nil {
+			fmt.Fprintln(log, err)
+			return 3
+		}
+		cmd := exec.CommandContext(ctx, program, append(slices.Clone(p.Args), "--payload", at("payload"), "--work", at("work"), "--programs", at("programs"))...)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", batch.IndexVariable, p.Index), "HOME="+at("work"))
+		cmd.Stdout, cmd.Stderr = log, log
+		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+			return 3
+		}
+		return cmd.ProcessState.ExitCode()
+	}}
+}
+
+// ofProgram gives trials another program than this one.
+type ofProgram struct {
+	trial.Runner
+	program string
+}
+
+func (r ofProgram) Run(ctx context.Context, t trial.Trial) (trial.Outcome, error) {
+	t.Program = r.program
+	return r.Runner.Run(ctx, t)
+}
+
+// The table of a sweep on a cluster is, byte for byte, that of a sweep on this machine, also
+// where an expectation fails.
+func TestTableOfCluster(t *testing.T) {
+	program := filepath.Join(builtPrograms(t), "csiglab")
+	identity, err := trial.Identity(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := pointsFile(t, "10kB", "expect:\n  - run[\"fct_us.p99\"] < 0\n")
+	request := sweep.Request{Experiment: file, Identity: identity, Parallel: 2, Options: experiment.Options{Tables: experiment.StandardTables()}}
+	plan, err := request.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := podsOf(t, program)
+	remote := &batch.Runner{Cluster: fake, Image: "lab.invalid/csiglab", ID: batch.NewID("sweep", "points")}
+	var tables [][]byte
+	for name, runner := range map[string]trial.Runner{"here": &trial.Local{}, "there": remote} {
+		copied := *plan
+		s, err := sweep.Create(filepath.Join(t.TempDir(), name), &copied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if err := s.Run(t.Context(), ofProgram{runner, program}, batch.MostTrials, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Finish(nil, func(metrics []string) []string { return metrics }); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(filepath.Join(s.Folder, results.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, data)
+		if rows := tableRows(t, s.Folder); len(rows) != 4 {
+			t.Errorf("%s: rows %q", name, rows)
+		}
+	}
+	if !bytes.Equal(tables[0], tables[1]) {
+		t.Errorf("the tables differ: %d and %d bytes", len(tables[0]), len(tables[1]))
+	}
+	if len(fake.Specs()) != 1 {
+		t.Errorf("%d Jobs", len(fake.Specs()))
+	}
+	if err := remote.Close(t.Context()); err != nil || fake.Objects() != 0 {
+		t.Errorf("%d objects remain, %v", fake.Objects(), err)
+	}
+}
+
+// Wrong input about a cluster has a message and its exit code, and leaves no folder.
+func TestOnClusterRefuses(t *testing.T) {
+	file := pointsFile(t, "10kB", "")
+	dir := filepath.Dir(file)
+	t.Chdir(dir)
+	var mu sync.Mutex
+	var asked []string
+	f := &fakeLab{}
+	l := f.lab()
+	l.connect = func(_ context.Context, contextName, namespace string) (batch.Cluster, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, contextName+"/"+namespace)
+		if contextName == "absent" {
+			return nil, fmt.Errorf("%w: it has no context absent", cluster.ErrContext)
+		}
+		return nil, fmt.Errorf("%w: connection refused", cluster.ErrUnreachable)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"sweep points.yaml --on kubernets", exitUsage, `--on "kubernets": want kubernetes or kubernetes:CONTEXT`},
+		{"sweep points.yaml --on kubernetes: --image x", exitUsage, `--on "kubernetes:": the name of the context is missing`},
+		{"sweep points.yaml --on kubernetes", exitUsage, "--image is missing: the image of this csiglab, which csiglab image push REF makes"},
+		{"sweep points.yaml --image x", exitUsage, "--image goes with --on kubernetes"},
+		{"sweep points.yaml --results pvc:x", exitUsage, "--results goes with --on kubernetes"},
+		{"sweep points.yaml --on kubernetes --image x --results disk", exitUsage, `--results "disk": want pvc:NAME or s3://BUCKET/PREFIX`},
+		{"sweep points.yaml --on kubernetes --image x --results s3://lab", exitUsage, "the environment variable AWS_ACCESS_KEY_ID is missing"},
+		{"sweep points.yaml --on kubernetes:absent --image x", exitUsage, "--on kubernetes:absent: kubeconfig: it has no context absent"},
+		{"sweep points.yaml --on kubernetes --namespace lab --image x", exitInfrastructure, "--on kubernetes: cluster is not reachable: connection refused"},
+		{"sweep absent.yaml --on kubernetes --image x", exitUsage, "absent.yaml: no such file"},
+		{"sweep --merge a --out x --on kubernetes", exitUsage, "--on and --merge exclude each other"},
+		{"regress standard --only incast --candidate-set hosts.cc=dcqcn --on kubernetes:absent --image x", exitUsage, "it has no context absent"},
+		{"regress standard --only incast --candidate-set hosts.cc=dcqcn --image x", exitUsage, "--image goes with --on kubernetes"},
+		{"baseline save standard --only incast -o x.json --on kubernetes:absent --image x", exitUsage, "it has no context absent"},
+		{"trial", exitUsage, "JOB_COMPLETION_INDEX is \"\": this command is for the pods"},
+	} {
+		var out, said bytes.Buffer
+		code := execute(t.Context(), l, strings.Fields(c.args), nil, &out, &said)
+		if code != c.code || !strings.Contains(said.String(), c.want) {
+			t.Errorf("%s: exit code %d, %q; want %d and %q", c.args, code, &said, c.code, c.want)
+		}
+	}
+	if got, want := names(t, dir), []string{"points.yaml"}; !slices.Equal(got, want) {
+		t.Errorf("left: %q", got)
+	}
+	if want := []string{"absent/", "/lab", "absent/", "absent/"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}

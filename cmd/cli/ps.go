@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/runs"
+)
+
+// psEntry is a run in the output of ps --json.
+type psEntry struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Runtime    string     `json:"runtime"`
+	Clock      string     `json:"clock"`
+	State      runs.State `json:"state"`
+	Nodes      int        `json:"nodes"`
+	Processes  int        `json:"processes"`
+	Containers int        `json:"containers"`
+	Started    time.Time  `json:"started"`
+	Folder     string     `json:"folder"`
+	PID        int        `json:"pid"` // of the csiglab that runs it
+}
+
+func (a *app) ps() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List labs and runs that are under way, and those that left something behind",
+		Long: "List labs and runs that are under way, and those that left something behind.\n" +
+			"STATE: running; held, a lab that is up; dead, its csiglab is gone and csiglab clean removes the rest;\n" +
+			"foreign, of another csiglab on the same Docker engine, which csiglab clean leaves alone.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := a.runs(cmd.Context())
+			if err != nil {
+				return err
+			}
+			entries := []psEntry{}
+			for _, r := range list {
+				entries = append(entries, psEntry{
+					ID: r.ID, Name: r.Name, Runtime: r.Runtime, Clock: r.Clock, State: r.State, Nodes: len(r.Nodes),
+					Processes: len(r.Processes), Containers: r.Containers, Started: r.Started, Folder: r.Folder, PID: r.PID,
+				})
+			}
+			if asJSON {
+				return a.printJSON(entries)
+			}
+			var text strings.Builder
+			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "RUN\tEXPERIMENT\tRUNTIME\tCLOCK\tSTATE\tNODES\tSTARTED\tFOLDER")
+			for _, e := range entries {
+				clock, nodes := e.Clock, strconv.Itoa(e.Nodes)
+				if e.State == runs.Foreign && e.Nodes == 0 { // only the other csiglab knows
+					clock, nodes = cmp.Or(clock, "-"), "-"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+					e.ID, e.Name, e.Runtime, clock, e.State, nodes, e.Started.Format(time.DateTime), e.Folder)
+			}
+			t.Flush() // cannot fail: text in memory
+			return a.print(text.String())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list in JSON")
+	return cmd
+}

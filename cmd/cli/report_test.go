@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+)
+
+// TestReportForms holds that a run's folder has its report in each form.
+func TestReportForms(t *testing.T) {
+	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	file := filepath.Join(folder, runfolder.ReportFile)
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder); code != 0 || stdout != file+"\n" {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	if page, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(page), "<!doctype html>") {
+		t.Errorf("page of %d bytes: %v", len(page), err)
+	}
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--markdown"); code != 0 || !strings.HasPrefix(stdout, "# three-flow\n") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--json")
+	var numbers analysis.Result
+	if err := json.Unmarshal([]byte(stdout), &numbers); code != 0 || err != nil || numbers.Verdict.Count(analysis.Reproduced) != 1 || len(numbers.Charts) != 6 {
+		t.Errorf("exit %d, %v: %s%s", code, err, stdout, stderr)
+	}
+}
+
+// numbers returns the numbers of a run folder that has the summary and no record,
+// with a bottleneck.
+func (f *fakeLab) numbers() (*analysis.Result, error) {
+	parent, err := os.MkdirTemp("", "csiglab")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(parent)
+	m := runfolder.Manifest{Name: f.summary.Name, IntervalUS: 100}
+	for _, v := range f.set.Variants {
+		m.Variants = append(m.Variants, runfolder.Variant{Name: v.Name})
+	}
+	for _, p := range f.set.Base.Published {
+		m.Published = append(m.Published, runfolder.Published{Variant: p.Variant, Metric: p.Metric, Value: p.Value, Low: p.Low, High: p.High, Note: p.Note})
+	}
+	w, err := runfolder.Create(filepath.Join(parent, "x"), m)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Finish(f.summary); err != nil {
+		return nil, err
+	}
+	folder, err := runfolder.Open(w.Dir())
+	if err != nil {
+		return nil, err
+	}
+	for _, seed := range f.set.Base.Seeds {
+		folder.Manifest.Runs = append(folder.Manifest.Runs, runfolder.Run{Variant: m.Variants[0].Name, Seed: seed})
+	}
+	r, err := analysis.Read(folder)
+	if err == nil {
+		r.Findings.Ports = []analysis.Port{{Place: analysis.Place{From: "tor0", To: "agg0"}, Full: true, Use: []analysis.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
+	}
+	return r, err
+}
+
+// "csiglab report RUN --nccl-json" is of one variant that has a job of kind collective.
+func TestReportNCCL(t *testing.T) {
+	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	for want, args := range map[string][]string{
+		"--nccl-json is of one variant; add --variant with one of: baseline csig csig-wide": {"--nccl-json"},
+		"variant csig has no job of kind collective":                                        {"--nccl-json", "--variant", "csig"},
+		`unknown variant "cs"; known: baseline csig csig-wide`:                              {"--nccl-json", "--variant", "cs"},
+		"--variant needs --nccl-json":                                                       {"--variant", "csig"},
+		"--nccl-json excludes --markdown and --json":                                        {"--nccl-json", "--json"},
+	} {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report", folder}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
+		}
+	}
+	if code, stdout, _ := csiglab(&fakeLab{}, nil, "report", t.TempDir(), "--nccl-json"); code != exitUsage || stdout != "" {
+		t.Errorf("an empty folder: exit %d", code)
+	}
+}

@@ -1,0 +1,362 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+)
+
+// served is a csiglab serve of a test.
+type served struct {
+	*tool
+	cmd    *exec.Cmd
+	stderr strings.Builder
+	base   string // such as http://127.0.0.1:40123
+}
+
+// serve starts csiglab serve at a free port.
+func (u *tool) serve(args ...string) *served {
+	u.Helper()
+	s := &served{tool: u, cmd: exec.Command(u.program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = u.dir, append(u.env, "TMPDIR="+u.TempDir()), &s.stderr
+	out, err := s.cmd.StdoutPipe()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		u.Fatal(err)
+	}
+	u.Cleanup(func() { s.cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		s.cmd.Wait()
+		u.Fatalf("serve %q: %v: %s", args, err, &s.stderr)
+	}
+	s.base = strings.TrimSuffix(strings.TrimSpace(line), "/")
+	return s
+}
+
+// ownList gives an ordinary user a list of runs that does not depend on TMPDIR, of which a
+// server under test has one of its own.
+func ownList(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "") // short, as the names of sockets must be
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+}
+
+// end ends the server with Ctrl-C: it exits with 0 and leaves nothing.
+func (s *served) end() {
+	s.Helper()
+	var temporary string
+	for _, v := range s.cmd.Env {
+		temporary = strings.TrimPrefix(v, "TMPDIR=")
+	}
+	if entries, err := os.ReadDir(temporary); err != nil || len(entries) != 1 {
+		s.Errorf("while it serves, its temporary folder has %v, %v", entries, err)
+	}
+	s.cmd.Process.Signal(syscall.SIGINT)
+	if err := s.cmd.Wait(); err != nil {
+		s.Errorf("serve: %v: %s", err, &s.stderr)
+	}
+	if entries, err := os.ReadDir(temporary); err != nil || len(entries) != 0 {
+		s.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+// query returns how many series an expression has, at a server of Prometheus' API.
+func query(t *testing.T, base, expression string) int {
+	t.Helper()
+	r, err := http.Get(base + "/api/v1/query?query=" + url.QueryEscape(expression)) //nolint:noctx // this machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var a struct {
+		Status string
+		Error  string
+		Data   struct{ Result []json.RawMessage }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&a); err != nil || a.Status != "success" {
+		t.Fatalf("%s: %v, %s %s", expression, err, a.Status, a.Error)
+	}
+	return len(a.Data.Result)
+}
+
+// eventually waits until an expression has a number of series.
+func eventually(t *testing.T, base, expression string, want int) {
+	t.Helper()
+	got := -1
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if got = query(t, base, expression); got == want {
+			return
+		}
+	}
+	t.Errorf("%s at %s has %d series, want %d", expression, base, got, want)
+}
+
+// A running lab is scraped by csiglab serve, and through it by a real Prometheus with the
+// configuration that csiglab prints, which answers queries. When the lab ends, its series
+// do too.
+func TestServeLab(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	ownList(t)
+	u := newTool(t, builtPrograms(t))
+	lab := u.up("netns", "one", "first")
+	s := u.serve(lab.ID, "--interval", "200ms")
+	eventually(t, s.base, "up == 1", 7)
+	eventually(t, s.base, "csig_port_rate_bytes_per_second", 12)
+	eventually(t, s.base, `sum by (job) (csig_flow_receive_bytes_total) > 0`, 1)
+
+	config, _ := u.want(exitOK, "scrape-config", lab.ID, "--address", strings.TrimPrefix(s.base, "http://"), "--interval", "500ms")
+	all, _ := u.want(exitOK, "scrape-config", "--address", strings.TrimPrefix(s.base, "http://"))
+	t.Run("Prometheus", func(t *testing.T) {
+		if _, err := exec.LookPath("prometheus"); err != nil {
+			t.Skip(err, "; it is Debian's package prometheus")
+		}
+		for name, text := range map[string]string{"static": config, "discovery": all} {
+			file := write(t, name+".yml", text)
+			if out, err := exec.Command("promtool", "check", "config", file).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+		}
+		text := exec.Command("promtool", "check", "metrics")
+		text.Stdin = strings.NewReader(body(t, s.base+"/scrape/"+lab.ID+"/tor0"))
+		if out, err := text.CombinedOutput(); err != nil {
+			t.Errorf("promtool check metrics: %v\n%s", err, out)
+		}
+		base := startPrometheus(t, config)
+		eventually(t, base, "up == 1", 7)
+		for expression, want := range map[string]int{
+			`csig_port_utilisation_ratio`: 12, `sum by (instance) (csig_port_transmit_bytes_total{node="tor0"})`: 1,
+			`histogram_quantile(0.99, sum by (le) (csig_port_window_utilisation_ratio_bucket))`: 1, `csig_run_info`: 1,
+			// The label of the family, and not that of the configuration's job.
+			`csig_flow_receive_bytes_total{exported_job=~".+"}`: 0,
+		} {
+			eventually(t, base, expression, want)
+		}
+	})
+	u.want(exitOK, "down", lab.ID)
+	eventually(t, s.base, `{__name__=~"up|csig_.*"}`, 0)
+	if query(t, s.base, `max_over_time(csig_port_rate_bytes_per_second[5m])`) != 12 {
+		t.Error("what was scraped has gone")
+	}
+	s.end()
+	if !strings.Contains(s.stderr.String(), "lab "+lab.ID+": the lab has ended") {
+		t.Errorf("stderr: %s", &s.stderr)
+	}
+}
+
+func body(t *testing.T, address string) string {
+	t.Helper()
+	r, err := http.Get(address) //nolint:noctx // this machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", address, r.Status, err)
+	}
+	return string(text)
+}
+
+// startPrometheus starts Debian's Prometheus and returns its address.
+func startPrometheus(t *testing.T, config string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+write(t, "prometheus.yml", config), "--web.listen-address="+address, "--storage.tsdb.path="+t.TempDir())
+	if err := cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		cmd.Wait() //nolint:errcheck // it was killed
+	})
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if r, err := http.Get("http://" + address + "/-/ready"); err == nil { //nolint:noctx // this machine
+			r.Body.Close()
+			if r.StatusCode == http.StatusOK {
+				return "http://" + address
+			}
+		}
+	}
+	t.Fatal("Prometheus is not ready")
+	return ""
+}
+
+// serveNow runs serve until it has printed its address, and then ends it as Ctrl-C does.
+func serveNow(l *fakeLab, args ...string) (code int, stdout, stderr string) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	out, errs := untilWritten{end: cancel}, strings.Builder{}
+	code = execute(ctx, l.lab(), append([]string{"serve"}, args...), nil, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// untilWritten calls end when something is written.
+type untilWritten struct {
+	strings.Builder
+	end func()
+}
+
+func (w *untilWritten) Write(text []byte) (int, error) {
+	defer w.end()
+	return w.Builder.Write(text)
+}
+
+// serve says the run's time range and ends with Ctrl-C.
+func TestServe(t *testing.T) {
+	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	code, stdout, stderr := serveNow(&fakeLab{}, folder, "--listen", "127.0.0.1:0")
+	if code != exitOK || !strings.HasPrefix(stdout, "http://127.0.0.1:") || !strings.Contains(stderr, "from=1777629599") || !strings.Contains(stderr, `run "run"`) {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// serveUntil returns when requests that were under way have ended, and not when it begins to
+// wait for them: its caller takes away what they use.
+func TestServeUntilWaits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // this machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var ended atomic.Bool
+	got := make(chan error, 1)
+	go func() {
+		r, err := http.Get("http://" + l.Addr().String()) //nolint:noctx // this machine
+		if err == nil {
+			err = r.Body.Close()
+		}
+		got <- err
+	}()
+	if err := serveUntil(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		cancel()
+		time.Sleep(300 * time.Millisecond)
+		ended.Store(true)
+	})); err != nil {
+		t.Error(err)
+	}
+	if !ended.Load() {
+		t.Error("serveUntil returned before the request had ended")
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServeRefuses holds that wrong input is named before anything is served.
+func TestServeRefuses(t *testing.T) {
+	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	empty, blanks := write(t, "empty", "\n"), write(t, "blanks", "a b\n")
+	damaged := analysistest.ThreeFlow().Folder(t, nil).Dir
+	if err := os.Truncate(filepath.Join(damaged, "ports.parquet"), 500); err != nil {
+		t.Fatal(err)
+	}
+	labs := &fakeLab{runs: []runs.Run{
+		{ID: "ab12cd", Name: "mylab", State: runs.Held, Nodes: []runs.Node{{Name: "h0"}}}, {ID: "dead01", Name: "gone", State: runs.Dead},
+	}}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{filepath.Join(filepath.Dir(folder), "rum")}, exitUsage, `did you mean "` + folder + `"?`},
+		{[]string{folder, "--listen", "127.0.0.1:99999"}, exitUsage, "want an address and a port"},
+		{[]string{"mylabb"}, exitUsage, `did you mean "mylab"?`},
+		{[]string{"mylab"}, exitUsage, "no node serves metrics"},
+		{[]string{"gone"}, exitInfrastructure, "run dead01 is dead"},
+		{[]string{t.TempDir()}, exitUsage, "this is not a run folder of csiglab"},
+		{[]string{empty}, exitUsage, "it is a file"},
+		{[]string{damaged}, exitInfrastructure, "damaged"},
+		{[]string{folder, "--listen", taken.Addr().String()}, exitInfrastructure, "the port is in use"},
+		{[]string{folder, "--listen", "9090"}, exitUsage, "want an address and a port"},
+		{[]string{folder, "--listen", "0.0.0.0:0"}, exitUsage, "add --token-file, or --insecure"},
+		{[]string{folder, "--listen", ":0"}, exitUsage, "add --token-file, or --insecure"},
+		{[]string{folder, "--token-file", empty}, exitUsage, "want one line of printable ASCII"},
+		{[]string{folder, "--token-file", blanks}, exitUsage, "want one line of printable ASCII"},
+		{[]string{folder, "--token-file", "nowhere"}, exitUsage, "no such file"},
+		{[]string{folder, "--stretch", "0"}, exitUsage, "want 1 to 1000000"},
+		{[]string{folder, "--interval", "1ms"}, exitUsage, "want at least 100ms"},
+	} {
+		if c.args[len(c.args)-1] != taken.Addr().String() && len(c.args) < 3 {
+			c.args = append(c.args, "--listen", "127.0.0.1:0")
+		}
+		if code, stdout, stderr := serveNow(labs, c.args...); code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q: exit %d, want %d\n%s%s, want %q", c.args, code, c.code, stdout, stderr, c.want)
+		}
+	}
+}
+
+func TestScrapeConfigRefuses(t *testing.T) {
+	labs := &fakeLab{runs: []runs.Run{{ID: "ab12cd", Name: "mylab", State: runs.Held, Nodes: []runs.Node{{Name: "h0"}}}}}
+	for _, c := range []struct{ args, want string }{
+		{"mylabb", `did you mean "mylab"?`}, {"mylab", "no node serves metrics"}, {"--address here", "want a host and a port"},
+	} {
+		args := append([]string{"scrape-config"}, strings.Fields(c.args)...)
+		if code, stdout, stderr := csiglab(labs, nil, args...); code != exitUsage || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit %d\n%s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestExport(t *testing.T) {
+	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	file := filepath.Join(t.TempDir(), "run.om")
+	code, _, stderr := csiglab(&fakeLab{}, nil, "export", folder, "--openmetrics", file, "--start", "2026-01-01T00:00:00Z", "--stretch", "1")
+	text, err := os.ReadFile(file)
+	if code != exitOK || err != nil || !strings.HasSuffix(string(text), "\n# EOF\n") || !strings.Contains(string(text), fmt.Sprintf(" %d.", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())) ||
+		!strings.Contains(stderr, "stretched 1 times") {
+		t.Errorf("exit %d, %v\n%s%.500s", code, err, stderr, text)
+	}
+	if code, stdout, _ := csiglab(&fakeLab{}, nil, "export", folder, "--openmetrics", "-"); code != exitOK || !strings.HasSuffix(stdout, "\n# EOF\n") {
+		t.Errorf("exit %d", code)
+	}
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{folder, "name what to write", exitUsage},
+		{folder + " --openmetrics - --start yesterday", "want a time", exitUsage},
+		{folder + " --openmetrics - --stretch -1", "want 1 to", exitUsage},
+		{folder + " --openmetrics " + t.TempDir() + "/no/where", "no such file or directory", exitUsage},
+		{"nowhere --openmetrics -", "no such file or directory", exitUsage},
+	} {
+		if code, _, stderr := csiglab(&fakeLab{}, nil, append([]string{"export"}, strings.Fields(c.args)...)...); code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit %d\n%s", c.args, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/orchestrator/shards"
+	"github.com/csiglab/csiglab/orchestrator/trial"
+)
+
+// shard runs one part of a run: in a pod, or as a process that run --shards starts.
+func (a *app) shard() *cobra.Command {
+	var pod bool
+	var digest string
+	var options shards.Options
+	cmd := &cobra.Command{
+		Use:    shards.Command,
+		Short:  "Run one part of a run, for run --shards",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if !pod {
+				return infrastructure(shards.ServeLocal(cmd.Context(), nil))
+			}
+			if options.Identity, err = trial.Identity(""); err != nil {
+				return infrastructure(err)
+			}
+			return infrastructure(shards.ServePod(cmd.Context(), options, digest))
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&pod, "pod", false, "wait for csiglab on the port of shards")
+	f.StringVar(&digest, "key-digest", "", "`SHA256` of the key that csiglab shows, with --pod")
+	f.StringVar(&options.Listen, "listen", "", "`HOST:PORT` for other shards")
+	f.StringVar(&options.Folder, "folder", "", "`DIR` for the files of the run")
+	f.BoolVar(&options.Tunnels, "tunnels", false, "make tunnels for clock wall")
+	return cmd
+}

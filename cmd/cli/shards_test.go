@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/predict"
+)
+
+// remotes returns so many addresses for --remotes.
+func remotes(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("192.0.2.%d", i+1)
+	}
+	return strings.Join(list, ",")
+}
+
+// TestValidateShards: validate says how a fabric is cut, and what that costs.
+func TestValidateShards(t *testing.T) {
+	l := (&fakeLab{}).lab()
+	l.validate = predict.Validate
+	validate := func(args ...string) (code int, stdout, stderr string) {
+		var out, errs bytes.Buffer
+		code = execute(t.Context(), l, append([]string{"validate"}, args...), nil, &out, &errs)
+		return code, out.String(), errs.String()
+	}
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"all-to-all --shards 2", []string{"2 parts:\n  part 0: 8 hosts, 10 switches, 50 % of the load\n  part 1: 8 hosts, 10 switches, 50 % of the load\n  8 links cut, lookahead 1us: agg1-core1 ", "frames cross; in lockstep about 16 exchanges, less than 0.5 s, 1."}},
+		{"all-to-all --shards 2 --set topology.k_ary.delay=5us", []string{"lookahead 5us"}},
+		{"all-to-all --shards 1", []string{"1 part:\n  part 0: 16 hosts, 20 switches, 100 % of the load\n"}},
+		{"three-flow --shards 2", []string{"2 parts of baseline, csig, csig-wide:\n", "  csig: about ", " exchanges, 6.1 s, 1.37 times one machine's time\n"}},
+		{"dragonfly-72 --shards 3", []string{"part 2: 24 hosts, 12 switches, 33 % of the load\n  27 links cut, lookahead 1us: ", " and 19 more\n"}},
+	} {
+		code, stdout, stderr := validate(strings.Fields(c.args)...)
+		for _, want := range c.want {
+			if code != exitOK || !strings.Contains(stdout, want) {
+				t.Errorf("%s: exit %d, %s\ngot  %s\nwant %s", c.args, code, stderr, stdout, want)
+			}
+		}
+	}
+	if code, _, stderr := validate("all-to-all", "--shards", "37"); code != exitUsage || !strings.Contains(stderr, "cut the fabric into 37 parts: it has 36 nodes, and each part needs one") {
+		t.Errorf("37 parts: exit %d, %s", code, stderr)
+	}
+
+	code, stdout, stderr := validate("all-to-all", "--shards", "4", "--json")
+	var check experimentCheck
+	if err := json.Unmarshal([]byte(stdout), &check); code != exitOK || err != nil || len(check.Cuts) != 1 {
+		t.Fatalf("exit %d, %s, %v: %s", code, stderr, err, stdout)
+	}
+	cut, load, nodes := check.Cuts[0], 0.0, 0
+	for _, part := range cut.Parts {
+		load += part.Load
+		nodes += len(part.Nodes)
+	}
+	if len(cut.Parts) != 4 || nodes != 36 || math.Abs(load-1) > 1e-9 || len(cut.Links) != 12 || cut.Variants[0].Slowdown <= 1 {
+		t.Errorf("got %+v", cut)
+	}
+	// In real time there are no exchanges.
+	if code, stdout, stderr := validate("../../docs/examples/lab.yaml", "--shards", "2"); code != exitOK || !strings.Contains(stdout, "frames cross\n") {
+		t.Errorf("a lab: exit %d, %s\n%s", code, stderr, stdout)
+	}
+}
+
+// TestExportShards: a file for each machine, all or none.
+func TestExportShards(t *testing.T) {
+	if testing.Short() {
+		t.Skip("to build the nodes' programs takes a while")
+	}
+	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
+	folder := filepath.Join(t.TempDir(), "hosts")
+	export := func(args ...string) (int, string) {
+		code, _, stderr := command(t, append([]string{"topo", "export", "all-to-all", "--format", "clab", "--out", folder}, args...)...)
+		return code, stderr
+	}
+	code, stderr := export("--shards", "4", "--remotes", remotes(4))
+	if want := "note: 12 links cut, vxlan 1000 to 1011, UDP port 14789; frames of the lab need an MTU of "; code != exitOK || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %s; want %q", code, stderr, want)
+	}
+	for i := range 4 {
+		text, err := os.ReadFile(filepath.Join(folder, fmt.Sprintf("fat-tree-k4.shard%d.clab.yml", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "type: vxlan"); n != 6 {
+			t.Errorf("part %d has %d tunnels, want 6", i, n)
+		}
+	}
+	if code, stderr := export("--shards", "3", "--remotes", remotes(3)); code != exitUsage || !strings.Contains(stderr, "it has fat-tree-k4.shard3.clab.yml of another export, with more parts") {
+		t.Errorf("over an export with more parts: exit %d, %s", code, stderr)
+	}
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/nodes/modules"
+)
+
+// callerVariable is the environment variable by which csiglab tells the program that takes
+// its place what build it is.
+const callerVariable = "CSIGLAB_CALLER"
+
+// buildName identifies a build: programs of one are of the same version, with the same modules.
+func buildName() string { return strings.TrimSpace(buildVersion() + " " + modules.Build()) }
+
+// become puts a sibling in the place of this process, with the same arguments, standard
+// streams and signals, so that its exit code is that of this command. It returns only if
+// that fails.
+func (a *app) become(ctx context.Context, program string) error {
+	if err := ctx.Err(); err != nil {
+		return infrastructure(errors.New("interrupted"))
+	}
+	file, err := programs.Find(program)
+	if err != nil {
+		return infrastructure(err)
+	}
+	env := append(slices.Clone(a.env), callerVariable+"="+buildName())
+	err = unix.Exec(file, append([]string{os.Args[0]}, a.args...), env)
+	return infrastructure(fmt.Errorf("start %s: %w", file, cause.Of(err)))
+}
+
+// checkCaller refuses to take the place of a csiglab of another build. It removes the
+// caller's variable from the environment, and returns the environment without it.
+func checkCaller(env []string) ([]string, error) {
+	caller, called := os.LookupEnv(callerVariable)
+	os.Unsetenv(callerVariable) //nolint:errcheck // the name is valid
+	env = slices.DeleteFunc(slices.Clone(env), func(pair string) bool { return strings.HasPrefix(pair, callerVariable+"=") })
+	if !called || caller == buildName() {
+		return env, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return env, infrastructure(fmt.Errorf("%s is of version %s, and the csiglab that started it of version %s: make build makes them together", self, buildName(), caller))
+}

@@ -1,0 +1,416 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/sweep"
+	"github.com/csiglab/csiglab/orchestrator/trial"
+)
+
+// sweepFlags are the flags of csiglab sweep.
+type sweepFlags struct {
+	selection
+	grid, metrics    []string
+	list, shard, out string
+	resume           string
+	merge            bool
+	parallel         int
+	keep, json       bool
+	cluster          clusterFlags
+}
+
+func (a *app) sweep() *cobra.Command {
+	var s sweepFlags
+	cmd := &cobra.Command{
+		Use:   "sweep [EXPERIMENT]",
+		Short: "Run an experiment at many points and collect the results in one table",
+		Long: "Run an experiment at many points, each variant and seed at each of them, and collect the results in\n" +
+			"one table, results.parquet. The points are those of the experiment's key sweep, or of --grid and --list.\n" +
+			"All points are validated before the first run. What has ended is kept: --resume does the rest.\n\n" +
+			"Exit codes: 0 all expectations held, 1 an expectation failed at some point, 2 usage or configuration,\n" +
+			"3 a run is invalid (its row says why, the others are kept), the sweep is incomplete, or the machine failed.",
+		Example: "  csiglab sweep incast --grid workload.incast.fan_in=4,8,12 --seeds 5\n" +
+			"  csiglab sweep mine.yaml --list points.csv --variant csig --metric 'fct_us.*'\n" +
+			"  csiglab sweep mine.yaml --shard 2/4 --out shard2    # one of four jobs of a CI matrix\n" +
+			"  csiglab sweep --merge shard1 shard2 shard3 shard4 --out whole\n" +
+			"  csiglab sweep incast --seeds 500 --on kubernetes --image registry.example.com/team/csiglab:1\n" +
+			"  csiglab sweep --resume sweeps/incast-20260501-100000-00000",
+		ValidArgsFunction: completeExperiments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case s.parallel < 0 || s.parallel == 0 && cmd.Flags().Changed("parallel"):
+				return usage("--parallel %d: want at least 1", s.parallel)
+			case cmd.Flags().Changed("resume") && s.resume == "":
+				return usage("--resume: name the folder of a sweep")
+			case s.resume != "" && s.merge:
+				return usage("--resume and --merge exclude each other")
+			case s.resume != "":
+				return a.sweepResume(cmd, &s, args)
+			case s.merge:
+				return a.sweepMerge(cmd, &s, args)
+			case len(args) > 1:
+				return usage("want an experiment, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
+			case len(args) == 0:
+				return usage("name an experiment; embedded: %s", strings.Join(experiment.Names(), " "))
+			}
+			return a.sweepNew(cmd, &s, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&s.grid, "grid", nil, "values of a path, as `PATH=V1,V2`; every combination is a point (repeatable)")
+	f.StringVar(&s.list, "list", "", "points of `FILE`: a CSV table with paths in its first row, or a YAML list of mappings")
+	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment; if it has fewer, also the numbers after its greatest one")
+	s.variantFlag(cmd)
+	f.StringArrayVar(&s.set, "set", nil, "override a value at all points, as `PATH=VALUE` (repeatable)")
+	f.IntVar(&s.parallel, "parallel", 0, "`N` runs at once (default: one per core; one in real time)")
+	f.StringVar(&s.shard, "shard", "", "run part `I/N` of the sweep, the first is 1/N; --merge puts the parts together")
+	f.BoolVar(&s.merge, "merge", false, "put the folders of shards together, into the folder of --out")
+	f.StringVar(&s.resume, "resume", "", "do the runs that the sweep in `DIR` lacks")
+	f.StringVar(&s.out, "out", "", "the sweep's folder, new or empty `DIR` (default: sweeps/NAME-TIME)")
+	s.cluster.flags(cmd)
+	f.BoolVar(&s.keep, "keep", false, "keep the run folders, in runs/ of the sweep's folder")
+	f.StringArrayVar(&s.metrics, "metric", nil, "write the metrics that `PATTERN` matches, such as 'fct_us.*', and no others (repeatable)")
+	f.BoolVar(&s.json, "json", false, "print the medians at each point as JSON on standard output and nothing else there")
+	return cmd
+}
+
+// sweepNew plans a sweep and runs it.
+func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) error {
+	plan, err := a.sweepPlan(cmd, s, nameOrPath)
+	if err != nil {
+		return sweepError(err)
+	}
+	folder := s.out
+	if folder == "" {
+		id := fmt.Sprintf("%s-%s-%05x", plan.Name, plan.Started.Format("20060102-150405"), plan.Started.Nanosecond()&0xfffff)
+		if plan.Shard.Of > 0 {
+			id += fmt.Sprintf("-%dof%d", plan.Shard.Index, plan.Shard.Of)
+		}
+		folder = filepath.Join("sweeps", id)
+	}
+	remote, err := a.sweepRunner(cmd, s, plan)
+	if err != nil {
+		return err
+	}
+	sw, err := sweep.Create(folder, plan)
+	if err != nil {
+		return sweepOutError(err)
+	}
+	defer sw.Close() // the journal is on the disk
+	return a.sweepRun(cmd, s, sw, remote)
+}
+
+// sweepPlan loads the experiment, and validates it at all points.
+func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*sweep.Plan, error) {
+	shard, err := parseShard(s.shard)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.noOverrides("a sweep is given by its files and flags alone, so that it can be done again; use --set"); err != nil {
+		return nil, err
+	}
+	if cmd.Flags().Changed("seeds") && s.seeds < 1 {
+		return nil, usage("--seeds %d: want at least 1", s.seeds)
+	}
+	set, err := overrides(s.set)
+	if err != nil {
+		return nil, err
+	}
+	points, err := s.points()
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	identity, err := trial.Identity("")
+	if err != nil {
+		return nil, infrastructure(err)
+	}
+	r := sweep.Request{
+		Experiment: nameOrPath, Points: points, Identity: identity, Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Parallel: runtime.NumCPU(),
+		Options: experiment.Options{Override: set, Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
+	}
+	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
+	if err != nil {
+		return nil, err
+	}
+	plan.Shard, plan.Started = shard, time.Now().UTC()
+	if shard.Of > plan.Trials() {
+		return nil, usage("--shard %s: the sweep has only %s", s.shard, plural(plan.Trials(), "trial"))
+	}
+	if plan.Clock == runtimes.Wall && s.parallel > 1 {
+		return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
+	}
+	return plan, nil
+}
+
+// validatePoints validates an experiment at the points of its key sweep. It returns their
+// number, 0 without the key.
+func (a *app) validatePoints(cmd *cobra.Command, set *experiment.Set, s *selection, args []string) (int, error) {
+	if set.Base.Sweep == nil {
+		return 0, nil
+	}
+	r := sweep.Request{Experiment: args[0], Options: s.used, Parallel: runtime.NumCPU()}
+	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
+	if err != nil {
+		return 0, sweepError(err)
+	}
+	return len(plan.Points), nil
+}
+
+// points returns the points of the flags, nil without any.
+func (s *sweepFlags) points() (*experiment.Sweep, error) {
+	if len(s.grid) == 0 && s.list == "" {
+		return nil, nil
+	}
+	points := &experiment.Sweep{}
+	var wrong []error
+	for _, text := range s.grid {
+		axis, err := experiment.ParseGrid("--grid", text)
+		wrong = append(wrong, err)
+		points.Grid = append(points.Grid, axis)
+	}
+	if s.list != "" {
+		list, err := sweep.ReadList(s.list)
+		if err != nil {
+			err = fmt.Errorf("--list %w", err)
+		}
+		wrong = append(wrong, err)
+		points.List = list
+	}
+	return points, errors.Join(wrong...)
+}
+
+// parseShard reads I/N.
+func parseShard(text string) (sweep.Shard, error) {
+	if text == "" {
+		return sweep.Shard{}, nil
+	}
+	i, n, ok := strings.Cut(text, "/")
+	index, err1 := strconv.Atoi(i)
+	of, err2 := strconv.Atoi(n)
+	if !ok || err1 != nil || err2 != nil || index < 1 || index > of {
+		return sweep.Shard{}, usage("--shard %q: want I/N, from 1/N to N/N", text)
+	}
+	return sweep.Shard{Index: index, Of: of}, nil
+}
+
+// sweepResume does the trials that a folder lacks.
+func (a *app) sweepResume(cmd *cobra.Command, s *sweepFlags, args []string) error {
+	if len(args) > 0 {
+		return usage("experiment %q and --resume %s exclude each other: a sweep that is resumed has the experiment of its folder", args[0], s.resume)
+	}
+	if err := excluded(cmd, "--resume "+s.resume, "a sweep that is resumed goes on as it was begun", append([]string{"resume", "parallel", "keep", "json", "metric"}, clusterFlagNames...)...); err != nil {
+		return err
+	}
+	sw, err := interruptible(cmd.Context(), func() (*sweep.Sweep, error) { return sweep.Open(cmd.Context(), s.resume) })
+	if err != nil {
+		return sweepError(err)
+	}
+	defer sw.Close() // the journal is on the disk
+	identity, err := trial.Identity("")
+	if err != nil {
+		return infrastructure(err)
+	}
+	if identity != sw.Plan.Identity {
+		return usage("%s: the sweep was begun with another program, csiglab %s, and this is %s; one table has the numbers of one program", s.resume, sw.Plan.Version, buildVersion())
+	}
+	if sw.Plan.Clock == runtimes.Wall && s.parallel > 1 {
+		return usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
+	}
+	remote, err := a.sweepRunner(cmd, s, sw.Plan)
+	if err != nil {
+		return err
+	}
+	return a.sweepRun(cmd, s, sw, remote)
+}
+
+// sweepRunner returns the runner of a cluster, nil without one.
+func (a *app) sweepRunner(cmd *cobra.Command, s *sweepFlags, plan *sweep.Plan) (Runner, error) {
+	r, err := a.clusterRunner(cmd.Context(), cmd.Flags(), &s.cluster, "sweep", plan.Name, s.parallel)
+	if r != nil && s.keep {
+		return nil, usage("--keep keeps run folders on this machine; with --on, --results names a store for them")
+	}
+	return r, err
+}
+
+// sweepMerge puts the folders of shards together.
+func (a *app) sweepMerge(cmd *cobra.Command, s *sweepFlags, folders []string) error {
+	if len(folders) == 0 {
+		return usage("--merge: name the folders of the shards")
+	}
+	if s.out == "" {
+		return usage("--merge: name the folder of the whole sweep with --out")
+	}
+	if err := excluded(cmd, "--merge", "the shards say what was swept", "merge", "out", "json", "metric"); err != nil {
+		return err
+	}
+	sw, err := sweep.Merge(s.out, folders)
+	if err != nil {
+		return sweepOutError(err)
+	}
+	defer sw.Close() // the journal is on the disk
+	return a.sweepEnd(s, sw)
+}
+
+// excluded returns an error if a flag is given that is not one of some.
+func excluded(cmd *cobra.Command, with, why string, allowed ...string) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && f.Changed && !slices.Contains(allowed, f.Name) {
+			err = usage("--%s and %s exclude each other: %s", f.Name, with, why)
+		}
+	})
+	return err
+}
+
+// sweepRun performs the trials that a folder lacks and prints the results. The runner is of
+// a cluster; nil: this machine.
+func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remote Runner) error {
+	done, total := sw.Done()
+	of := ""
+	if shard := sw.Plan.Shard.String(); shard != "" {
+		of = ", shard " + shard
+	}
+	rest := ""
+	if done > 0 {
+		rest = fmt.Sprintf("; %d have ended already", done)
+	}
+	a.say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, plural(len(sw.Plan.Points), "point"), plural(len(sw.Plan.Variants), "variant"),
+		plural(len(sw.Plan.Seeds), "seed"), of, plural(total, "trial"), rest))
+	local := &trial.Local{Folder: sw.Work(), Environment: a.env}
+	if s.keep {
+		local.Folder, local.Keep = sw.Runs(), true
+	}
+	runner, parallel := trial.Runner(local), s.parallel
+	switch {
+	case remote != nil: // it takes all trials that it can get, and bounds the pods itself
+		runner, parallel = remote, remote.Most()
+		defer a.closeRunner(cmd.Context(), remote)
+	case parallel > 0:
+	case sw.Plan.Clock == runtimes.Virtual:
+		parallel = runtime.NumCPU()
+	default:
+		parallel = 1
+	}
+	view := newSweepView(a.stderr)
+	err := sw.Run(cmd.Context(), runner, parallel, view.update)
+	view.close()
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			err = errors.New("interrupted")
+		}
+		done, total = sw.Done()
+		err = fmt.Errorf("%w\nthe sweep is incomplete: %d of %s have ended and are kept in %s; csiglab sweep --resume %s does the rest", err, done, plural(total, "trial"), sw.Folder, sw.Folder)
+		return sweepError(err)
+	}
+	return a.sweepEnd(s, sw)
+}
+
+// sweepEnd writes the table and prints the results.
+func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
+	sum, err := sw.Finish(s.metrics, func(metrics []string) []string { return shownOfSweep(metrics, len(s.metrics) > 0) })
+	if err != nil {
+		if errors.Is(err, failure.ErrConfiguration) {
+			err = fmt.Errorf("--metric: %w; the trials are kept: csiglab sweep --resume %s --metric PATTERN writes the table", err, sw.Folder)
+		} else {
+			err = fmt.Errorf("%w\nthe trials are kept; csiglab sweep --resume %s writes the table", err, sw.Folder)
+		}
+		return sweepError(err)
+	}
+	if s.json {
+		err = a.printJSON(sum)
+	} else {
+		var text strings.Builder
+		writeSweep(&text, sum)
+		err = a.print(text.String())
+	}
+	switch {
+	case err != nil:
+		return err
+	case sum.Done < sum.Trials:
+		return infrastructure(fmt.Errorf("%s is incomplete: %d of %s are missing; csiglab sweep --resume %s does them", sw.Folder, sum.Trials-sum.Done, plural(sum.Trials, "trial"), sw.Folder))
+	case sum.Invalid > 0:
+		return &exitError{code: exitInfrastructure}
+	case sum.Failed > 0:
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// sweepError gives an error of a sweep its exit code. Those of the experiment and of the names
+// that the user has given are mistakes of the user.
+func sweepError(err error) error {
+	var exit *exitError
+	var wrong *experiment.Error
+	switch {
+	case errors.As(err, &exit):
+		return err
+	case errors.Is(err, failure.ErrInfrastructure):
+		return infrastructure(shortage(err))
+	case errors.Is(err, trial.ErrDamaged):
+		return infrastructure(err)
+	case errors.Is(err, failure.ErrConfiguration), errors.As(err, &wrong), errors.Is(err, sweep.ErrNotEmpty), errors.Is(err, sweep.ErrNoSweep),
+		errors.Is(err, sweep.ErrChanged), errors.Is(err, trial.ErrOtherPlan), errors.Is(err, trial.ErrBusy):
+		return &exitError{exitUsage, err}
+	}
+	return infrastructure(err)
+}
+
+// sweepOutError is as sweepError, of a folder that cannot be made. It is a mistake of the user,
+// who chose it, unless the machine is at fault.
+func sweepOutError(err error) error {
+	for _, class := range []error{own.ErrForeign, fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
+		if errors.Is(err, class) {
+			return usage("%w; choose another folder with --out", err)
+		}
+	}
+	return sweepError(err)
+}
+
+// sweepView shows how far a sweep is: a bar on a terminal, elsewhere a line now and then.
+type sweepView struct {
+	progressView
+	last time.Time
+}
+
+// Lines come at least so far apart, but for the last.
+const sweepLineEvery = 10 * time.Second
+
+func newSweepView(w io.Writer) *sweepView {
+	return &sweepView{progressView{w: w, bar: newBar(w)}, time.Now()}
+}
+
+func (v *sweepView) update(p sweep.Progress) {
+	text := fmt.Sprintf("%d of %s", p.Done, plural(p.Total, "trial"))
+	if p.Invalid > 0 {
+		text += fmt.Sprintf(", %d invalid", p.Invalid)
+	}
+	if p.Left >= time.Second {
+		text += fmt.Sprintf(", about %v left", p.Left.Round(time.Second))
+	}
+	switch {
+	case v.bar != nil:
+		v.bar.Describe(text)
+		v.bar.Set(int(p.Share * barSteps)) // a bar that cannot be drawn is no error
+	case p.Done == p.Total || time.Since(v.last) >= sweepLineEvery:
+		v.last = time.Now()
+		fmt.Fprintln(v.w, text)
+	}
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"cmp"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
+	"github.com/csiglab/csiglab/topologies/draw"
+	"github.com/csiglab/csiglab/topologies/htsim"
+)
+
+func (a *app) topo() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "topo",
+		Short: "Count what a topology has, and write topologies for other tools",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usage("unknown command %q%s; see csiglab topo --help", args[0], didYouMean(args[0], []string{"export", "count"}))
+		},
+	}
+	cmd.AddCommand(a.topoExport(), a.topoCount())
+	return cmd
+}
+
+// Formats of topo export.
+const (
+	formatHtsim = "htsim"
+	formatDot   = "dot"
+	formatClab  = "clab"
+	formatC9s   = "c9s"
+)
+
+func (a *app) topoExport() *cobra.Command {
+	var f fabricFlags
+	var s shardFlags
+	var group string
+	cmd := &cobra.Command{
+		Use:   "export [EXPERIMENT]",
+		Short: "Write the topology of an experiment, or of a file, in the format of another tool",
+		Long: "Write the topology of an experiment, or of a file, in the format of another tool.\n" +
+			"--format clab --shards N writes a file for each of N machines into a folder. Links between machines are vxlan tunnels of containerlab.\n" +
+			"--format c9s writes a custom resource Topology for clabernetes.",
+		Example: "  csiglab topo export three-flow --format htsim --out three-flow.topo\n" +
+			"  csiglab topo export dragonfly --format dot | dot -Tpdf > dragonfly.pdf\n" +
+			"  csiglab topo export dragonfly --format clab --out dragonfly.clab.yml\n" +
+			"  csiglab topo export dragonfly --format clab --shards 2 --remotes 192.0.2.1,192.0.2.2 --out dragonfly\n" +
+			"  csiglab topo export dragonfly --format c9s | kubectl apply -f -",
+		Args: atMostOne("an experiment"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := choice("format", f.format, formatHtsim, formatDot, formatClab, formatC9s); err != nil {
+				return err
+			}
+			if err := s.check(cmd, &f); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("api-group") && f.format != formatC9s {
+				return usage("--api-group goes with --format %s", formatC9s)
+			}
+			if err := choice("api-group", group, clab.Groups()...); err != nil {
+				return err
+			}
+			t, err := f.load(a, args)
+			if err != nil {
+				return err
+			}
+			switch f.format {
+			case formatDot:
+				return f.emit(a, func(w io.Writer) error { return draw.DOT(w, t.Graph) })
+			case formatHtsim:
+				if t.Tree == nil {
+					return usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
+				}
+				return f.emit(a, func(w io.Writer) error { return htsim.WriteTopology(w, *t.Tree) })
+			}
+			t.Graph.Name = asName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
+			if err := a.lacks(programs.Lab); err != nil {
+				return err
+			}
+			e := a.linked.Containers.Export(t.Graph, f.links.MTU-f.links.Header)
+			switch {
+			case s.shards > 0:
+				return a.exportShards(e, t.Graph, &f, &s)
+			case f.format == formatC9s:
+				return f.emit(a, func(w io.Writer) error { return e.WriteClabernetes(w, group) })
+			}
+			return f.emit(a, e.WriteTopology)
+		},
+	}
+	f.flags(cmd, "", "htsim (.topo), dot (Graphviz), clab (containerlab) or c9s (clabernetes)")
+	s.flags(cmd)
+	cmd.Flags().StringVar(&group, "api-group", clab.Group, "API group with --format c9s; "+clab.OldGroup+" before version 0.7 of clabernetes")
+	cmd.Flags().Lookup("out").Usage = "the `FILE`; - is standard output; with --shards the folder"
+	return cmd
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
+)
+
+// labFlags are the flags of up and hold.
+type labFlags struct {
+	runFlags
+	variant string
+}
+
+func (l *labFlags) flags(cmd *cobra.Command) {
+	l.selection.flags(cmd)
+	l.moreFlags(cmd)
+	l.processFlags(cmd)
+	f := cmd.Flags()
+	// Accepted, as by run, but a lab has one clock and is one run.
+	f.Lookup("clock").Hidden, f.Lookup("seeds").Hidden = true, true
+	f.Lookup("runtime").Usage = "where the nodes run: " + lines.Alternatives(runtimes.Of(runtimes.Wall))
+	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
+	f.BoolVar(&l.json, "json", false, "print what csiglab inspect --json prints")
+	l.forceFlag(cmd)
+	f.Var(&once{value: &l.variant}, "variant", "variant of the experiment (default: the first)")
+}
+
+func (a *app) up() *cobra.Command {
+	var l labFlags
+	cmd := &cobra.Command{
+		Use:   "up [EXPERIMENT]",
+		Short: "Start a lab: an experiment in real time that runs until csiglab down",
+		Long: "Start a lab: an experiment in real time that runs until csiglab down, even after its traffic has ended.\n" +
+			"It is one run: of one variant, with the first seed or --seed. The experiment's expectations are left out.",
+		Example: "  csiglab up three-flow --variant csig\n" +
+			"  csiglab exec three-flow h0 -- ip address\n" +
+			"  csiglab down three-flow",
+		Args:              atMostOne("an experiment"),
+		ValidArgsFunction: completeExperiments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := l.load(a, cmd, args)
+			if err == nil {
+				err = l.check(cmd, set)
+			}
+			if err != nil {
+				return err
+			}
+			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
+				a.notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})
+			}
+			id, err := a.lab.start(cmd.Context(), slices.Concat([]string{holdName}, a.args[1:]), a.env, a.stderr)
+			if err != nil {
+				return startError(err)
+			}
+			r, err := a.find(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if l.json {
+				return a.printJSON(r)
+			}
+			return a.print(started(&r))
+		},
+	}
+	l.flags(cmd)
+	return cmd
+}
+
+// load returns the experiment as one run in real time.
+func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
+	switch {
+	case l.clock != "" && l.clock != runtimes.Wall:
+		return nil, usage("--clock %s: a lab runs in real time, under clock %s", l.clock, runtimes.Wall)
+	case l.runtime == runtimes.Inproc:
+		return nil, usage("--runtime %s: a lab has real nodes; want %s", l.runtime, lines.Alternatives(runtimes.Of(runtimes.Wall)))
+	case cmd.Flags().Changed("seeds") && l.seeds != 1:
+		return nil, usage("--seeds %d: a lab is one run, with the first seed; --seed chooses another", l.seeds)
+	}
+	l.clock = runtimes.Wall
+	set, err := l.selection.load(a, cmd, args)
+	if err != nil {
+		return nil, err
+	}
+	return set, l.one(set)
+}
+
+// one reduces a set to one run.
+func (l *labFlags) one(set *experiment.Set) error {
+	i, err := variant(set, l.variant)
+	if err != nil {
+		return err
+	}
+	if len(set.Variants) > 1 { // then a misspelt metric could be one of another variant
+		if names, err := measure.NamesOfSet(set); err == nil {
+			if err := set.CheckMetrics(names); err != nil {
+				return &exitError{exitUsage, err}
+			}
+		}
+	}
+	name := set.Variants[i].Name
+	set.Variants = set.Variants[i : i+1]
+	set.Base.Seeds = set.Base.Seeds[:1]
+	set.Variants[0].Experiment.Seeds = set.Base.Seeds
+	// Expectations compare variants and runs that end by themselves.
+	set.Base.Expect, set.Variants[0].Experiment.Expect = nil, nil
+	set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != name })
+	return nil
+}
+
+// startError gives the error of a lab that did not come up its exit code.
+func startError(err error) error {
+	var start *labs.StartError
+	switch {
+	case !errors.As(err, &start):
+		return infrastructure(err)
+	case start.Text == "":
+		return &exitError{code: start.Code}
+	}
+	return &exitError{start.Code, err}
+}
+
+// started returns the description of a lab that is up.
+func started(r *runs.Run) string {
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "lab\t%s\n", r.ID)
+	fmt.Fprintf(t, "experiment\t%s\n", r.Name)
+	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), plural(len(r.Nodes), "node"))
+	fmt.Fprintf(t, "folder\t%s\n", r.Folder)
+	short := r.ID[:min(len(r.ID), 6)]
+	next := []string{"csiglab inspect " + short}
+	if len(r.Nodes) > 0 {
+		next = append(next, fmt.Sprintf("csiglab exec %s %s -- ip address", short, r.Nodes[0].Name))
+	}
+	for i, command := range append(next, "csiglab down "+short) {
+		label := ""
+		if i == 0 {
+			label = "next"
+		}
+		fmt.Fprintf(t, "%s\t%s\n", label, command)
+	}
+	t.Flush() // cannot fail: text in memory
+	return text.String()
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
+)
+
+// keyMetrics are shown for every experiment, after its derived ones, in this
+// order and where a variant has them.
+var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
+
+// writeVerdict prints the numbers of a run in short: unfinished flows, the variants' medians, the
+// comparison with published figures, the expectations, the findings, and the names of
+// the run's folder and its report. The set names the derived metrics.
+func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, report string) {
+	for _, text := range reports.Unfinished(r) {
+		fmt.Fprintln(w, "UNFINISHED: "+text)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "%s, median of %s", r.Name, plural(len(r.Setup.Seeds), "seed"))
+	for _, v := range r.Variants {
+		fmt.Fprintf(t, "\t%s", v.Name)
+	}
+	fmt.Fprintln(t)
+	for _, name := range shownMetrics(set) {
+		row, found := reports.MetricLabel(r, name), false
+		for i := range r.Variants {
+			value, ok := r.Variants[i].Median(name)
+			found = found || ok
+			row += "\t" + number(value, ok)
+		}
+		if found {
+			fmt.Fprintln(t, row)
+		}
+	}
+	t.Flush() // cannot fail: text in memory
+
+	writePublished(w, r.Verdict.Published)
+	if len(r.Verdict.Expectations) > 0 {
+		fmt.Fprintln(w)
+		writeExpectations(w, r.Verdict.Expectations)
+	}
+	fmt.Fprintln(w)
+	if faults := reports.Faults(r); len(faults) > 0 {
+		for _, text := range faults {
+			fmt.Fprintln(w, text)
+		}
+		fmt.Fprintln(w)
+	}
+	if findings := reports.Findings(r); r.Verdict.Valid && len(findings) > 0 {
+		for _, text := range findings {
+			fmt.Fprintln(w, text)
+		}
+		fmt.Fprintln(w)
+	}
+	if !r.Verdict.Valid {
+		fmt.Fprintln(w, "INVALID: do not use these figures.")
+		for _, reason := range r.Verdict.Reasons {
+			fmt.Fprintln(w, "  "+reason)
+		}
+	}
+	fmt.Fprintln(w, "run    ", folder)
+	fmt.Fprintln(w, "report ", report)
+}
+
+// jobMetrics are shown of each job, trafficMetrics of each item of workload.traffic, where a
+// variant has them.
+var (
+	jobMetrics     = []string{"iteration_us.mean.", "compute_us.mean.", "bubble_us.mean.", "exposed_us.mean.", "skew_wait_us.mean."}
+	trafficMetrics = []string{"rpc_us.p50.", "message_us.p50.", "fct_us.p50."}
+)
+
+// maxShownJobs is the most jobs and items of traffic whose metrics are shown.
+const maxShownJobs = 8
+
+func shownMetrics(set *experiment.Set) []string {
+	var names []string
+	for _, m := range set.Base.Derived {
+		names = append(names, m.Name)
+	}
+	of := func(name string, metrics []string) {
+		for _, metric := range metrics {
+			names = append(names, metric+name)
+		}
+	}
+	for i := range min(len(set.Base.Jobs), maxShownJobs) {
+		j := &set.Base.Jobs[i]
+		of(j.Name, jobMetrics)
+		if c, ok := j.Spec.(experiment.CollectiveJob); ok {
+			names = append(names, "busbw_gbps.p50."+j.Name+"."+c.Kind)
+		}
+	}
+	if items, ok := set.Base.Workload.Spec.(experiment.Traffic); ok {
+		for i := range min(len(items), maxShownJobs) {
+			of(items[i].Name, trafficMetrics)
+		}
+	}
+	return append(names, keyMetrics...)
+}
+
+func writePublished(w io.Writer, published []analysis.Comparison) {
+	if len(published) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "published\tfigure\there\tband\t")
+	var notes []string
+	for _, c := range published {
+		outcome := string(c.Outcome)
+		if c.Outcome == analysis.Outside {
+			outcome += " the band"
+			if c.Note != "" {
+				notes = append(notes, c.Variant+" "+c.Metric+": "+c.Note)
+			}
+		}
+		measured := number(0, false)
+		if c.Measured != nil {
+			measured = number(*c.Measured, true)
+		}
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s to %s\t%s\n", c.Variant, c.Metric,
+			number(c.Published, true), measured, number(c.Low, true), number(c.High, true), outcome)
+	}
+	t.Flush() // cannot fail: text in memory
+	for _, note := range notes {
+		fmt.Fprintln(w, note)
+	}
+}
+
+// number returns a value as text with four digits, or all digits before the point.
+func number(v float64, ok bool) string {
+	switch {
+	case !ok:
+		return "-"
+	case v == math.Trunc(v) || math.Abs(v) >= 10000:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "ch") {
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/cmd/cli/builder"
+	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/nodes/watchdog"
+)
+
+// release is set by the linker in a release's build.
+var release string
+
+// buildVersion returns the release, or the commit that the program was built
+// from.
+func buildVersion() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+changes"
+		}
+	}
+	if commit == "" {
+		return "unknown"
+	}
+	return commit + changed
+}
+
+func (a *app) version() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, and the modules that csiglab build has compiled in",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return a.printJSON(struct {
+					Version string              `json:"version"`
+					Go      string              `json:"go"`
+					Modules []builder.Described `json:"modules"`
+				}{buildVersion(), runtime.Version(), builder.Contents()})
+			}
+			return a.print(versionText())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
+	return cmd
+}
+
+// versionText is what csiglab version and csiglab --version print.
+func versionText() string {
+	return fmt.Sprintf("csiglab %s, %s %s/%s\n%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, modulesText(builder.Contents()))
+}
+
+// checkModules refuses to start with a module whose algorithms cannot be used.
+func checkModules() error {
+	if err := modules.Check(); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return nil
+}
+
+// guarded calls a command. With modules, it ends with an error when one of their
+// algorithms panics or does not return.
+func guarded(command func() error) error {
+	if len(modules.Compiled()) == 0 {
+		return command()
+	}
+	var err error
+	if fault := watchdog.RunAll(func() { err = command() }); fault != nil {
+		return infrastructure(fault) // err belongs to the command, which may go on
+	}
+	return err
+}

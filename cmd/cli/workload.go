@@ -1,0 +1,413 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/chakra"
+	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/formats"
+	"github.com/csiglab/csiglab/workloads/goal"
+	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/inspect"
+)
+
+func (a *app) workload() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workload",
+		Short: "Look into workloads and traces of other tools, and convert them",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usage("unknown command %q%s; see csiglab workload --help", args[0], didYouMean(args[0], []string{"inspect", "convert"}))
+		},
+	}
+	cmd.AddCommand(a.workloadInspect(), a.workloadConvert())
+	return cmd
+}
+
+// inputFlags say how a workload's file is read.
+type inputFlags struct {
+	format, startUnit, timeUnit, groups, algorithm string
+	ranks, passes                                  int
+}
+
+func (f *inputFlags) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	var known strings.Builder
+	for _, name := range formats.Names() {
+		fmt.Fprintf(&known, "\n  %-7s %s", name, formats.Doc(name))
+	}
+	cmd.Long += "\n\nFormats:" + known.String()
+	flags.StringVar(&f.format, "format", "", "format of the file (default: by name and content)")
+	flags.StringVar(&f.startUnit, "start-unit", "auto", "unit of the start times of a connection matrix: auto, ps or us")
+	flags.StringVar(&f.timeUnit, "time-unit", "auto", "unit of compute times: auto (what the format says, ns for SimAI's), ns, us or ms")
+	flags.StringVar(&f.groups, "groups", "", "JSON `FILE` with the communicator groups of a Chakra trace")
+	flags.StringVar(&f.algorithm, "algorithm", "auto", "algorithm of the collectives that have it: "+strings.Join(collective.Algorithms(), ", "))
+	flags.IntVar(&f.ranks, "ranks", 0, "number of ranks, where the file does not say it")
+	flags.IntVar(&f.passes, "passes", 1, "how often a workload of one training step is played")
+	for _, name := range []string{"format", "groups", "algorithm", "ranks", "passes", "start-unit", "time-unit"} {
+		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+	}
+	for name, values := range map[string][]string{
+		"format": formats.Names(), "start-unit": htsim.StartUnits(), "time-unit": {"auto", "ns", "us", "ms"}, "algorithm": collective.Algorithms(),
+	} {
+		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // of a flag that is there
+	}
+}
+
+// options checks the flags.
+func (f *inputFlags) options() (o formats.Options, err error) {
+	if f.format != "" {
+		if err := choice("format", f.format, formats.Names()...); err != nil {
+			return o, err
+		}
+	}
+	if err := choice("time-unit", f.timeUnit, "auto", "ns", "us", "ms"); err != nil {
+		return o, err
+	}
+	if f.ranks < 0 || f.passes < 1 {
+		return o, usage("--ranks %d, --passes %d: want 0 or more ranks (0: what the file says) and a pass at least", f.ranks, f.passes)
+	}
+	o = formats.Options{Format: f.format, Groups: f.groups}
+	if o.StartUnit, err = htsim.ParseStartUnit(f.startUnit); err != nil {
+		return o, usage("--start-unit: %w", err)
+	}
+	if o.Training.Algorithm, err = collective.ParseAlgorithm(f.algorithm); err != nil {
+		return o, usage("--algorithm: %w", err)
+	}
+	o.Training.Ranks, o.Training.Passes = f.ranks, f.passes
+	o.Training.TimeUnit = map[string]units.Duration{"ns": units.Nanosecond, "us": units.Microsecond, "ms": units.Millisecond}[f.timeUnit]
+	return o, nil
+}
+
+// open reads a workload.
+func (f *inputFlags) open(a *app, path string) (*formats.Input, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	in, err := formats.Open(path, o)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	a.notes(in.Notes)
+	return in, nil
+}
+
+// rankPrograms returns the programs of an input, with what was lost on the way there. A file
+// with messages on connections and nothing else has programs of its own.
+func rankPrograms(in *formats.Input) (graph.Source, *graph.Loss, error) {
+	load := in.Workload
+	switch {
+	case load == nil:
+		return in.Source, &graph.Loss{}, nil
+	case len(load.Jobs) == 1 && len(load.Transfers) == 0:
+		return load.Jobs[0].Source, &graph.Loss{}, nil
+	}
+	s, loss, err := formats.Ranks(load)
+	if err == nil {
+		loss.AddN("jobs of messages on connections", "", len(load.Jobs))
+	}
+	return s, loss, err
+}
+
+// workloadView is the output of workload inspect.
+type workloadView struct {
+	File      string              `json:"file"`
+	Format    string              `json:"format"`
+	Transfers int                 `json:"transfers"` // 0: the file has ranks
+	Triggers  int                 `json:"triggers"`
+	Failures  []workloads.Failure `json:"failures,omitempty"`
+	Summary   *inspect.Summary    `json:"workload"`
+	Ideal     *inspect.Played     `json:"ideal"` // null: too many operations
+	Lost      []graph.Lost        `json:"lost"`
+	Reason    string              `json:"reason,omitempty"` // why Ideal is null
+}
+
+func (a *app) workloadInspect() *cobra.Command {
+	var f inputFlags
+	var asJSON bool
+	var rate, latency, out string
+	cmd := &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "Say what is in a workload or trace: ranks, messages, bytes by kind, critical path",
+		Long: "Say what is in a workload or trace of another tool: ranks, messages, bytes by kind, collectives, what of the\n" +
+			"file is not used, and the critical path over links without congestion (--rate, --latency). --out draws ranks by\n" +
+			"time as SVG. FILE may be a folder, or what names begin with, where a format has one file per rank.",
+		Example: "  csiglab workload inspect job.cm\n" +
+			"  csiglab workload inspect traces/ --rate 400Gbps --latency 2us --out step.svg\n" +
+			"  csiglab workload inspect micro.txt --ranks 16 --json",
+		Args: one("a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			link := graph.Link{}
+			var err error
+			if link.Rate, err = units.ParseRate(rate); err != nil {
+				return usage("--rate: %w", err)
+			}
+			if link.Latency, err = units.ParseDuration(latency); err != nil || link.Latency < 0 {
+				return usage("--latency %q: want a time from 0 on, such as 2us", latency)
+			}
+			i, err := interruptible(cmd.Context(), func() (*workloadView, error) { return a.inspectWorkload(&f, args[0], link) })
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				if err := a.drawWorkload(i, out); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return a.printJSON(i)
+			}
+			return a.print(i.text(link))
+		},
+	}
+	f.flags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&rate, "rate", "100Gbps", "rate of each rank's NIC; 0 is without limit")
+	flags.StringVar(&latency, "latency", "1us", "time that a message takes beside")
+	flags.StringVar(&out, "out", "", "draw ranks by time as SVG into this `FILE`")
+	flags.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
+	for _, name := range []string{"rate", "latency", "out"} {
+		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+	}
+	return cmd
+}
+
+func (a *app) inspectWorkload(f *inputFlags, path string, link graph.Link) (*workloadView, error) {
+	in, err := f.open(a, path)
+	if err != nil {
+		return nil, err
+	}
+	s, loss, err := rankPrograms(in)
+	if err != nil {
+		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
+	}
+	i := &workloadView{File: path, Format: in.Format, Summary: inspect.Summarise(s, 1), Lost: append(append([]graph.Lost{}, in.Loss.Items()...), loss.Items()...)}
+	if in.Workload != nil {
+		i.Transfers, i.Triggers, i.Failures = len(in.Workload.Transfers), len(in.Workload.Triggers), in.Workload.Failures
+	}
+	if i.Summary.Partial {
+		i.Reason = fmt.Sprintf("more than %d operations; figures are of the first ones", inspect.MaxOperations)
+		return i, nil
+	}
+	if i.Ideal, err = inspect.Play(s, 1, link); err != nil {
+		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
+	}
+	return i, nil
+}
+
+func (a *app) drawWorkload(i *workloadView, out string) error {
+	if i.Ideal == nil {
+		return usage("--out %s: nothing to draw: %s", out, i.Reason)
+	}
+	var text strings.Builder
+	if err := i.Ideal.Picture.SVG(&text, fmt.Sprintf("%s: %v over links without congestion", filepath.Base(i.File), units.Duration(i.Ideal.End))); err != nil {
+		return infrastructure(err)
+	}
+	return a.write(out, []byte(text.String()))
+}
+
+// shownHops is how many parts of a critical path are printed.
+const shownHops = 12
+
+// shownCollectives is how many collectives are printed.
+const shownCollectives = 20
+
+func (i *workloadView) text(link graph.Link) string {
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	s := i.Summary
+	fmt.Fprintf(t, "format\t%s\n", i.Format)
+	if i.Transfers > 0 {
+		fmt.Fprintf(t, "hosts\t%d\ntransfers\t%d\ntriggers\t%d\n", s.Ranks, i.Transfers, i.Triggers)
+	} else {
+		fmt.Fprintf(t, "ranks\t%d\nsteps\t%d\n", s.Ranks, s.Steps)
+	}
+	for _, f := range i.Failures {
+		fmt.Fprintf(t, "failure\tlink %d upwards of %s%d\n", f.Link, f.Tier, f.Switch)
+	}
+	fmt.Fprintf(t, "messages\t%d\nbytes\t%v\ncomputing\t%v of all ranks together\n", s.Messages, s.Bytes, s.Compute)
+	for _, k := range s.Kinds {
+		fmt.Fprintf(t, "  %s\t%v in %d messages\n", k.Kind, k.Bytes, k.Messages)
+	}
+	t.Flush()
+	for n, c := range s.Collectives {
+		if n == 0 {
+			fmt.Fprintln(t, "\ncollective\tkind\tranks\tbuffer\truns")
+		}
+		if n == shownCollectives {
+			fmt.Fprintf(t, "and %d more, see --json\n", len(s.Collectives)-n)
+			break
+		}
+		fmt.Fprintf(t, "%s\t%s by %s\t%d\t%v\t%d\n", c.Name, c.Kind, c.Algorithm, c.Ranks, c.Buffer, c.Runs)
+	}
+	t.Flush()
+	if p := i.Ideal; p != nil {
+		rate := "no limit"
+		if link.Rate > 0 {
+			rate = link.Rate.String()
+		}
+		fmt.Fprintf(&text, "\nover links without congestion (rate %s, latency %v): %v\n", rate, link.Latency, units.Duration(p.End))
+		fmt.Fprintf(&text, "critical path: %d parts, computing %v, messages %v, waiting for a time %v\n",
+			len(p.Path), p.Compute, p.Messages, units.Duration(p.End)-p.Compute-p.Messages)
+		for n, h := range p.Path {
+			if n == shownHops {
+				fmt.Fprintf(t, "  and %d more, see --json\n", len(p.Path)-n)
+				break
+			}
+			what := "computes"
+			if h.Peer >= 0 {
+				what = fmt.Sprintf("sends %v to rank %d", h.Bytes, h.Peer)
+			}
+			fmt.Fprintf(t, "  %v\trank %d %s\t%v\t%s\n", units.Duration(h.From), h.Rank, what, units.Duration(h.Until-h.From), h.Of)
+		}
+		t.Flush()
+	} else {
+		fmt.Fprintf(&text, "\nnot played: %s\n", i.Reason)
+	}
+	for n, lost := range i.Lost {
+		if n == 0 {
+			fmt.Fprintln(&text, "\nnot used, or used in another way:")
+		}
+		fmt.Fprintf(&text, "  %s\n", lostText(lost))
+	}
+	return text.String()
+}
+
+func lostText(l graph.Lost) string {
+	text := fmt.Sprintf("%d %s", l.Count, l.What)
+	if l.First != "" {
+		text += ", the first at " + l.First
+	}
+	return text
+}
+
+func (a *app) workloadConvert() *cobra.Command {
+	var f inputFlags
+	var to, out string
+	cmd := &cobra.Command{
+		Use:   "convert FILE",
+		Short: "Write a workload or trace in the format of another tool",
+		Long: "Write a workload or trace as an htsim connection matrix (cm), as Chakra traces (chakra: OUT.0.et, OUT.1.et …) or as\n" +
+			"a GOAL schedule (goal). What the format cannot say is told. A file is never overwritten.",
+		Example: "  csiglab workload convert job.goal --to cm -o job.cm\n" +
+			"  csiglab workload convert job.cm --to chakra -o job",
+		Args: one("a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := choice("to", to, "cm", "chakra", "goal"); err != nil {
+				return err
+			}
+			if out == "" {
+				return usage("give --out: the file to write; - is standard output")
+			}
+			if to == "chakra" && out == stdoutName {
+				return usage("--out -: Chakra has a file for each rank; give what their names begin with")
+			}
+			type result struct {
+				loss *graph.Loss
+				text string
+			}
+			r, err := interruptible(cmd.Context(), func() (result, error) {
+				in, err := f.open(a, args[0])
+				if err != nil {
+					return result{}, err
+				}
+				for _, lost := range in.Loss.Items() {
+					a.notes([]string{"not used of the file: " + lostText(lost)})
+				}
+				text, loss, err := convertWorkload(in, to, out)
+				return result{loss, text}, err
+			})
+			if err != nil {
+				return err
+			}
+			for _, lost := range r.loss.Items() {
+				a.notes([]string{"not in the new file: " + lostText(lost)})
+			}
+			switch {
+			case to == "chakra":
+				return nil
+			case out == stdoutName:
+				return a.print(r.text)
+			}
+			return create(out, r.text)
+		},
+	}
+	f.flags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&to, "to", "", "format to write: cm, chakra or goal")
+	flags.StringVarP(&out, "out", "o", "", "the `FILE`, of chakra what the names of the files begin with; - is standard output")
+	for _, name := range []string{"to", "out"} {
+		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+	}
+	cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"cm", "chakra", "goal"}, cobra.ShellCompDirectiveNoFileComp)) // of a flag that is there
+	return cmd
+}
+
+// convertWorkload returns a workload in another format; Chakra's files it writes.
+func convertWorkload(in *formats.Input, to, out string) (string, *graph.Loss, error) {
+	var text strings.Builder
+	wrong := func(err error) error { return &exitError{exitUsage, err} }
+	if to == "cm" {
+		load, loss := in.Workload, &graph.Loss{}
+		if load == nil || len(load.Transfers) == 0 {
+			s, _, err := rankPrograms(in)
+			if err == nil {
+				load, loss, err = htsim.FromSource("", s, 1)
+			}
+			if err != nil {
+				return "", nil, wrong(err)
+			}
+		}
+		more, err := htsim.Write(&text, load)
+		if err != nil {
+			return "", nil, infrastructure(err)
+		}
+		for _, l := range more.Items() {
+			loss.AddN(l.What, l.First, l.Count)
+		}
+		return text.String(), loss, nil
+	}
+	s, loss, err := rankPrograms(in)
+	if err != nil {
+		return "", nil, wrong(err)
+	}
+	if inspect.Summarise(s, 1).Partial {
+		return "", nil, usage("the workload has more than %d operations, too many for a file; use fewer --ranks or --passes", inspect.MaxOperations)
+	}
+	var more *graph.Loss
+	if to == "goal" {
+		more, err = goal.Write(&text, s, 1)
+	} else {
+		for rank := range s.Ranks() {
+			if name := fmt.Sprintf("%s.%d.et", out, rank); isThere(name) {
+				return "", nil, usage("%s is there already and is not overwritten; choose another name, or remove it", name)
+			}
+		}
+		more, err = chakra.WriteFiles(out, s, chakra.WriteOptions{Seed: 1})
+	}
+	if err != nil {
+		return "", nil, wrong(err)
+	}
+	for _, l := range more.Items() {
+		loss.AddN(l.What, l.First, l.Count)
+	}
+	return text.String(), loss, nil
+}
+
+func isThere(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}

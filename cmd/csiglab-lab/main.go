@@ -1,0 +1,19 @@
+// Command csiglab-lab is csiglab, linked with containerlab and docker: it runs nodes
+// in containers, finds and removes them, writes topologies for containerlab and
+// examines the Docker engine. csiglab starts it; it knows all commands itself.
+package main
+
+import (
+	"os"
+
+	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/terminal"
+	"github.com/csiglab/csiglab/orchestrator/containers"
+)
+
+func main() {
+	terminal.Restore()
+	campaign.Add(containers.Runtime)
+	os.Exit(cli.Main(cli.Linked{Containers: engine{}}))
+}
