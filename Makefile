@@ -2,9 +2,8 @@
 # usual calls. `make` or `make help` lists them.
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X main.release=$(VERSION)
-# csiglab begins at an entry point of its own (cmd/csiglab/entry.go), where there is one.
-ENTRY := $(if $(filter amd64 arm64,$(shell go env GOARCH)),-E main.entry)
+CLI := github.com/csiglab/csiglab/cmd/cli
+LDFLAGS := -s -w -X $(CLI).release=$(VERSION) -X $(CLI).sourceFolder=$(CURDIR)
 
 .DEFAULT_GOAL := help
 .PHONY: help build images test race stress mutants demo bench fuzz lint check ci clean
@@ -12,8 +11,8 @@ ENTRY := $(if $(filter amd64 arm64,$(shell go env GOARCH)),-E main.entry)
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
 
-build: ## build csiglab, csig-switch and csig-host into bin/, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -ldflags './cmd/csiglab=$(LDFLAGS) $(ENTRY) -X main.sourceFolder=$(CURDIR)' -o bin/ ./cmd/...
+build: ## build csiglab, its siblings, csig-switch and csig-host into bin/, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 images: build ## build the images of csig-switch and csig-host with docker, tagged by content
 	@for part in switch host; do \

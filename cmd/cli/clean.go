@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/metrics/promserver"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -44,8 +44,10 @@ func (a *app) clean() *cobra.Command {
 			removed, err := a.lab.clean(cmd.Context(), id, how)
 			if id == "" && err == nil {
 				var folders []string
-				folders, err = promserver.RemoveLeft()
-				removed = append(removed, folders...)
+				folders, err = own.RemoveLeft("", own.ServerFolders)
+				for _, folder := range folders {
+					removed = append(removed, "the folder of a server that was killed: "+folder)
+				}
 			}
 			var text strings.Builder
 			for _, what := range removed {

@@ -2,14 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/spf13/cobra"
-
-	"github.com/csiglab/csiglab/metrics/promserver"
-	"github.com/csiglab/csiglab/metrics/series"
 )
 
 // exportFlags are the flags of export.
@@ -65,39 +61,15 @@ func (a *app) exportOpenMetrics(ctx context.Context, folder string, e *exportFla
 			return usage("--start %q: want a time such as 2026-05-01T10:00:00Z", e.start)
 		}
 	}
-	server, err := promserver.New(promserver.Config{})
-	if err != nil {
-		return infrastructure(err)
-	}
-	defer server.Close() //nolint:errcheck // what it has written is temporary
-	loaded, err := server.Load(ctx, folder, o)
-	if err != nil {
-		return loadError(ctx, err)
+	if err := a.lacks(programs.Serve); err != nil {
+		return err
 	}
 	to := a.output(e.openMetrics)
 	to.flag = "--openmetrics"
-	if err := to.end(server.WriteOpenMetrics(ctx, to)); err != nil {
-		var known *exitError // of the output
-		switch {
-		case errors.As(err, &known):
-			return err
-		case ctx.Err() != nil:
-			return infrastructure(errors.New("interrupted"))
-		}
-		return infrastructure(err)
+	summary, err := a.linked.Server.WriteOpenMetrics(ctx, folder, o, to)
+	if err := to.end(err); err != nil {
+		return serverError(ctx, err)
 	}
-	a.say(fmt.Sprintf("%d series, %d samples, %s to %s; model time is stretched %d times%s", loaded.Series, loaded.Samples,
-		loaded.From.Format(timeOfRun), loaded.To.Format(timeOfRun), loaded.Stretch, others(&loaded)))
+	a.say(summary)
 	return nil
 }
-
-// others says how many ports have no series of their own.
-func others(l *promserver.Loaded) string {
-	if l.OtherPorts == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %d ports are together under the name %s, as there are more than %d", l.OtherPorts, series.OtherPorts, series.MostPorts)
-}
-
-// timeOfRun is the form of the times of runs on the terminal.
-const timeOfRun = "2006-01-02T15:04:05.000Z07:00"

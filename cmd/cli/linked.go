@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/csiglab/csiglab/topologies"
@@ -20,6 +22,7 @@ import (
 // the program that is does (programs.ElsewhereError).
 type Linked struct {
 	Containers Containers // of csiglab-lab
+	Server     Server     // of csiglab-serve
 	Cluster    Cluster    // of csiglab-cluster
 }
 
@@ -49,6 +52,36 @@ type ExportShard struct {
 	Remotes []netip.Addr
 	VNI     int
 }
+
+// Server is what Prometheus' server does.
+type Server interface {
+	// Serve serves run folders and labs until ctx ends.
+	Serve(ctx context.Context, r ServeRequest) error
+	// WriteOpenMetrics writes the series of a run's folder in OpenMetrics, and says in words
+	// what it has written.
+	WriteOpenMetrics(ctx context.Context, folder string, o series.Options, w io.Writer) (summary string, err error)
+}
+
+// ServeRequest is what a server serves, and to whom.
+type ServeRequest struct {
+	Listen     string // address
+	Token      string // that clients must send; "": none
+	LocalNames bool   // requests must name this machine as their host
+	Interval   time.Duration
+	Options    series.Options
+	Folders    []string
+	Labs       []runs.Run
+	All        bool // labs that come later, too
+	List       func(ctx context.Context) ([]runs.Run, error)
+	Say        func(text string)
+	Print      func(text string) error
+}
+
+// LoadError is an error of reading a run's folder.
+type LoadError struct{ Err error }
+
+func (e *LoadError) Error() string { return e.Err.Error() }
+func (e *LoadError) Unwrap() error { return e.Err }
 
 // Cluster is what Kubernetes, registries of images and object stores do. Errors have the
 // classes of package failure.
@@ -150,7 +183,7 @@ func (a *app) elsewhere(cmd *cobra.Command) error {
 // lacks returns an error if this program is not linked with what another one has.
 func (a *app) lacks(program string) error {
 	switch {
-	case program == programs.Cluster && a.linked.Cluster == nil, program == programs.Lab && a.linked.Containers == nil:
+	case program == programs.Cluster && a.linked.Cluster == nil, program == programs.Lab && a.linked.Containers == nil, program == programs.Serve && a.linked.Server == nil:
 		return programs.Elsewhere(program)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/metrics/promserver"
+	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/orchestrator/live"
 )
 
@@ -44,7 +44,7 @@ func (a *app) scrapeConfig() *cobra.Command {
 					return usage("%w", err)
 				}
 				for _, t := range targets {
-					job.Static = append(job.Static, promserver.TargetOf(address, r.ID, t.Instance))
+					job.Static = append(job.Static, exposition.TargetOf(address, r.ID, t.Instance))
 				}
 			}
 			text, err := yaml.Marshal(prometheusFile{Jobs: []scrapeJob{job}})
@@ -75,7 +75,7 @@ type scrapeJob struct {
 	HonorLabels   bool                     `yaml:"honor_labels"`
 	Scheme        string                   `yaml:"scheme"`
 	Authorization *authorization           `yaml:"authorization,omitempty"`
-	Static        []promserver.TargetGroup `yaml:"static_configs,omitempty"`
+	Static        []exposition.TargetGroup `yaml:"static_configs,omitempty"`
 	HTTP          []httpTargets            `yaml:"http_sd_configs,omitempty"`
 }
 

@@ -4,17 +4,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +19,8 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/metrics/promserver"
+	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/live"
@@ -58,7 +56,7 @@ type serveFlags struct {
 
 func (a *app) serve() *cobra.Command {
 	var s serveFlags
-	cmd := &cobra.Command{
+	cmd := needs(&cobra.Command{
 		Use:   "serve [RUN|LAB...]",
 		Short: "Be a Prometheus server for run folders and labs, as Grafana's data source",
 		Long: "Be a Prometheus server for run folders and labs until Ctrl-C. Grafana takes it for a data source of type\n" +
@@ -68,90 +66,71 @@ func (a *app) serve() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runServer(cmd.Context(), args, &s)
 		},
-	}
+	}, programs.Serve)
 	f := cmd.Flags()
 	f.StringVar(&s.listen, "listen", "127.0.0.1:9090", "the `ADDRESS` to listen at; port 0 takes a free one")
 	f.StringVar(&s.tokenFile, "token-file", "", "clients must send the text in this `FILE` as a bearer token")
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond this machine without a token")
-	f.DurationVar(&s.interval, "interval", promserver.DefaultInterval, "the `TIME` between two scrapes of a lab")
+	f.DurationVar(&s.interval, "interval", exposition.ScrapeInterval, "the `TIME` between two scrapes of a lab")
 	s.load.flags(f)
 	return cmd
 }
 
 // runServer serves until ctx ends.
 func (a *app) runServer(ctx context.Context, args []string, s *serveFlags) (err error) {
-	o, err := s.load.options()
-	if err != nil {
+	r := ServeRequest{Listen: s.listen, Interval: s.interval, All: len(args) == 0, List: a.lab.list, Say: a.say, Print: a.print}
+	if r.Options, err = s.load.options(); err != nil {
 		return err
 	}
-	c, err := s.config()
-	if err != nil {
+	if err := s.config(&r); err != nil {
 		return err
 	}
-	c.Say = a.say
-	folders, labs, err := a.served(ctx, args)
-	if err != nil {
+	if r.Folders, r.Labs, err = a.served(ctx, args); err != nil {
 		return err
 	}
-	listener, err := listen(ctx, s.listen)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
-	server, err := promserver.New(c)
-	if err != nil {
-		return infrastructure(err)
-	}
-	defer func() {
-		if end := server.Close(); err == nil && end != nil {
-			err = infrastructure(end)
-		}
-	}()
-	for _, r := range labs {
-		server.Scrape(r.ID, a.scraped(r.ID))
-	}
-	for _, folder := range folders {
-		loaded, err := server.Load(ctx, folder, o)
-		if err != nil {
-			return loadError(ctx, err)
-		}
-		a.say(fmt.Sprintf("%s: run %q, %d series, %s to %s; model time is stretched %d times%s\n  in Grafana's address: %s", folder, loaded.Run, loaded.Series,
-			loaded.From.Format(timeOfRun), loaded.To.Format(timeOfRun), loaded.Stretch, others(&loaded), loaded.Range()))
-	}
-	if len(args) == 0 {
-		go a.watchLabs(ctx, server)
-	}
-	if err := a.print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
-		return err
-	}
-	return serveUntil(ctx, listener, server.Handler())
+	return serverError(ctx, a.linked.Server.Serve(ctx, r))
 }
 
-// config checks the flags of a server.
-func (s *serveFlags) config() (c promserver.Config, err error) {
+// serverError gives an error of a server its exit code.
+func serverError(ctx context.Context, err error) error {
+	var known *exitError
+	var load *LoadError
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case errors.As(err, &load) && ctx.Err() == nil:
+		return folderError(err)
+	case ctx.Err() != nil:
+		return infrastructure(errors.New("interrupted"))
+	}
+	return infrastructure(err)
+}
+
+// config checks the flags of a server, and fills in what they say.
+func (s *serveFlags) config(r *ServeRequest) (err error) {
 	const least = 100 * time.Millisecond
 	if s.interval < least {
-		return c, usage("--interval %v: want at least %v", s.interval, least)
+		return usage("--interval %v: want at least %v", s.interval, least)
 	}
 	host, port, err := net.SplitHostPort(s.listen)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return c, usage("--listen %q: want an address and a port, such as 127.0.0.1:9090", s.listen)
+		return usage("--listen %q: want an address and a port, such as 127.0.0.1:9090", s.listen)
 	}
 	if s.tokenFile != "" {
-		if c.Token, err = readToken(s.tokenFile); err != nil {
-			return c, err
+		if r.Token, err = readToken(s.tokenFile); err != nil {
+			return err
 		}
 	}
 	addr, err := netip.ParseAddr(host)
 	local := host == "localhost" || err == nil && addr.Unmap().IsLoopback()
-	if !local && c.Token == "" && !s.insecure {
-		return c, usage("--listen %s can be reached from other machines: add --token-file, or --insecure to let everybody in", s.listen)
+	if !local && r.Token == "" && !s.insecure {
+		return usage("--listen %s can be reached from other machines: add --token-file, or --insecure to let everybody in", s.listen)
 	}
-	c.Interval, c.LocalNames = s.interval, local
-	return c, nil
+	r.LocalNames = local
+	return nil
 }
 
 // maxToken is the size of a token at most, in bytes.
@@ -251,78 +230,4 @@ func newestRun(parent string) (newest string) {
 		}
 	}
 	return newest
-}
-
-// watchInterval is how often serve without arguments looks for labs.
-const watchInterval = 2 * time.Second
-
-// watchLabs scrapes all labs, and those that come later, until ctx ends.
-func (a *app) watchLabs(ctx context.Context, server *promserver.Server) {
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
-	for {
-		list, err := a.lab.list(ctx)
-		if err != nil && ctx.Err() == nil {
-			a.say("labs: " + err.Error())
-		}
-		for _, r := range list {
-			if r.State != runs.Held && r.State != runs.Running || slices.Contains(server.Labs(), r.ID) {
-				continue
-			}
-			if _, err := live.Targets(&r); err == nil {
-				a.say(fmt.Sprintf("lab %s: %s, %s", r.ID, r.Name, plural(len(r.Nodes), "node")))
-				server.Scrape(r.ID, a.scraped(r.ID))
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// listen listens at an address.
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	var c net.ListenConfig
-	l, err := c.Listen(ctx, "tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, infrastructure(fmt.Errorf("--listen %s: the port is in use, perhaps by another csiglab serve or a Prometheus; --listen 127.0.0.1:0 takes a free one", address))
-	}
-	if err != nil {
-		return nil, infrastructure(fmt.Errorf("--listen %s: %w", address, cause.Of(err)))
-	}
-	return l, nil
-}
-
-// endOfServe is how long requests that are under way may take after Ctrl-C.
-const endOfServe = 2 * time.Second
-
-// serveUntil serves until ctx ends, which is no error. When it returns, all connections are
-// closed.
-func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(closed)
-		last, cancel := context.WithTimeout(context.Background(), endOfServe)
-		defer cancel()
-		if server.Shutdown(last) != nil {
-			server.Close() // requests that take longer end here
-		}
-	})
-	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return infrastructure(err)
-	}
-	<-closed // Serve returns when the shutdown begins
-	return nil
-}
-
-// loadError gives an error of loading a run folder its exit code.
-func loadError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return infrastructure(errors.New("interrupted"))
-	}
-	return folderError(err)
 }

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/csiglab/csiglab/metrics/exposition"
 )
 
 //go:embed index.html.tmpl
@@ -139,28 +141,14 @@ func (s *Server) serveNode(w http.ResponseWriter, r *http.Request) {
 	w.Write(text) //nolint:errcheck // the client has gone
 }
 
-// TargetGroup is an entry of the lists that Prometheus' http_sd_configs reads.
-type TargetGroup struct {
-	Targets []string          `json:"targets" yaml:"targets"`
-	Labels  map[string]string `json:"labels" yaml:"labels"`
-}
-
-// TargetOf returns the target of a node that an existing Prometheus scrapes through the
-// server at an address.
-func TargetOf(address, lab, node string) TargetGroup {
-	return TargetGroup{[]string{address}, map[string]string{
-		"__metrics_path__": "/scrape/" + url.PathEscape(lab) + "/" + url.PathEscape(node), "instance": node, "run": lab,
-	}}
-}
-
 // serveTargets lists the nodes of all labs, by lab and name, at the address under which the client has
 // reached the server.
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
-	list := []TargetGroup{}
+	list := []exposition.TargetGroup{}
 	s.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(s.labs)) {
 		for _, node := range s.labs[id].known {
-			list = append(list, TargetOf(r.Host, id, node))
+			list = append(list, exposition.TargetOf(r.Host, id, node))
 		}
 	}
 	s.mu.Unlock()

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
 )
@@ -30,7 +31,7 @@ import (
 type Config struct {
 	// Token is what each request must carry as a bearer token; "" lets everybody in.
 	Token string
-	// Interval is the time between two scrapes of a lab; 0: DefaultInterval.
+	// Interval is the time between two scrapes of a lab; 0: exposition.ScrapeInterval.
 	Interval time.Duration
 	// Retention is for how long the samples of labs are kept; 0: DefaultRetention. Those of
 	// run folders are kept until Close.
@@ -46,7 +47,6 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultInterval  = time.Second
 	DefaultRetention = 6 * time.Hour
 )
 
@@ -76,24 +76,11 @@ type Loaded struct {
 	series.Loaded
 }
 
-// folderPrefix begins the names of servers' temporary folders.
-const folderPrefix = "csiglab-serve-"
-
-// RemoveLeft removes what killed servers of this user have left in the folder of temporary
-// files, and says in words what it has removed.
-func RemoveLeft() (removed []string, err error) {
-	folders, err := own.RemoveLeft("", folderPrefix)
-	for _, folder := range folders {
-		removed = append(removed, "the folder of a server that was killed: "+folder)
-	}
-	return removed, err
-}
-
 // New returns a Server that has nothing to show yet. The error is one of the temporary
 // folder.
 func New(c Config) (*Server, error) {
 	if c.Interval <= 0 {
-		c.Interval = DefaultInterval
+		c.Interval = exposition.ScrapeInterval
 	}
 	if c.Retention <= 0 {
 		c.Retention = DefaultRetention
@@ -101,8 +88,8 @@ func New(c Config) (*Server, error) {
 	if c.Say == nil {
 		c.Say = func(string) {}
 	}
-	own.RemoveLeft("", folderPrefix) //nolint:errcheck // what cannot be removed does not concern this server
-	dir, err := own.NewTemporary("", folderPrefix)
+	own.RemoveLeft("", own.ServerFolders) //nolint:errcheck // what cannot be removed does not concern this server
+	dir, err := own.NewTemporary("", own.ServerFolders)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -25,9 +25,6 @@ type scrapedLab struct {
 	reader *live.Reader // nil of a lab that comes up
 	looked time.Time
 }
-
-// scraped returns the lab of an id.
-func (a *app) scraped(id string) *scrapedLab { return &scrapedLab{id: id, list: a.lab.list} }
 
 // Nodes implements promserver.Lab: the names under which the lab's processes serve
 // metrics. The error also wraps live.ErrNoMetrics if the lab is up and has none.
