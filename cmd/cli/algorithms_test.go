@@ -184,7 +184,7 @@ func TestNewAlgorithms(t *testing.T) {
 	})
 	command := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), newLab(), args, nil, &out, &errs)
+		code = execute(context.Background(), Linked{}, newLab(Linked{}), args, nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	for table, want := range map[string][]string{

@@ -259,7 +259,7 @@ func TestBisectInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &cancelAt{text: hashes[15][:7] + " 2026-05-01", cancel: cancel}
 	var stdout bytes.Buffer
-	code := execute(ctx, (&fakeLab{}).lab(), []string{"bisect", "--good", good, "--bad", "main", "--experiment", file, "--metric", "fct_us.p99", "--out", out}, nil, &stdout, stderr)
+	code := execute(ctx, Linked{}, (&fakeLab{}).lab(), []string{"bisect", "--good", good, "--bad", "main", "--experiment", file, "--metric", "fct_us.p99", "--out", out}, nil, &stdout, stderr)
 	if code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.said.String(), "interrupted\nthe search is not at its end: csiglab bisect --resume "+out+" goes on") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.said.String())
 	}

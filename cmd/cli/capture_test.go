@@ -73,7 +73,7 @@ func TestCapture(t *testing.T) {
 		{folder + " --link a-b --out /nowhere/x", "--out /nowhere/x: no such file or directory", exitUsage},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), l, append([]string{"capture"}, strings.Fields(c.args)...), nil, &stdout, &stderr)
+		code := execute(t.Context(), Linked{}, l, append([]string{"capture"}, strings.Fields(c.args)...), nil, &stdout, &stderr)
 		if got := stdout.String(); code != c.code || c.code == exitOK && got != c.want || c.code != exitOK && !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("capture %s: exit %d, wrote %q, said %q; want exit %d, %q", c.args, code, got, stderr.String(), c.code, c.want)
 		}
@@ -86,7 +86,7 @@ func TestCaptureFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var stdout, stderr bytes.Buffer
 	for _, what := range []string{folder, "up"} {
-		if code := execute(t.Context(), captureLab(t, nil), []string{"capture", what, "--link", "tor0-agg0"}, nil, &stdout, &stderr); code != exitOK {
+		if code := execute(t.Context(), Linked{}, captureLab(t, nil), []string{"capture", what, "--link", "tor0-agg0"}, nil, &stdout, &stderr); code != exitOK {
 			t.Fatalf("exit %d: %s", code, stderr.String())
 		}
 		text, err := os.ReadFile("tor0-agg0.pcapng")
@@ -106,7 +106,7 @@ func TestCaptureFile(t *testing.T) {
 		{failure.ErrInfrastructure, exitInfrastructure},
 		{errors.New("damaged"), exitInfrastructure},
 	} {
-		if code := execute(t.Context(), captureLab(t, c.err), []string{"capture", folder, "--link", "x-y"}, nil, &stdout, &stderr); code != c.code {
+		if code := execute(t.Context(), Linked{}, captureLab(t, c.err), []string{"capture", folder, "--link", "x-y"}, nil, &stdout, &stderr); code != c.code {
 			t.Errorf("%v: exit %d, want %d", c.err, code, c.code)
 		}
 	}
@@ -128,7 +128,7 @@ func TestCaptureIntoPipe(t *testing.T) {
 	}
 	defer file.Close()
 	var said bytes.Buffer
-	if code := execute(t.Context(), captureLab(t, nil), []string{"capture", t.TempDir(), "--link", "a-b", "--out", pipe}, nil, io.Discard, &said); code != exitOK {
+	if code := execute(t.Context(), Linked{}, captureLab(t, nil), []string{"capture", t.TempDir(), "--link", "a-b", "--out", pipe}, nil, io.Discard, &said); code != exitOK {
 		t.Fatalf("exit %d: %s", code, said.String())
 	}
 	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
@@ -145,11 +145,11 @@ func TestCaptureOfRun(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	var stdout, stderr bytes.Buffer
 	args := []string{"run", write(t, "small.yaml", captureExperiment), "--out", folder}
-	if code := execute(t.Context(), newLab(), args, nil, &stdout, &stderr); code != exitOK {
+	if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	stdout.Reset()
-	if code := execute(t.Context(), newLab(), []string{"capture", folder, "--link", "h0-tor0", "--out", "-"}, nil, &stdout, &stderr); code != exitOK {
+	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"capture", folder, "--link", "h0-tor0", "--out", "-"}, nil, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	if !bytes.HasPrefix(stdout.Bytes(), []byte{0x0a, 0x0d, 0x0d, 0x0a}) {
@@ -180,7 +180,7 @@ func TestCaptureThatCannotBegin(t *testing.T) {
 	}
 	for _, name := range []string{fresh, old} {
 		var said bytes.Buffer
-		if code := execute(t.Context(), l, []string{"capture", "up", "--link", "a-b", "--out", name}, nil, io.Discard, &said); code != exitUsage {
+		if code := execute(t.Context(), Linked{}, l, []string{"capture", "up", "--link", "a-b", "--out", name}, nil, io.Discard, &said); code != exitUsage {
 			t.Errorf("--out %s: exit %d, want %d: %s", name, code, exitUsage, said.String())
 		}
 	}

@@ -154,7 +154,7 @@ func TestCompareInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr strings.Builder
-	if code := execute(ctx, newLab(), []string{"compare", a, a, "--html", page}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+	if code := execute(ctx, Linked{}, newLab(Linked{}), []string{"compare", a, a, "--html", page}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit %d: %s%s", code, stdout.String(), stderr.String())
 	}
 	if _, err := os.Stat(page); err == nil {
@@ -229,7 +229,7 @@ func TestCompareSweeps(t *testing.T) {
 		t.Skip("it runs an experiment")
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if code := execute(t.Context(), newLab(), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= exitUsage {
+	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= exitUsage {
 		t.Fatal("exit ", code)
 	}
 	f, err := runfolder.Open(dir)

@@ -13,7 +13,7 @@ import (
 func TestTopoCount(t *testing.T) {
 	command := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), newLab(), append([]string{"topo", "count"}, args...), nil, &out, &errs)
+		code = execute(context.Background(), Linked{}, newLab(Linked{}), append([]string{"topo", "count"}, args...), nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	const largest = "topology.dragonfly={p: 16, a: 32, h: 16, rate: 400Gbps, delay: 1us, arrangement: NAME}"

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
+	"github.com/csiglab/csiglab/internal/programs/programstest"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/application"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
@@ -34,10 +35,10 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if len(os.Args) == 3 && os.Args[1] == probeName {
-		main()
+		os.Exit(Main(Linked{}))
 	}
 	code := m.Run()
-	os.RemoveAll(built.folder)
+	programstest.Remove()
 	os.Exit(code)
 }
 
@@ -113,7 +114,7 @@ func someRuns() []runs.Run {
 
 func csiglab(f *fakeLab, env []string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = execute(context.Background(), f.lab(), args, env, &out, &errs)
+	code = execute(context.Background(), Linked{}, f.lab(), args, env, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -329,7 +330,7 @@ func TestStandardOutputIsFull(t *testing.T) {
 	for _, args := range []string{"run three-flow", "run three-flow --json", "validate three-flow", "validate three-flow --json"} {
 		var errs bytes.Buffer
 		f := &fakeLab{summary: summaryOf(nil)}
-		code := execute(context.Background(), f.lab(), strings.Fields(args), nil, full, &errs)
+		code := execute(context.Background(), Linked{}, f.lab(), strings.Fields(args), nil, full, &errs)
 		if want := "csiglab: standard output: no space left on device\n"; code != exitInfrastructure || errs.String() != want {
 			t.Errorf("%s: exit %d, %q; want %d, %q", args, code, errs.String(), exitInfrastructure, want)
 		}
@@ -397,7 +398,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete: no run has finished; what it left is in runs/x; csiglab run --resume runs/x does the rest\n"
 	var out, errs bytes.Buffer
-	if code := execute(ctx, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != want {
+	if code := execute(ctx, Linked{}, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != want {
 		t.Errorf("exit %d, %q; want %d, %q", code, errs.String(), exitInfrastructure, want)
 	}
 }

@@ -31,7 +31,7 @@ derived:
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = execute(t.Context(), newLab(), args, nil, &out, &errs)
+	code = execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

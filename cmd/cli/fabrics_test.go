@@ -109,7 +109,7 @@ var wrongFabrics = []wrongFabric{
 func validated(t *testing.T, file string) (code int, stderr string) {
 	t.Helper()
 	var errs bytes.Buffer
-	code = execute(t.Context(), newLab(), []string{"validate", file}, nil, io.Discard, &errs)
+	code = execute(t.Context(), Linked{}, newLab(Linked{}), []string{"validate", file}, nil, io.Discard, &errs)
 	return code, errs.String()
 }
 

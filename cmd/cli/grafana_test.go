@@ -51,7 +51,7 @@ func TestGrafanaRefuses(t *testing.T) {
 		{[]string{"provision", dir + "/new", "--datasource-url", "x"}, exitUsage, `data source: wrong configuration: "x"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), (&fakeLab{}).lab(), append([]string{"grafana"}, c.args...), nil, &stdout, &stderr)
+		code := execute(t.Context(), Linked{}, (&fakeLab{}).lab(), append([]string{"grafana"}, c.args...), nil, &stdout, &stderr)
 		if code != c.code || !strings.Contains(stderr.String(), c.text) || stdout.Len() > 0 {
 			t.Errorf("grafana %q: exit %d, want %d; %s%s", c.args, code, c.code, &stdout, &stderr)
 		}

@@ -123,7 +123,7 @@ func TestJobsFitInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if code := execute(ctx, newLab(), []string{"jobs", "fit", "vgg16", "vgg16"}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+	if code := execute(ctx, Linked{}, newLab(Linked{}), []string{"jobs", "fit", "vgg16", "vgg16"}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit %d, standard output %q, error %q; want exit 3", code, stdout.String(), stderr.String())
 	}
 }

@@ -32,6 +32,9 @@ type lab struct {
 	// self returns csiglab itself as a process; nil: the machine cannot be measured.
 	self predict.Command
 
+	// become puts another program in the place of this one; nil: nothing does.
+	become func(a *app, ctx context.Context, program string) error
+
 	recapture func(packets.Recapture, context.Context, io.Writer) error
 	live      func(packets.Live, context.Context, io.Writer) (*packets.Captured, error)
 }

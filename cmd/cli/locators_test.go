@@ -31,7 +31,7 @@ func TestLocatorsOfThreeFlow(t *testing.T) {
 		command := func(args ...string) string {
 			t.Helper()
 			var stdout, stderr bytes.Buffer
-			if code := execute(t.Context(), newLab(), args, nil, &stdout, &stderr); code != exitOK || len(noteLines(stderr.String())) > 0 {
+			if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK || len(noteLines(stderr.String())) > 0 {
 				t.Fatalf("%q: exit %d, %s", args, code, stderr.String())
 			}
 			return stdout.String()

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -36,5 +37,13 @@ func Main(linked Linked) (code int) {
 		})
 	})
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough
-	return execute(ctx, linked, newLab(linked), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	l := newLab(linked)
+	l.become = (*app).become
+	return execute(ctx, linked, l, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+}
+
+// Execute runs a command line and returns its exit code, as Main does, but in this process:
+// what other programs do is an error. Results go to stdout, everything else to stderr.
+func Execute(ctx context.Context, linked Linked, args, env []string, stdout, stderr io.Writer) (code int) {
+	return execute(ctx, linked, newLab(linked), args, env, stdout, stderr)
 }

@@ -37,7 +37,7 @@ func manyFlows(t testing.TB, k int) string {
 		t.Fatal(err)
 	}
 	var out, said strings.Builder
-	if code := execute(t.Context(), newLab(), []string{"run", file, "--out", dir}, nil, &out, &said); code != exitOK {
+	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"run", file, "--out", dir}, nil, &out, &said); code != exitOK {
 		t.Fatalf("exit code %d: %s%s", code, out.String(), said.String())
 	}
 	if lines := strings.Count(out.String()+said.String(), "\n"); lines > 40 || out.Len()+said.Len() > 10_000 {
@@ -115,13 +115,13 @@ func TestManyFlows(t *testing.T) {
 		t.Errorf("details %+v", d)
 	}
 	var checked strings.Builder
-	if code := execute(t.Context(), newLab(), []string{"check", dir, "--json", "--expect", `run["rate_gbps.7-3"] > 0`, "--expect", fmt.Sprintf(`count(run["goodput_gbps.*"]) == %d`, flows)}, nil, &checked, io.Discard); code != exitOK {
+	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"check", dir, "--json", "--expect", `run["rate_gbps.7-3"] > 0`, "--expect", fmt.Sprintf(`count(run["goodput_gbps.*"]) == %d`, flows)}, nil, &checked, io.Discard); code != exitOK {
 		t.Errorf("check: exit code %d: %s", code, checked.String())
 	}
 
 	start := time.Now()
 	var numbers strings.Builder
-	if code := execute(t.Context(), newLab(), []string{"report", dir, "--json"}, nil, &numbers, io.Discard); code != exitOK {
+	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"report", dir, "--json"}, nil, &numbers, io.Discard); code != exitOK {
 		t.Fatalf("report: exit code %d", code)
 	}
 	t.Logf("%d flows: the report took %v", flows, time.Since(start))

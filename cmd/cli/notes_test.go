@@ -207,7 +207,7 @@ func TestMisleadingOfLoadBalancer(t *testing.T) {
 		{"hosts.lb=listener; csig.ports=[{switch: tor6, type: abw-c, policy: pass}]", "with policy pass at port tor6-h13, towards receivers, abw-c samples"},
 	} {
 		var stderr bytes.Buffer
-		if code := execute(t.Context(), newLab(), append([]string{"validate", file}, setFlags(c.settings)...), nil, io.Discard, &stderr); code != exitOK {
+		if code := execute(t.Context(), Linked{}, newLab(Linked{}), append([]string{"validate", file}, setFlags(c.settings)...), nil, io.Discard, &stderr); code != exitOK {
 			t.Fatalf("%s: exit %d, %s", c.settings, code, stderr.String())
 		}
 		if notes := noteLines(stderr.String()); c.note == "" && len(notes) > 0 || c.note != "" && (len(notes) == 0 || !strings.Contains(notes[0], c.note)) {
@@ -224,7 +224,7 @@ func notesOf(t *testing.T, file, text string, programs bool) []string {
 	command := func(args ...string) (stdout, stderr string) {
 		t.Helper()
 		var out, errs bytes.Buffer
-		if code := execute(t.Context(), newLab(), append(args, flags...), nil, &out, &errs); code != exitOK {
+		if code := execute(t.Context(), Linked{}, newLab(Linked{}), append(args, flags...), nil, &out, &errs); code != exitOK {
 			t.Fatalf("%q: exit %d, %s", args, code, errs.String())
 		}
 		return out.String(), errs.String()
@@ -335,7 +335,7 @@ func TestShippedExperimentsAreSilent(t *testing.T) {
 	}
 	for _, name := range slices.Concat(experiment.Names(), files, small) {
 		var stderr bytes.Buffer
-		code := execute(t.Context(), newLab(), []string{"validate", name}, nil, io.Discard, &stderr)
+		code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"validate", name}, nil, io.Discard, &stderr)
 		// A busy machine, or the race detector, leaves no time to measure how fast it is.
 		said := strings.ReplaceAll(stderr.String(), "note: the prediction has the figures of another machine", "")
 		want := told[filepath.Base(name)]

@@ -139,7 +139,7 @@ func TestPredictions(t *testing.T) {
 			args = append(args, "--calibrate") // short runs are not worth it by themselves
 		}
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), newLab(), args, nil, &stdout, &stderr); code != exitOK {
+		if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK {
 			t.Fatalf("%s: exit %d, %s", e.name, code, stderr.String())
 		}
 		var check experimentCheck
@@ -222,7 +222,7 @@ func TestProbesDoNotMeasure(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	file := write(t, "long.yaml", "schema: 1\nname: long\nseeds: 1..40\n"+threeTierFabric(128, 4)+"workload: {permutation: {size: 40MB}}\n")
 	for flag, want := range map[string]bool{"--force": true, "--probe": false} {
-		l, measured := newLab(), false
+		l, measured := newLab(Linked{}), false
 		l.self = func(ctx context.Context, _ ...string) *exec.Cmd {
 			measured = true
 			return exec.CommandContext(ctx, "false")
@@ -233,7 +233,7 @@ func TestProbesDoNotMeasure(t *testing.T) {
 			return campaign.Run(ctx, set, opts)
 		}
 		var stderr bytes.Buffer
-		code := execute(t.Context(), l, []string{"run", file, flag, "--out", filepath.Join(t.TempDir(), "out")}, nil, io.Discard, &stderr)
+		code := execute(t.Context(), Linked{}, l, []string{"run", file, flag, "--out", filepath.Join(t.TempDir(), "out")}, nil, io.Discard, &stderr)
 		if code != exitInfrastructure || measured != want || !strings.Contains(stderr.String(), "predicted: ") {
 			t.Errorf("%s: exit %d, measured %v, want %v\n%s", flag, code, measured, want, stderr.String())
 		}

@@ -2,16 +2,14 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/programs/programstest"
 	nodeprocess "github.com/csiglab/csiglab/nodes/emu/process"
 )
 
@@ -20,7 +18,7 @@ import (
 func asProgram() {
 	switch filepath.Base(os.Args[0]) {
 	case "csiglab":
-		main()
+		os.Exit(Main(Linked{}))
 	case "csig-host", "csig-switch":
 		os.Exit(nodeprocess.Main())
 	case meteredName:
@@ -28,40 +26,13 @@ func asProgram() {
 	}
 }
 
-// built is where builtPrograms has put the programs.
-var built struct {
-	once   sync.Once
-	folder string
-	err    error
-}
+// programsEnv is programstest.Variable.
+const programsEnv = programstest.Variable
 
-// programsEnv holds the folder of programs that another process has built; .ci/run sets
-// it, too.
-const programsEnv = "TEST_PROGRAMS"
-
-// builtPrograms returns a folder with the three programs, which are static, as
-// containers need them, and start at once, which those under the race detector do
-// not.
+// builtPrograms is programstest.Built.
 func builtPrograms(t *testing.T) string {
 	t.Helper()
-	if folder := os.Getenv(programsEnv); folder != "" {
-		return folder
-	}
-	built.once.Do(func() {
-		if built.folder, built.err = os.MkdirTemp("", "programs"); built.err != nil {
-			return
-		}
-		built.err = os.Chmod(built.folder, 0o755)
-		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ".=-E main.entry", "-o", built.folder, ".", "../csig-host", "../csig-switch")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			built.err = errors.Join(built.err, fmt.Errorf("%v: %v\n%s", build, err, out))
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.folder
+	return programstest.Built(t)
 }
 
 // alive reports whether a process runs; a zombie does not.

@@ -43,8 +43,8 @@ func execute(ctx context.Context, linked Linked, l lab, args, env []string, stdo
 		err = guarded(func() error { return root.ExecuteContext(ctx) })
 	}
 	var elsewhere *programs.ElsewhereError
-	if errors.As(err, &elsewhere) {
-		err = a.become(ctx, elsewhere.Program)
+	if errors.As(err, &elsewhere) && l.become != nil {
+		err = l.become(a, ctx, elsewhere.Program)
 	}
 	if results.err != nil && (err == nil || exitCode(err) < exitInfrastructure) {
 		if err != nil && !printed(err) {

@@ -217,7 +217,7 @@ func serveNow(l *fakeLab, args ...string) (code int, stdout, stderr string) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	out, errs := untilWritten{end: cancel}, strings.Builder{}
-	code = execute(ctx, l.lab(), append([]string{"serve"}, args...), nil, &out, &errs)
+	code = execute(ctx, Linked{}, l.lab(), append([]string{"serve"}, args...), nil, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

@@ -28,7 +28,7 @@ func TestValidateShards(t *testing.T) {
 	l.validate = predict.Validate
 	validate := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(t.Context(), l, append([]string{"validate"}, args...), nil, &out, &errs)
+		code = execute(t.Context(), Linked{}, l, append([]string{"validate"}, args...), nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	for _, c := range []struct {

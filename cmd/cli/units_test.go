@@ -25,7 +25,7 @@ end: 3s
 func TestUnitsOfASlowFabric(t *testing.T) {
 	command := func(args ...string) string {
 		var out, errs bytes.Buffer
-		if code := execute(context.Background(), newLab(), args, nil, &out, &errs); code != exitOK {
+		if code := execute(context.Background(), Linked{}, newLab(Linked{}), args, nil, &out, &errs); code != exitOK {
 			t.Fatalf("%q: exit %d\n%s%s", args, code, out.String(), errs.String())
 		}
 		return out.String()

@@ -57,7 +57,7 @@ func TestValidateText(t *testing.T) {
 		{"../../docs/examples/tcp.yaml --json", `"fitsInMemory":true,"programs":2}`},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), l, append([]string{"validate"}, strings.Fields(c.args)...), nil, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), c.want) {
+		if code := execute(t.Context(), Linked{}, l, append([]string{"validate"}, strings.Fields(c.args)...), nil, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), c.want) {
 			t.Errorf("%s: exit %d, %s\ngot  %swant %s", c.args, code, stderr.String(), stdout.String(), c.want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestValidateVerbose(t *testing.T) {
 	command := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), newLab(), args, nil, &stdout, &stderr); code != exitOK {
+		if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK {
 			t.Fatalf("%q: exit %d, %s", args, code, stderr.String())
 		}
 		return stdout.String()
@@ -107,7 +107,7 @@ func TestValidateVerbose(t *testing.T) {
 // checked and predicted.
 func TestVerboseCompilesOnce(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	l, visited := newLab(), 0
+	l, visited := newLab(Linked{}), 0
 	l.validate = func(ctx context.Context, set *experiment.Set, o predict.Options) (*predict.Validation, error) {
 		visit := o.Visit
 		o.Visit = func(i int, p *plan.Plan) {
@@ -120,7 +120,7 @@ func TestVerboseCompilesOnce(t *testing.T) {
 		return predict.Validate(ctx, set, o)
 	}
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != exitOK {
+	if code := execute(t.Context(), Linked{}, l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit %d, %s", code, stderr.String())
 	}
 	var check experimentCheck

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/programs"
 )
 
 func TestMissingProgram(t *testing.T) {
-	_, err := FindProgram("csig-no-such-program")
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "csig-no-such-program") {
+	_, err := programs.Find("csig-no-such-program")
+	if !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), "csig-no-such-program") {
 		t.Errorf("error %v, want one that names the program", err)
 	}
 }

@@ -49,7 +49,7 @@ func TestDockerLoad(t *testing.T) {
 	}
 	var archive bytes.Buffer
 	const reference = "localhost/csiglab:test"
-	saved, err := Save(t.Context(), reference, &archive, programs(t, dir+"/csiglab", "file-a"))
+	saved, err := Save(t.Context(), reference, &archive, programsOf(t, dir+"/csiglab", "file-a"))
 	if err != nil {
 		t.Fatal(err)
 	}

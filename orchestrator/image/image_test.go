@@ -78,7 +78,7 @@ func plain(host string) map[string][]byte {
 	return map[string][]byte{"csiglab": static("lab"), "csig-host": static(host), "csig-switch": static("switch")}
 }
 
-func programs(t *testing.T, path, id string) Programs {
+func programsOf(t *testing.T, path, id string) Programs {
 	t.Helper()
 	p, err := Of(path, "", "")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestPushAndPull(t *testing.T) {
 	other := folder(t, map[string][]byte{
 		"lab-x": static("lab-x"), "lab-x.programs/csig-host": static("host-x"), "lab-x.programs/csig-switch": static("switch-x"),
 	})
-	list := []Programs{programs(t, dir+"/csiglab", "file-a"), programs(t, other+"/lab-x", "file-b")}
+	list := []Programs{programsOf(t, dir+"/csiglab", "file-a"), programsOf(t, other+"/lab-x", "file-b")}
 	list[0].Build = "key"
 	reference := host + "/team/csiglab:1"
 	var last [2]int64
@@ -207,7 +207,7 @@ func TestPushAndPull(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	archive := func(host string) (*Image, []byte) {
 		var b bytes.Buffer
-		i, err := Save(t.Context(), "lab.invalid/csiglab:1", &b, programs(t, folder(t, plain(host))+"/csiglab", "file-a"))
+		i, err := Save(t.Context(), "lab.invalid/csiglab:1", &b, programsOf(t, folder(t, plain(host))+"/csiglab", "file-a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
-	p := programs(t, folder(t, plain("host"))+"/csiglab", "../bin")
+	p := programsOf(t, folder(t, plain("host"))+"/csiglab", "../bin")
 	if _, err := Save(t.Context(), "lab.invalid/csiglab:1", io.Discard, p, p); !errors.Is(err, ErrProgram) {
 		t.Errorf("an identity that leaves its folder: %v", err)
 	}
@@ -298,7 +298,7 @@ func TestProgramsElsewhere(t *testing.T) {
 }
 
 func TestReference(t *testing.T) {
-	p := programs(t, folder(t, plain("host"))+"/csiglab", "file-a")
+	p := programsOf(t, folder(t, plain("host"))+"/csiglab", "file-a")
 	for _, reference := range []string{"", "csiglab", "registry.example.com:5000/csiglab", "Csiglab:1", "a b:1", "x/csiglab@sha256:" + strings.Repeat("0", 64)} {
 		if _, err := Push(t.Context(), reference, Options{}, p); !errors.Is(err, ErrReference) {
 			t.Errorf("push %q: %v", reference, err)
@@ -314,7 +314,7 @@ func TestReference(t *testing.T) {
 func TestPushErrors(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", config)
-	p := programs(t, folder(t, plain("host"))+"/csiglab", "file-a")
+	p := programsOf(t, folder(t, plain("host"))+"/csiglab", "file-a")
 	const user, password = "ann", "secret-word"
 	private := func(w http.ResponseWriter, r *http.Request) bool {
 		if u, p, _ := r.BasicAuth(); u == user && p == password {
@@ -434,7 +434,7 @@ func TestPushCanceled(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	p := programs(t, folder(t, plain("host"))+"/csiglab", "file-a")
+	p := programsOf(t, folder(t, plain("host"))+"/csiglab", "file-a")
 	if _, err := Push(ctx, host+"/csiglab:1", Options{}, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}

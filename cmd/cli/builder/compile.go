@@ -249,19 +249,13 @@ func (b *build) packages() (list []string) {
 
 // linker returns the linker's flags, by package: those of make build, and more.
 func (b *build) linker(more string) []string {
-	common := "-s -w -X main.release=" + b.source.version + more
-	entry := ""
-	if _, err := os.Stat(filepath.Join(b.source.folder, entryFile)); err == nil && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
-		entry = " -E main.entry"
+	const cli = " -X " + modulePath + "/cmd/cli."
+	flags := "-ldflags=-s -w" + cli + "release=" + b.source.version + more
+	if !b.Anonymous {
+		flags += cli + "sourceFolder=" + b.source.checkout()
 	}
-	if b.Anonymous {
-		return []string{"-ldflags=" + common, "-ldflags=./cmd/csiglab=" + common + entry}
-	}
-	return []string{"-ldflags=" + common, "-ldflags=./cmd/csiglab=" + common + entry + " -X main.sourceFolder=" + b.source.checkout()}
+	return []string{flags}
 }
-
-// entryFile has the entry point main.entry. Early revisions lack it.
-const entryFile = "cmd/csiglab/entry.go"
 
 // checkout returns the folder of the source, for builds of the new csiglab, if it will
 // stay and the linker takes its name.

@@ -12,10 +12,10 @@ func TestDiskOfAPathThatIsNoFolder(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if d := disk(filepath.Join(file, "runs")); d.OK || d.Fix == "" {
+	if d := Disk(filepath.Join(file, "runs")); d.OK || d.Fix == "" {
 		t.Errorf("got %+v, want a failure with a fix", d)
 	}
-	if d := disk(filepath.Join(t.TempDir(), "not", "yet")); d.Detail == "" || strings.Contains(d.Detail, "no such") {
+	if d := Disk(filepath.Join(t.TempDir(), "not", "yet")); d.Detail == "" || strings.Contains(d.Detail, "no such") {
 		t.Errorf("got %+v, want the folder above", d)
 	}
 }

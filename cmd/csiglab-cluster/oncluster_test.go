@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/internal/programs/programstest"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/orchestrator/batch"
 	"github.com/csiglab/csiglab/orchestrator/batch/batchtest"
@@ -61,7 +63,7 @@ func (r ofProgram) Run(ctx context.Context, t trial.Trial) (trial.Outcome, error
 // The table of a sweep on a cluster is, byte for byte, that of a sweep on this machine, also
 // where an expectation fails.
 func TestTableOfCluster(t *testing.T) {
-	program := filepath.Join(builtPrograms(t), "csiglab")
+	program := filepath.Join(programstest.Built(t), "csiglab")
 	identity, err := trial.Identity(program)
 	if err != nil {
 		t.Fatal(err)
@@ -115,9 +117,7 @@ func TestOnClusterRefuses(t *testing.T) {
 	t.Chdir(dir)
 	var mu sync.Mutex
 	var asked []string
-	f := &fakeLab{}
-	l := f.lab()
-	l.connect = func(_ context.Context, contextName, namespace string) (batch.Cluster, error) {
+	part := kubernetes{connect: func(_ context.Context, contextName, namespace string) (batch.Cluster, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, contextName+"/"+namespace)
@@ -125,30 +125,30 @@ func TestOnClusterRefuses(t *testing.T) {
 			return nil, fmt.Errorf("%w: it has no context absent", cluster.ErrContext)
 		}
 		return nil, fmt.Errorf("%w: connection refused", cluster.ErrUnreachable)
-	}
+	}}
 	for _, c := range []struct {
 		args string
 		code int
 		want string
 	}{
-		{"sweep points.yaml --on kubernets", exitUsage, `--on "kubernets": want kubernetes or kubernetes:CONTEXT`},
-		{"sweep points.yaml --on kubernetes: --image x", exitUsage, `--on "kubernetes:": the name of the context is missing`},
-		{"sweep points.yaml --on kubernetes", exitUsage, "--image is missing: the image of this csiglab, which csiglab image push REF makes"},
-		{"sweep points.yaml --image x", exitUsage, "--image goes with --on kubernetes"},
-		{"sweep points.yaml --results pvc:x", exitUsage, "--results goes with --on kubernetes"},
-		{"sweep points.yaml --on kubernetes --image x --results disk", exitUsage, `--results "disk": want pvc:NAME or s3://BUCKET/PREFIX`},
-		{"sweep points.yaml --on kubernetes --image x --results s3://lab", exitUsage, "the environment variable AWS_ACCESS_KEY_ID is missing"},
-		{"sweep points.yaml --on kubernetes:absent --image x", exitUsage, "--on kubernetes:absent: kubeconfig: it has no context absent"},
-		{"sweep points.yaml --on kubernetes --namespace lab --image x", exitInfrastructure, "--on kubernetes: cluster is not reachable: connection refused"},
-		{"sweep absent.yaml --on kubernetes --image x", exitUsage, "absent.yaml: no such file"},
-		{"sweep --merge a --out x --on kubernetes", exitUsage, "--on and --merge exclude each other"},
-		{"regress standard --only incast --candidate-set hosts.cc=dcqcn --on kubernetes:absent --image x", exitUsage, "it has no context absent"},
-		{"regress standard --only incast --candidate-set hosts.cc=dcqcn --image x", exitUsage, "--image goes with --on kubernetes"},
-		{"baseline save standard --only incast -o x.json --on kubernetes:absent --image x", exitUsage, "it has no context absent"},
-		{"trial", exitUsage, "JOB_COMPLETION_INDEX is \"\": this command is for the pods"},
+		{"sweep points.yaml --on kubernets", 2, `--on "kubernets": want kubernetes or kubernetes:CONTEXT`},
+		{"sweep points.yaml --on kubernetes: --image x", 2, `--on "kubernetes:": the name of the context is missing`},
+		{"sweep points.yaml --on kubernetes", 2, "--image is missing: the image of this csiglab, which csiglab image push REF makes"},
+		{"sweep points.yaml --image x", 2, "--image goes with --on kubernetes"},
+		{"sweep points.yaml --results pvc:x", 2, "--results goes with --on kubernetes"},
+		{"sweep points.yaml --on kubernetes --image x --results disk", 2, `--results "disk": want pvc:NAME or s3://BUCKET/PREFIX`},
+		{"sweep points.yaml --on kubernetes --image x --results s3://lab", 2, "the environment variable AWS_ACCESS_KEY_ID is missing"},
+		{"sweep points.yaml --on kubernetes:absent --image x", 2, "--on kubernetes:absent: kubeconfig: it has no context absent"},
+		{"sweep points.yaml --on kubernetes --namespace lab --image x", 3, "--on kubernetes: cluster is not reachable: connection refused"},
+		{"sweep absent.yaml --on kubernetes --image x", 2, "absent.yaml: no such file"},
+		{"sweep --merge a --out x --on kubernetes", 2, "--on and --merge exclude each other"},
+		{"regress standard --only incast --candidate-set hosts.cc=dcqcn --on kubernetes:absent --image x", 2, "it has no context absent"},
+		{"regress standard --only incast --candidate-set hosts.cc=dcqcn --image x", 2, "--image goes with --on kubernetes"},
+		{"baseline save standard --only incast -o x.json --on kubernetes:absent --image x", 2, "it has no context absent"},
+		{"trial", 2, "JOB_COMPLETION_INDEX is \"\": this command is for the pods"},
 	} {
 		var out, said bytes.Buffer
-		code := execute(t.Context(), l, strings.Fields(c.args), nil, &out, &said)
+		code := cli.Execute(t.Context(), cli.Linked{Cluster: part}, strings.Fields(c.args), nil, &out, &said)
 		if code != c.code || !strings.Contains(said.String(), c.want) {
 			t.Errorf("%s: exit code %d, %q; want %d and %q", c.args, code, &said, c.code, c.want)
 		}

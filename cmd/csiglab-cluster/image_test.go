@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"archive/tar"
@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/internal/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/image"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
@@ -56,15 +57,15 @@ func unpack(t *testing.T, i v1.Image) (dir string) {
 // pod check its identity.
 func TestImageSave(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	programs := builtPrograms(t)
-	csiglab := filepath.Join(programs, "csiglab")
+	folder := programstest.Built(t)
+	csiglab := filepath.Join(folder, "csiglab")
 	dir := t.TempDir()
 	// A csiglab with modules beside another's programs; any static program will do.
 	if err := os.MkdirAll(dir+"/lab.programs", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for from, to := range map[string]string{"csig-host": "lab", "csig-switch": "lab.programs/csig-host"} {
-		text, err := os.ReadFile(filepath.Join(programs, from))
+		text, err := os.ReadFile(filepath.Join(folder, from))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, to), text, 0o755)
 		}
@@ -115,7 +116,7 @@ func TestImageSave(t *testing.T) {
 // exit code 2.
 func TestImageCommand(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	csiglab := filepath.Join(builtPrograms(t), "csiglab")
+	csiglab := filepath.Join(programstest.Built(t), "csiglab")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	reference := server.Listener.Addr().String() + "/team/csiglab:1"
@@ -128,15 +129,15 @@ func TestImageCommand(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"push", reference}, exitOK, "digest  sha256:"},
-		{[]string{"push"}, exitUsage, "want an image reference"},
-		{[]string{"push", "Team/x"}, exitUsage, `"Team/x": want HOST/NAME:TAG`},
-		{[]string{"push", "127.0.0.1:1/csiglab:1"}, exitInfrastructure, "no registry listens at 127.0.0.1:1"},
-		{[]string{"push", reference, "--program", dir + "/none"}, exitUsage, "--program " + dir + "/none: "},
-		{[]string{"save", dir + "/x.tar", "--program", dir + "/script"}, exitUsage, "csig-host is neither beside"},
-		{[]string{"save", dir}, exitUsage, "it is no regular file"},
-		{[]string{"save", dir + "/none/x.tar"}, exitUsage, "no such file or directory"},
-		{[]string{"save", dir + "/x.tar", "--name", "x"}, exitUsage, `"x": want HOST/NAME:TAG`},
+		{[]string{"push", reference}, 0, "digest  sha256:"},
+		{[]string{"push"}, 2, "want an image reference"},
+		{[]string{"push", "Team/x"}, 2, `"Team/x": want HOST/NAME:TAG`},
+		{[]string{"push", "127.0.0.1:1/csiglab:1"}, 3, "no registry listens at 127.0.0.1:1"},
+		{[]string{"push", reference, "--program", dir + "/none"}, 2, "--program " + dir + "/none: "},
+		{[]string{"save", dir + "/x.tar", "--program", dir + "/script"}, 2, "csig-host is neither beside"},
+		{[]string{"save", dir}, 2, "it is no regular file"},
+		{[]string{"save", dir + "/none/x.tar"}, 2, "no such file or directory"},
+		{[]string{"save", dir + "/x.tar", "--name", "x"}, 2, `"x": want HOST/NAME:TAG`},
 	} {
 		cmd := exec.Command(csiglab, append([]string{"image"}, test.args...)...)
 		cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+dir)
