@@ -7,17 +7,20 @@ import (
 	"testing"
 )
 
-// TestExtendShowsTheModule: the controller on the page is the one that is built.
-func TestExtendShowsTheModule(t *testing.T) {
+// TestExtendShowsTheModules: the controller and the signal on the page are those that are
+// built.
+func TestExtendShowsTheModules(t *testing.T) {
 	page, err := os.ReadFile("extend.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := os.ReadFile(filepath.Join("examples", "worsthop", "worsthop.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "```go\n"+string(module)+"```\n") {
-		t.Error("extend.md does not show docs/examples/worsthop/worsthop.go as it is")
+	for _, name := range []string{"worsthop", "sumtrim"} {
+		module, err := os.ReadFile(filepath.Join("examples", name, name+".go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "```go\n"+string(module)+"```\n") {
+			t.Errorf("extend.md does not show docs/examples/%s/%[1]s.go as it is", name)
+		}
 	}
 }

@@ -104,7 +104,7 @@ func testSweep(t *testing.T, dir string) {
 		duckdb := duckDB(t)
 		lines := strings.Split(strings.TrimSpace(fenced(t, document, "The table", "sql")[0]), "\n")
 		answers := query(t, dir, lines, duckdb)
-		if len(answers[0]) != 4 {
+		if len(answers[0]) != 6 {
 			t.Errorf("%d rows of %s", len(answers[0]), lines[0])
 		}
 		for _, row := range answers[0] {
@@ -112,14 +112,14 @@ func testSweep(t *testing.T, dir string) {
 				t.Errorf("%v, but the least is %v", row, best[key])
 			}
 		}
-		if got := fmt.Sprint(answers[1]); !strings.Contains(got, fmt.Sprint(trials)) || trials != 16 {
+		if got := fmt.Sprint(answers[1]); !strings.Contains(got, fmt.Sprint(trials)) || trials != 24 {
 			t.Errorf("%d trials; the second line says %s", trials, got)
 		}
 	})
 	t.Run("pandas", func(t *testing.T) {
 		python, before := pandas(t, filepath.Join(dir, "sweeps", "queues"))
 		out := string(tool(t, dir, before+fenced(t, document, "The table", "python")[0], python, "-W", "ignore", "-"))
-		for _, want := range []string{"100kB", "400kB", "oblivious", "reps", "12"} {
+		for _, want := range []string{"100kB", "400kB", "oblivious", "reps", "mixed", "12"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s is not in what the lines print:\n%s", want, out)
 			}

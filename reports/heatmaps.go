@@ -171,6 +171,8 @@ func (h *heatmapDrawing) heavyText() string {
 		return fmt.Sprintf("%s %s, the time of two and a half packets", side, value)
 	case analysis.HeavyQueue:
 		return "a queue that is a quarter full or more"
+	case analysis.HeavyModule:
+		return fmt.Sprintf("%s %s, as the module of the signal says", side, strings.TrimSpace(value))
 	}
 	return "at most a quarter of the rate is available"
 }

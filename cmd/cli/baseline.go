@@ -65,7 +65,7 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
 		return err
 	}
-	folder, remove, err := temporaryFolder("csiglab-baseline-")
+	folder, remove, err := temporaryFolder()
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,31 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
+
+// temporaryLeft removes the temporary folders that killed commands of this user have left,
+// and says in words what it has removed.
+func temporaryLeft() (removed []string, err error) {
+	servers, err1 := own.RemoveLeft("", own.ServerFolders)
+	for _, folder := range servers {
+		removed = append(removed, "the folder of a server that was killed: "+folder)
+	}
+	builds, err2 := builder.RemoveLeft()
+	others, err3 := own.RemoveLeft("", own.Scratch)
+	for _, folder := range append(builds, others...) {
+		removed = append(removed, "the temporary folder of a command that was killed: "+folder)
+	}
+	return removed, errors.Join(err1, err2, err3)
+}
 
 func (a *app) clean() *cobra.Command {
 	var how runs.Cleaner
@@ -44,10 +61,8 @@ func (a *app) clean() *cobra.Command {
 			removed, err := a.lab.clean(cmd.Context(), id, how)
 			if id == "" && err == nil {
 				var folders []string
-				folders, err = own.RemoveLeft("", own.ServerFolders)
-				for _, folder := range folders {
-					removed = append(removed, "the folder of a server that was killed: "+folder)
-				}
+				folders, err = temporaryLeft()
+				removed = append(removed, folders...)
 			}
 			var text strings.Builder
 			for _, what := range removed {

@@ -38,6 +38,7 @@ func TestFaultsContainers(t *testing.T) {
 		{"engine fails while deploying", f.testEngineDeploying},
 		{"engine fails while running", f.testEngineRunning},
 		{"engine stands still", f.testEngineStopped},
+		{"containerd stands still", f.testContainerdStopped},
 		{"container removed", f.testContainerRemoved},
 		{"interface deleted", f.testInterfaceDeleted},
 	} {
@@ -178,6 +179,31 @@ func (f *faults) testEngineDeploying(t *testing.T) {
 			})
 		}
 	}
+}
+
+// testContainerdStopped stops the engine's containerd by SIGSTOP while containers are made:
+// the engine answers, but starts nothing.
+func (f *faults) testContainerdStopped(t *testing.T) {
+	needTime(t)
+	run := runContainers(four(t, lasting), filepath.Join(t.TempDir(), "run"))
+	stop := moment{request: createContainer, nth: 2, stage: containerlabtest.Answered}
+	run.cmd.Env = append(os.Environ(), "DOCKER_HOST="+f.engine.Proxy(t, stop.at(t, run, func() {
+		if err := f.engine.SignalContainerd(syscall.SIGSTOP); err != nil {
+			t.Error(err)
+		}
+	})))
+	start := time.Now()
+	code, said := run.run(t)
+	took := time.Since(start)
+	t.Logf("after %v:\n%s", took, said)
+	failed(t, code, said, "waiting for the docker engine to make or start a container", "the docker engine answers, but has not made or started a container in", "csiglab clean")
+	if took > time.Minute {
+		t.Errorf("it took %v, more than a minute", took)
+	}
+	if err := f.engine.SignalContainerd(syscall.SIGCONT); err != nil {
+		t.Error(err)
+	}
+	f.cleanAfterEngine(t)
 }
 
 // testEngineStopped stops the engine's process by SIGSTOP at stages of a deployment.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,7 +68,7 @@ func (a *app) writeFigures(ctx context.Context, run, dir string, dark bool) erro
 	for _, f := range index.Figures {
 		fmt.Fprintf(&names, "%s\n", filepath.Join(dir, f.SVG))
 	}
-	return a.print(names.String())
+	return cmp.Or(a.print(names.String()), lacking(run, numbers))
 }
 
 // figuresInto writes the figures of a report. It ends after the figure at hand when ctx does.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/cmd/cli/revision"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/modules"
 )
 
@@ -27,7 +28,7 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 	if !lacks {
 		return false, nil
 	}
-	into, remove, err := builder.Temporary() // after kill -9, the next build removes it
+	into, remove, err := builder.Temporary() // after kill -9, clean or the next build removes it
 	if err != nil {
 		return true, infrastructure(err)
 	}
@@ -56,17 +57,17 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 	return true, infrastructure(fmt.Errorf("csiglab with the modules: %w", err))
 }
 
-// temporaryFolder makes a folder for what a command needs while it runs. What kill -9
-// leaves there, the next build removes. Without a folder for builds it is the system's, with
-// a name that begins with prefix.
-func temporaryFolder(prefix string) (folder string, remove func(), err error) {
+// temporaryFolder makes a folder for what a command needs while it runs, beside the builds or,
+// where these have none, in the system's. What kill -9 leaves there goes with csiglab clean.
+func temporaryFolder() (folder string, remove func(), err error) {
 	if folder, remove, err = builder.Temporary(); err == nil {
 		return folder, remove, nil
 	}
-	if folder, err = os.MkdirTemp("", prefix); err != nil {
+	t, err := own.NewTemporary("", own.Scratch)
+	if err != nil {
 		return "", nil, infrastructure(err)
 	}
-	return folder, func() { os.RemoveAll(folder) }, nil
+	return t.Dir, func() { t.Remove() }, nil
 }
 
 // handOverWith is handOver to a csiglab with modules as they stand.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -60,16 +60,18 @@ func checkName(name string) error {
 
 // create writes a file that is not there yet.
 func create(name, text string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	file, err := own.CreateNew(name, 0o644)
+	if err != nil {
+		return usage("%s: %w", name, cause.Of(err))
+	}
+	defer file.Discard()
+	if _, err = file.Write([]byte(text)); err == nil {
+		err = file.Commit()
+	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return usage("%s is there already and is not overwritten; choose another name, or remove it", name)
 	case err != nil:
-		return usage("%s: %w", name, cause.Of(err))
-	}
-	_, err = file.WriteString(text)
-	if err = errors.Join(err, file.Close()); err != nil {
-		os.Remove(name) // the first error is the cause
 		return infrastructure(fmt.Errorf("%s: %w", name, cause.Of(err)))
 	}
 	return nil

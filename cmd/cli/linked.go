@@ -10,6 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/metrics/promserver/limits"
 	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/trial"
@@ -69,6 +70,7 @@ type ServeRequest struct {
 	LocalNames bool   // requests must name this machine as their host
 	Interval   time.Duration
 	Options    series.Options
+	Limits     limits.Limits
 	Folders    []string
 	Labs       []runs.Run
 	All        bool // labs that come later, too

@@ -56,7 +56,7 @@ func (a *app) list() *cobra.Command {
 			if len(args) > 0 {
 				chosen = nil
 				for _, s := range sections {
-					if s.Name == args[0] || args[0] == algorithms && s.Default != "" {
+					if s.Name == args[0] || args[0] == algorithms && s.Algorithms {
 						chosen = append(chosen, s)
 					}
 				}

@@ -29,12 +29,20 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 	r.options.Version = buildVersion()
 	r.options.Command = append([]string{"csiglab"}, a.args...)
 	bar := newProgress(a.stderr)
-	r.options.Progress = bar.update
-	r.options.Announce = a.say
+	stop := a.word(wordChecking)
+	r.options.Progress = func(p campaign.Progress) {
+		stop()
+		bar.update(p)
+	}
+	r.options.Announce = func(text string) {
+		stop()
+		a.say(text)
+	}
 	if !r.probe {
 		r.options.Meter = a.meter(worthForRun)
 	}
 	result, err := run()
+	stop()
 	bar.close()
 	if result != nil {
 		a.notes(result.Notes)

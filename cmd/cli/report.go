@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,10 +104,7 @@ func (a *app) report() *cobra.Command {
 			if err != nil {
 				return folderError(err)
 			}
-			if i := numbers.Verdict.Incomplete; i != nil {
-				a.say(fmt.Sprintf("%s is incomplete, %s: %d of %d runs are missing; csiglab run --resume %s does them", args[0], i.Reason, i.Runs-i.Finished, i.Runs, args[0]))
-			}
-			return a.print(file + "\n")
+			return cmp.Or(a.print(file+"\n"), lacking(args[0], numbers))
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")
@@ -147,7 +145,11 @@ func (a *app) printNCCL(folder, variant string) error {
 	if err != nil {
 		return infrastructure(err)
 	}
-	return a.print(string(text) + "\n")
+	var wrong error
+	if !f.Manifest.Complete {
+		wrong = infrastructure(fmt.Errorf("%s is %s", folder, f.Manifest.Incomplete()))
+	}
+	return cmp.Or(a.print(string(text)+"\n"), wrong)
 }
 
 // printReport prints the report of a run's folder in another form.
@@ -160,5 +162,15 @@ func (a *app) printReport(folder string, write func(io.Writer, *analysis.Result)
 	if err := write(&text, numbers); err != nil {
 		return infrastructure(err)
 	}
-	return a.print(text.String())
+	return cmp.Or(a.print(text.String()), lacking(folder, numbers))
+}
+
+// lacking returns an error if the folder is incomplete, so that a caller that looks at exit
+// codes does not take its report for that of all runs.
+func lacking(folder string, numbers *analysis.Result) error {
+	i := numbers.Verdict.Incomplete
+	if i == nil {
+		return nil
+	}
+	return infrastructure(fmt.Errorf("%s is incomplete, %s: %d of %d runs are missing; csiglab run --resume %s does them", folder, i.Reason, i.Runs-i.Finished, i.Runs, folder))
 }

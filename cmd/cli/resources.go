@@ -12,21 +12,22 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	_ "github.com/csiglab/csiglab/cmd/cli/startup"
 )
 
 // What a csiglab needs at least. When a thread or memory is refused, Go's runtime ends
 // the process with exit code 2, in which it is too late for words.
 const (
-	leastDescriptors = 24    // a run folder has 12 files open, and one more for each run
-	leastThreads     = 16    // and one for each processor
-	leastMemory      = 128e6 // bytes, above what has been taken so far
+	leastThreads = 16    // and one for each processor
+	leastMemory  = 128e6 // bytes, above what has been taken so far
 )
 
 // noLimit stands for a resource that has no limit.
 const noLimit = math.MaxInt64
 
-// checkResources returns an error if this process has too few descriptors, threads or
-// too little memory to do anything.
+// checkResources returns an error if this process has too few threads or too little memory to
+// do anything. Package startup has looked at its descriptors.
 func checkResources() error {
 	threads := leastThreads + runtime.GOMAXPROCS(0)
 	const mega = 1e6
@@ -35,7 +36,6 @@ func checkResources() error {
 		free, least int64
 		unit, limit string
 	}{
-		{"few descriptors", limitOf(unix.RLIMIT_NOFILE), leastDescriptors, "", "ulimit -n"},
 		{"few threads", moreThreads(threads), int64(threads), " more", "ulimit -u"},
 		{"few threads", groupThreads(), int64(threads), " more", "pids.max of its control group"},
 		{"little memory", moreMemory(unix.RLIMIT_AS, "VmSize") / mega, leastMemory / mega, " MB more", "ulimit -v"},

@@ -43,6 +43,8 @@ workload:
 		limit, runtime string
 		want           string // "": the run ends well
 	}{
+		{"--nofile=3", "inproc", "too few descriptors: csiglab may have 3 and needs at least 24; see ulimit -n"},
+		{"--nofile=5", "inproc", "too few descriptors: csiglab may have 5 and needs at least 24; see ulimit -n"},
 		{"--nofile=12", "inproc", "too few descriptors: csiglab may have 12 and needs at least 24; see ulimit -n"},
 		{"--nofile=60", "inproc", ""},
 		{"--nofile=24", "netns", "too many open files"},

@@ -88,7 +88,7 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 	interrupt(2, append([]string{"run", experiment, "--out", dir}, args...)...)
 	code, said := csiglabProcess("report", dir).run(t)
 	page, err := os.ReadFile(filepath.Join(dir, runfolder.ReportFile))
-	if code != exitOK || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 12 runs have finished")) {
+	if code != exitInfrastructure || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 12 runs have finished")) {
 		t.Errorf("report: exit code %d, %v:\n%s", code, err, said)
 	}
 	interrupt(5, "run", "--resume", dir)
@@ -106,6 +106,9 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 	}
 	if d := cmp.Diff(a.Manifest.Tables, b.Manifest.Tables); d != "" {
 		t.Errorf("rows (-resumed +whole):\n%s", d)
+	}
+	if signal == syscall.SIGKILL && len(args) > 0 && args[0] == "--parallel" {
+		sameFigures(t, dir, whole)
 	}
 	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != exitUsage || !strings.Contains(said, "the run is complete: no run is left") {
 		t.Errorf("resume of a complete folder: exit code %d:\n%s", code, said)
@@ -170,5 +173,26 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	if _, err := runfolder.Open(dir); err != nil {
 		t.Errorf("the folder has changed: %v", err)
+	}
+}
+
+// sameFigures compares the figures of two run folders, byte by byte.
+func sameFigures(t *testing.T, a, b string) {
+	t.Helper()
+	figures := func(run string) map[string][]byte {
+		dir := filepath.Join(t.TempDir(), "figures")
+		if code, said := csiglabProcess("report", run, "--figures", dir).run(t); code != exitOK {
+			t.Fatalf("figures of %s: exit code %d:\n%s", run, code, said)
+		}
+		return contents(t, dir)
+	}
+	got, want := figures(a), figures(b)
+	if len(want) < 3 || len(got) != len(want) {
+		t.Errorf("%d files of figures of %s, %d of %s", len(got), a, len(want), b)
+	}
+	for name := range want {
+		if !bytes.Equal(got[name], want[name]) {
+			t.Errorf("%s of %s is another than that of %s", name, a, b)
+		}
 	}
 }

@@ -26,7 +26,7 @@ func (a *app) selftest() *cobra.Command {
 			"  csiglab selftest --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			folder, remove, err := temporaryFolder("csiglab-selftest-")
+			folder, remove, err := temporaryFolder()
 			if err != nil {
 				return err
 			}

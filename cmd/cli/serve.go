@@ -52,6 +52,7 @@ type serveFlags struct {
 	insecure  bool
 	interval  time.Duration
 	load      loadFlags
+	limits    limitFlags
 }
 
 func (a *app) serve() *cobra.Command {
@@ -73,6 +74,7 @@ func (a *app) serve() *cobra.Command {
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond this machine without a token")
 	f.DurationVar(&s.interval, "interval", exposition.ScrapeInterval, "the `TIME` between two scrapes of a lab")
 	s.load.flags(f)
+	s.limits.flags(f)
 	return cmd
 }
 
@@ -130,7 +132,8 @@ func (s *serveFlags) config(r *ServeRequest) (err error) {
 		return usage("--listen %s can be reached from other machines: add --token-file, or --insecure to let everybody in", s.listen)
 	}
 	r.LocalNames = local
-	return nil
+	r.Limits, err = s.limits.limits()
+	return err
 }
 
 // maxToken is the size of a token at most, in bytes.

@@ -262,7 +262,7 @@ func TestServeUntilWaits(t *testing.T) {
 		cancel()
 		time.Sleep(300 * time.Millisecond)
 		ended.Store(true)
-	})); err != nil {
+	}), 1<<16); err != nil {
 		t.Error(err)
 	}
 	if !ended.Load() {
@@ -311,6 +311,11 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{folder, "--token-file", "nowhere"}, exitUsage, "no such file"},
 		{[]string{folder, "--stretch", "0"}, exitUsage, "want 1 to 1000000"},
 		{[]string{folder, "--interval", "1ms"}, exitUsage, "want at least 100ms"},
+		{[]string{folder, "--query-depth", "5000"}, exitUsage, "want 1 to 1000"},
+		{[]string{folder, "--queries", "-1"}, exitUsage, "want 0 to 1000"},
+		{[]string{folder, "--query-memory", "1000"}, exitUsage, "write a number and one of"},
+		{[]string{folder, "--query-memory", "1MB"}, exitUsage, "want 16MB to 100TB"},
+		{[]string{folder, "--query-time", "0s"}, exitUsage, "want at least 10ms"},
 	} {
 		if c.args[len(c.args)-1] != taken.Addr().String() && len(c.args) < 3 {
 			c.args = append(c.args, "--listen", "127.0.0.1:0")

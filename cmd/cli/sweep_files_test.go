@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,7 +68,7 @@ var fileScenes = []*scene{
 		[][]string{words("bisect --resume DIR/out")}, "out/result.json"),
 	fileScene("stress", words("stress DIR/x.yaml --setting rate --seeds 1 --out DIR/out"), [][]string{}, "out/stress.md"),
 	fileScene("baseline save", words("baseline save DIR/suite.yaml --seeds 2 -o DIR/base.json"), nil, "base.json"),
-	fileScene("report", words("report RUNS/a --figures DIR/figures"), nil, "figures/fct.svg", "figures/fct.png", "figures/index.json"),
+	fileScene("report", words("report RUNS/a --figures DIR/figures"), nil, "figures/*"),
 	fileScene("export", words("export RUNS/a --openmetrics DIR/a.om"), nil, "a.om"),
 	fileScene("perfetto", words("export RUNS/a --perfetto DIR/a.json"), nil, "a.json"),
 	fileScene("compare", words("compare RUNS/a RUNS/b --html DIR/c.html --markdown DIR/c.markdown"), nil, "c.html", "c.markdown"),
@@ -99,7 +100,7 @@ func (s *faultSweep) prepareFiles() {
 // JSON, and words.
 var moments = [2]*regexp.Regexp{
 	regexp.MustCompile(`"(started|ended|seconds|cpu_seconds|building|wall_seconds|took)": *[^,\n]*`),
-	regexp.MustCompile(`[0-9.]+ ?(ms|s) of runs|in [0-9.]+ s`),
+	regexp.MustCompile(`[0-9.]+ ?(ms|s) of runs|in [0-9.]+ s|runs of [0-9hms.]+ together`),
 }
 
 // contents returns the files below a folder, by name, without what differs from time to
@@ -155,7 +156,10 @@ func (s *faultSweep) whole(scene *scene, at *stage) {
 
 func (s *faultSweep) outputs(scene *scene, got map[string][]byte, all bool) {
 	s.Helper()
-	for _, name := range scene.outputs {
+	for _, name := range slices.Sorted(maps.Keys(scene.files)) {
+		if !slices.ContainsFunc(scene.outputs, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }) {
+			continue
+		}
 		text, there := got[name]
 		switch {
 		case !there && all:

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -38,9 +39,9 @@ type scene struct {
 	takes    time.Duration // without a fault; measured once
 
 	// Of scenes whose result is files:
-	virtual bool // of clock virtual: there are neither nodes nor interfaces
-	outputs []string
-	resumes bool // the folder says what is missing
+	virtual bool     // of clock virtual: there are neither nodes nor interfaces
+	outputs []string // patterns of path.Match
+	resumes bool     // the folder says what is missing
 	again   func(s *stage) [][]string
 	files   map[string][]byte // without a fault
 }
@@ -158,6 +159,11 @@ func (s *faultSweep) rehearse(scene *scene) {
 	scene.takes = time.Since(began)
 	if scene.again != nil {
 		scene.files = contents(s.T, at.dir)
+		for _, pattern := range scene.outputs {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(scene.files)), func(name string) bool { ok, _ := path.Match(pattern, name); return ok }) {
+				s.Fatalf("%s: no %s", scene.name, pattern)
+			}
+		}
 	}
 	s.nothingLeft()
 	s.Logf("%s takes %v", scene.name, scene.takes.Round(10*time.Millisecond))

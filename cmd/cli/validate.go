@@ -247,7 +247,9 @@ func (a *app) validate() *cobra.Command {
 					c.Cuts, uncut = addCut(c.Cuts, name, set.Base.Clock, p, shards)
 				}
 			}
+			stop := a.word(wordChecking)
 			f, err := interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.lab.validate(cmd.Context(), set, options) })
+			stop()
 			var exit *exitError
 			switch {
 			case errors.As(err, &exit):

@@ -158,7 +158,9 @@ func (a *app) workloadInspect() *cobra.Command {
 			if link.Latency, err = units.ParseDuration(latency); err != nil || link.Latency < 0 {
 				return usage("--latency %q: want a time from 0 on, such as 2us", latency)
 			}
+			stop := a.word(wordReading)
 			i, err := interruptible(cmd.Context(), func() (*workloadView, error) { return a.inspectWorkload(&f, args[0], link) })
+			stop()
 			if err != nil {
 				return err
 			}
@@ -319,6 +321,7 @@ func (a *app) workloadConvert() *cobra.Command {
 				loss *graph.Loss
 				text string
 			}
+			stop := a.word(wordReading)
 			r, err := interruptible(cmd.Context(), func() (result, error) {
 				in, err := f.open(a, args[0])
 				if err != nil {
@@ -330,6 +333,7 @@ func (a *app) workloadConvert() *cobra.Command {
 				text, loss, err := convertWorkload(in, to, out)
 				return result{loss, text}, err
 			})
+			stop()
 			if err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ func (prometheus) Serve(ctx context.Context, r cli.ServeRequest) (err error) {
 		return err
 	}
 	defer listener.Close()
-	server, err := promserver.New(promserver.Config{Token: r.Token, Interval: r.Interval, LocalNames: r.LocalNames, Say: r.Say})
+	server, err := promserver.New(promserver.Config{Token: r.Token, Interval: r.Interval, LocalNames: r.LocalNames, Limits: r.Limits, Say: r.Say})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (prometheus) Serve(ctx context.Context, r cli.ServeRequest) (err error) {
 	if err := r.Print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
 		return err
 	}
-	return serveUntil(ctx, listener, server.Handler())
+	return serveUntil(ctx, listener, server.Handler(), promserver.MaxHeader(&r.Limits))
 }
 
 // watchInterval is how often serve without arguments looks for labs.
@@ -102,9 +102,9 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 const endOfServe = 2 * time.Second
 
 // serveUntil serves until ctx ends, which is no error. When it returns, all connections are
-// closed.
-func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+// closed. The head of a request has at most header bytes.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler, header int) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: header}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(closed)

@@ -7,11 +7,13 @@ import (
 	"strings"
 )
 
-// entryPoints are the files that may end the process: the commands, the tool mutants, the
-// supervisor of package netns, and a test's process in a namespace of its own. All others return
-// an error or an exit status.
+// entryPoints are the files that may end the process: the commands, the check of descriptors
+// before csiglab's other packages are initialised, the tool mutants, the supervisor of package
+// netns, and a test's process in a namespace of its own. All others return an error or an exit
+// status.
 var entryPoints = []string{
 	"cmd/csiglab/main.go",
+	"cmd/csiglab/startup/startup.go",
 	"cmd/csig-host/main.go",
 	"cmd/csig-switch/main.go",
 	"internal/mutants/main.go",

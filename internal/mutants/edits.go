@@ -18,7 +18,7 @@ import (
 //go:embed edits.yaml
 var list []byte
 
-// Edit is a small change that makes the program wrong.
+// Edit is a small change that makes the program wrong, or, with Same, one that does not.
 type Edit struct {
 	Name     string   `yaml:"name"`
 	File     string   `yaml:"file"` // below the checkout
@@ -27,6 +27,7 @@ type Edit struct {
 	New      string   `yaml:"new"`
 	Entries  []string `yaml:"entries"`  // of the suite, asked first
 	Survives string   `yaml:"survives"` // why nothing notices it; empty for what is noticed
+	Same     bool     `yaml:"same"`     // a refactoring: nobody may notice it
 }
 
 // edits returns the list.

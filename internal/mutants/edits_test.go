@@ -77,9 +77,9 @@ func TestChoose(t *testing.T) {
 }
 
 // TestTable: an edit that only unit tests notice survives, and one that was not asked
-// everything counts for nothing.
+// everything counts for nothing. A refactoring has no part in the score.
 func TestTable(t *testing.T) {
-	all := []Edit{{Name: "a", What: "x"}, {Name: "b", What: "y", Survives: "no trace has it"}, {Name: "c", What: "z"}}
+	all := []Edit{{Name: "a", What: "x"}, {Name: "b", What: "y", Survives: "no trace has it"}, {Name: "c", What: "z"}, {Name: "d", What: "w", Same: true}}
 	var results []result
 	add := func(e *Edit, asked, by string) {
 		results = append(results, result{Edit: e.Name, Digest: e.digest(), Asked: asked, Noticed: by != "", By: by})
@@ -91,10 +91,12 @@ func TestTable(t *testing.T) {
 	add(&all[1], askSelftest, "")
 	add(&all[1], askUnits, "nodes/csig")
 	add(&all[2], askSuite, "")
+	add(&all[3], askSuite, "")
 	got := table(all, results)
 	for _, want := range []string{
 		"| suite | 1 of 3 |", "| selftest | 0 of 2 |", "| units | 1 of 1 |", "| suite and self-test together | 1 of 2, 50 % |",
 		"| `a` | x | incast | no | not asked |\n", "| `b` | no trace has it |\n", "| `c` | z | no | not asked | not asked |\n",
+		"| `d` | w | no | not asked | not asked |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the table lacks %q:\n%s", want, got)

@@ -22,6 +22,7 @@ type Part struct {
 	file  *os.File
 	place string // "": the file is written itself, as a pipe is
 	name  string // "": it has none
+	fresh bool   // it takes no other file's place
 	ended bool
 }
 
@@ -78,6 +79,17 @@ func Create(name string, perm fs.FileMode) (*Part, error) {
 		p.Discard()
 		return nil, err
 	}
+	return p, nil
+}
+
+// CreateNew begins a file that takes no other file's place: Commit returns an error that
+// wraps fs.ErrExist if there is something of that name.
+func CreateNew(name string, perm fs.FileMode) (*Part, error) {
+	p, err := create(name, perm)
+	if err != nil {
+		return nil, err
+	}
+	p.fresh = true
 	return p, nil
 }
 
@@ -145,7 +157,12 @@ func (p *Part) Commit() (err error) {
 			p.name = name
 		case !errors.Is(err, fs.ErrExist):
 			return p.copy(err)
+		case p.fresh:
+			return err
 		}
+	}
+	if p.fresh {
+		return os.Link(p.name, p.place)
 	}
 	if err := os.Rename(p.name, p.place); err != nil {
 		return err
@@ -161,7 +178,7 @@ func (p *Part) copy(reason error) error {
 	if err != nil {
 		return errors.Join(reason, err)
 	}
-	named := &Part{place: p.place, name: beside(p.place)}
+	named := &Part{place: p.place, name: beside(p.place), fresh: p.fresh}
 	named.file, err = os.OpenFile(named.name, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, info.Mode().Perm())
 	if err != nil {
 		return errors.Join(reason, err)

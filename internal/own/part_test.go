@@ -2,6 +2,7 @@ package own_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -69,6 +70,27 @@ func TestPart(t *testing.T) {
 		if err := os.Chmod(name, 0o604); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A new file takes no other file's place, whether the file system can make files without a
+// name or not.
+func TestCreateNew(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	for i, want := range []error{nil, fs.ErrExist} {
+		p, err := own.CreateNew(name, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Write([]byte{'0' + byte(i)}); err != nil {
+			t.Error(err)
+		}
+		if err := p.Commit(); !errors.Is(err, want) {
+			t.Errorf("Commit %d: %v, want %v", i, err, want)
+		}
+		content(t, name, "0")
+		entries(t, dir, "file")
 	}
 }
 

@@ -18,6 +18,10 @@ type Temporary struct {
 	lock *os.File
 }
 
+// Scratch begins the names of temporary folders in that of the machine that csiglab clean
+// removes when their process is gone.
+const Scratch = "csiglab-tmp-"
+
 // NewTemporary makes a folder whose name begins with prefix, in a folder or, for "", in that
 // of the machine's temporary files.
 func NewTemporary(in, prefix string) (*Temporary, error) {

@@ -15,8 +15,6 @@ import (
 	"github.com/prometheus/common/route"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/scrape"
 	"github.com/prometheus/prometheus/tsdb"
@@ -25,32 +23,9 @@ import (
 	v1 "github.com/prometheus/prometheus/web/api/v1"
 )
 
-// Limits of a query. They are those that Prometheus has by default.
-const (
-	queryTimeout = 2 * time.Minute
-	querySamples = 50_000_000
-	queries      = 20 // at a time; others wait
-	lookback     = 5 * time.Minute
-)
-
 // compatible is the version of Prometheus whose API this is, as Grafana asks for it to
 // find out which parameters the API has.
 const compatible = "3.15.0"
-
-// newEngine returns the engine of queries, which closes its list of active queries, in dir,
-// itself.
-func newEngine(dir string) (*promql.Engine, error) {
-	tracker, err := promql.NewActiveQueryTracker(dir, queries, promslog.NewNopLogger())
-	if err != nil {
-		return nil, err
-	}
-	return promql.NewEngine(promql.EngineOpts{
-		MaxSamples: querySamples, Timeout: queryTimeout, LookbackDelta: lookback, ActiveQueryTracker: tracker,
-		EnableAtModifier: true, EnableNegativeOffset: true,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Second.Milliseconds() },
-		Parser:                   parser.NewParser(parser.Options{}),
-	}), nil
-}
 
 // api returns the handler of /api/v1.
 func (s *Server) api() http.Handler {
@@ -58,7 +33,7 @@ func (s *Server) api() http.Handler {
 	started := time.Now()
 	none := func() (<-chan notifications.Notification, func(), bool) { return nil, func() {}, false }
 	api := v1.NewAPI(
-		s.engine, s.storage, nil, nil, s.storage,
+		s.engine, limited{s.storage, &s.limits}, nil, nil, s.storage,
 		func(context.Context) v1.ScrapePoolsRetriever { return &s.targets },
 		func(context.Context) v1.TargetRetriever { return &s.targets },
 		func(context.Context) v1.AlertmanagerRetriever { return nobody{} },
@@ -67,7 +42,7 @@ func (s *Server) api() http.Handler {
 		func(f http.HandlerFunc) http.HandlerFunc { return f },
 		statistics{s.storage.loaded, s.storage.scraped}, "", false, false, 0, promslog.NewNopLogger(),
 		func(context.Context) v1.RulesRetriever { return nobody{} },
-		querySamples, 10, 1<<20, false, nil,
+		0, 0, 0, false, nil, // there is no remote read
 		func() (v1.RuntimeInfo, error) {
 			host, err := os.Hostname()
 			return v1.RuntimeInfo{
@@ -77,15 +52,15 @@ func (s *Server) api() http.Handler {
 		},
 		&v1.PrometheusVersion{Version: compatible, Branch: "csiglab", GoVersion: runtime.Version()},
 		func() []notifications.Notification { return []notifications.Notification{} }, none,
-		registry, registry, nil, false, nil, false, false, false, false, lookback, false, false, nil,
-		features.NewRegistry(), v1.OpenAPIOptions{}, parser.NewParser(parser.Options{}),
+		registry, registry, nil, false, nil, false, false, false, false, lookback, false, false, statusOf,
+		features.NewRegistry(), v1.OpenAPIOptions{}, s.parser,
 	)
 	r := route.New()
 	api.Register(r)
-	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	return s.within(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		request.Header.Del("Origin") // pages of other sites get no permission to read an answer
 		r.ServeHTTP(w, request)
-	})
+	}))
 }
 
 var errReadOnly = errors.New("csiglab serve changes nothing that it has stored")

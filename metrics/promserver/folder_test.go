@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/promserver"
 )
 
@@ -46,7 +47,7 @@ func TestRemoveLeft(t *testing.T) {
 		}
 		stays = append(stays, foreign)
 	}
-	removed, err := promserver.RemoveLeft()
+	removed, err := own.RemoveLeft("", own.ServerFolders)
 	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], temp+"/csiglab-serve-") {
 		t.Errorf("removed %q, %v, want one folder", removed, err)
 	}
@@ -55,7 +56,7 @@ func TestRemoveLeft(t *testing.T) {
 	if err != nil || !slices.Equal(left, stays) {
 		t.Errorf("left %q, %v, want %q", left, err, stays)
 	}
-	if removed, err := promserver.RemoveLeft(); err != nil || len(removed) != 0 {
+	if removed, err := own.RemoveLeft("", own.ServerFolders); err != nil || len(removed) != 0 {
 		t.Errorf("again: removed %q, %v", removed, err)
 	}
 }

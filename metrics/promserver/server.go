@@ -22,6 +22,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/exposition"
+	"github.com/csiglab/csiglab/metrics/promserver/limits"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
 )
@@ -40,6 +41,8 @@ type Config struct {
 	// that a page of the web cannot reach a server on the loopback interface by giving its
 	// own name that address.
 	LocalNames bool
+	// Limits are what queries may cost.
+	Limits limits.Limits
 	// Say gets a line of text when a lab comes, fails or ends; nil: nobody does. It is called
 	// from several goroutines.
 	Say func(text string)
@@ -56,7 +59,9 @@ type Server struct {
 	config  Config
 	dir     *own.Temporary
 	storage both
-	engine  *promql.Engine
+	limits  limits.Limits
+	parser  *limitedParser
+	engine  *engine
 	targets targets
 	started time.Time
 
@@ -109,8 +114,10 @@ func (s *Server) open() (err error) {
 	if s.storage.scraped, err = openScraped(s.dir.Path("labs"), s.config.Retention); err != nil {
 		return err
 	}
-	s.engine, err = newEngine(s.dir.Dir)
-	return err
+	s.limits = s.config.Limits.WithDefaults()
+	s.parser = newParser(&s.limits)
+	s.engine = newEngine(s.storage, &s.limits, s.parser)
+	return nil
 }
 
 // patience is how long Close waits for requests whose contexts have ended.
@@ -158,11 +165,7 @@ func (s *Server) Close() error {
 		// What a request still uses stays in memory: it must not be unmapped under it.
 		return errors.Join(fmt.Errorf("serve: a request still worked %v after its end", patience), s.dir.Remove())
 	}
-	var errs []error
-	if s.engine != nil {
-		errs = append(errs, s.engine.Close())
-	}
-	return errors.Join(append(errs, s.storage.close(), s.dir.Remove())...)
+	return errors.Join(s.storage.close(), s.dir.Remove())
 }
 
 // Load loads a run folder. o.Run is the value of the label run, by default the folder's
@@ -190,6 +193,7 @@ func (s *Server) Load(ctx context.Context, folder string, o series.Options) (Loa
 	if err != nil {
 		return Loaded{}, fmt.Errorf("load run %s: %w", folder, err)
 	}
+	s.engine.memory.measure()
 	l := Loaded{path, numbers}
 	s.mu.Lock()
 	s.loaded = append(s.loaded, l)
@@ -229,9 +233,9 @@ func (s *Server) Query(ctx context.Context, expression string, from, to time.Tim
 	var q promql.Query
 	var err error
 	if step <= 0 {
-		q, err = s.engine.NewInstantQuery(ctx, s.storage, nil, expression, to)
+		q, err = s.engine.NewInstantQuery(ctx, limited{s.storage, &s.limits}, nil, expression, to)
 	} else {
-		q, err = s.engine.NewRangeQuery(ctx, s.storage, nil, expression, from, to, step)
+		q, err = s.engine.NewRangeQuery(ctx, limited{s.storage, &s.limits}, nil, expression, from, to, step)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expression, err)

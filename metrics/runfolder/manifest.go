@@ -26,6 +26,15 @@ type Module struct {
 	Registers []string `json:"registers"`         // the table of csiglab list and the name, such as cc worst-hop
 }
 
+// ModuleSignal is a type of CSIG signal that a module has registered.
+type ModuleSignal struct {
+	Name  string  `json:"name"`
+	Doc   string  `json:"doc"`
+	Unit  string  `json:"unit"`            // of the values in the tables: B, B/s, ppm or ns; empty: a count
+	Least bool    `json:"least,omitempty"` // switches keep the smallest value
+	Heavy float64 `json:"heavy"`           // from which on a port counts as heavily loaded
+}
+
 // Manifest says what was run, where and how; it is manifest.json. Times of the
 // model are in microseconds, as in the tables. The writer fills in Schema,
 // Complete, Reason, Finished, Runs, Tables, Files and Digest.
@@ -50,12 +59,13 @@ type Manifest struct {
 	IntervalUS float64 `json:"intervalUs"` // of the telemetry windows
 	Measure    Window  `json:"measure"`    // rates are measured in this window
 
-	Signals  []string  `json:"signals"` // names of the types of CSIG signal, by their number in tags
-	Nodes    []Node    `json:"nodes"`
-	Ports    []Port    `json:"ports"`
-	Flows    []Flow    `json:"flows"`
-	Jobs     []Job     `json:"jobs,omitempty"` // training jobs
-	Variants []Variant `json:"variants"`       // in the order of the experiment file
+	Signals       []string       `json:"signals"`                 // names of the types of CSIG signal, by their number in tags
+	ModuleSignals []ModuleSignal `json:"moduleSignals,omitempty"` // those of modules
+	Nodes         []Node         `json:"nodes"`
+	Ports         []Port         `json:"ports"`
+	Flows         []Flow         `json:"flows"`
+	Jobs          []Job          `json:"jobs,omitempty"` // training jobs
+	Variants      []Variant      `json:"variants"`       // in the order of the experiment file
 
 	Published    []Published      `json:"published,omitempty"`
 	Expectations []string         `json:"expectations,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -100,11 +101,14 @@ func (w *Writer) meaning(second bool, locator uint16) string {
 
 // quantity is a raw value in units that people use.
 func quantity(t csig.Type, raw uint64) string {
-	switch t {
-	case csig.ABW:
+	switch unit := t.Definition().Unit; unit {
+	case csig.BytesPerSecond:
 		return fmt.Sprintf("%.4g Gbps", float64(raw)*8/float64(units.Gbps))
-	case csig.Delay:
-		return fmt.Sprintf("%d ns", raw)
+	case csig.PPM:
+		return fmt.Sprintf("%.4g%%", float64(raw)/1e4)
+	case csig.Count:
+		return strconv.FormatUint(raw, 10)
+	default:
+		return fmt.Sprintf("%d %v", raw, unit)
 	}
-	return fmt.Sprintf("%.4g%%", float64(raw)/1e4) // from ppm
 }

@@ -55,8 +55,9 @@ type Domain struct {
 	config Config // with every default filled in
 	scheme *Scheme
 	second *Domain // of the other format; nil: the fabric has one
-	// quantisers have their edges or steps filled in.
-	quantisers [Types]Quantiser
+	// quantisers have their edges or steps filled in. They are in order of type, as are bands
+	// and linear, and end with the last known type.
+	quantisers []Quantiser
 	size       int // of a tag; noTag without tags, so that every buffer is too short
 	tpid       uint16
 	wide       bool
@@ -65,8 +66,8 @@ type Domain struct {
 	dMask      uint16 // D bit of the word that holds the locator; 0 in draft-01
 	trim       TrimRule
 	overrideD  [Types]bool
-	bands      [Types]bands  // compact
-	linear     [Types]linear // wide
+	bands      []bands  // compact
+	linear     []linear // wide
 }
 
 const noTag = math.MaxInt
@@ -103,14 +104,15 @@ func NewDomain(c Config) (*Domain, error) {
 	}
 	d := &Domain{size: noTag, trim: c.TrimRule, overrideD: c.OverrideD}
 	d.setLayout(c.Format, c.Dialect)
+	d.quantisers = make([]Quantiser, End())
 	switch c.Format {
 	case FormatCompact:
-		d.tpid = c.TPIDCompact
+		d.tpid, d.bands = c.TPIDCompact, make([]bands, End())
 	case FormatWide:
-		d.tpid, d.wide = c.TPIDWide, true
+		d.tpid, d.wide, d.linear = c.TPIDWide, true, make([]linear, End())
 	}
-	for t := range Types {
-		q, err := c.Quantisers[t].resolve(t, c.Format, c.MaxRate)
+	for _, t := range KnownTypes() {
+		q, err := c.Quantisers[t].resolve(&definitions[t].Signal, c.Format, c.MaxRate)
 		if err != nil {
 			return nil, fmt.Errorf("csig: quantiser of %v: %w", t, err)
 		}
@@ -206,7 +208,7 @@ func (d *Domain) MaxLocator() uint16 { return d.lmMask >> d.lmShift }
 func (d *Domain) Quantise(t Type, value uint64) Sample {
 	s := Sample{Format: d.config.Format, Type: t}
 	switch {
-	case t >= Types || d.size == noTag:
+	case !t.Known() || d.size == noTag:
 	case d.wide:
 		d.linear[t].decode(d.linear[t].code(value), &s)
 	default:
@@ -221,22 +223,21 @@ func (d *Domain) Locators() *Scheme { return d.scheme }
 
 // Init writes a fresh tag of type t, TPID included, into the first
 // Format().Size() bytes of b: the initial value of the type, locator 0, D and
-// reserved bits 0. t must be one of the four types; without tags it does
-// nothing.
+// reserved bits 0. t must be known; without tags Init does nothing.
 func (d *Domain) Init(b []byte, t Type) {
 	if d.size == noTag {
 		return
 	}
-	if t >= Types {
+	if !t.Known() {
 		panic("csig: Init with an unknown type")
 	}
 	binary.BigEndian.PutUint16(b, d.tpid)
 	if !d.wide {
-		binary.BigEndian.PutUint16(b[2:], uint16(t)<<typeShift|uint16(initCode(t, 5))<<signalShift)
+		binary.BigEndian.PutUint16(b[2:], uint16(t)<<typeShift|uint16(initCode(t.Min(), 5))<<signalShift)
 		return
 	}
 	binary.BigEndian.PutUint16(b[2:], 0)
-	binary.BigEndian.PutUint32(b[4:], uint32(t)<<wideTypeShift|initCode(t, 20)<<wideSignalShift)
+	binary.BigEndian.PutUint32(b[4:], uint32(t)<<wideTypeShift|initCode(t.Min(), 20)<<wideSignalShift)
 }
 
 // Peek reads the type and the D bit of the tag that begins at b[0], so that a
@@ -268,7 +269,7 @@ func (d *Domain) Update(b []byte, value uint64, locator uint16) Outcome {
 		return d.updateWide(b, word, value, locator)
 	}
 	t := Type(word >> typeShift)
-	if t >= Types {
+	if !t.Known() {
 		return Unknown
 	}
 	if word&d.dMask != 0 && !d.overrideD[t] {
@@ -290,7 +291,7 @@ func (d *Domain) Update(b []byte, value uint64, locator uint16) Outcome {
 func (d *Domain) updateWide(b []byte, word uint16, value uint64, locator uint16) Outcome {
 	word2 := binary.BigEndian.Uint32(b[4:])
 	t := Type(word2 >> wideTypeShift)
-	if t >= Types {
+	if !t.Known() {
 		return Unknown
 	}
 	if word&d.dMask != 0 && !d.overrideD[t] {
@@ -319,7 +320,7 @@ func (d *Domain) writeWide(b []byte, word uint16, word2, code uint32, locator ui
 // Update would answer with Frozen or Unknown is left alone.
 func (d *Domain) Trim(b []byte, value uint64, locator uint16) {
 	t, frozen := d.Peek(b)
-	if t >= Types || frozen && !d.overrideD[t] {
+	if !t.Known() || frozen && !d.overrideD[t] {
 		return
 	}
 	word := binary.BigEndian.Uint16(b[2:])
@@ -387,7 +388,7 @@ func (s Sample) Measured(covered bool) bool { return covered || !s.Untouched }
 // a sample depends on the path; callers ask Sample.Measured.
 func (d *Domain) Decode(b []byte) (Sample, bool) {
 	t, frozen := d.Peek(b)
-	if t >= Types {
+	if !t.Known() {
 		return Sample{}, false
 	}
 	word := binary.BigEndian.Uint16(b[2:])

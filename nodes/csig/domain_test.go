@@ -58,7 +58,7 @@ func TestUpdateProperties(t *testing.T) {
 	for _, c := range append(slices.Clone(layouts), banded) {
 		d := newDomain(t, c)
 		for range 3000 {
-			signal := Type(random.IntN(int(Types)))
+			signal := Type(random.IntN(int(Standard)))
 			hops := make([]uint64, 1+random.IntN(7))
 			for i := range hops {
 				hops[i] = random.Uint64N(100)
@@ -169,7 +169,7 @@ func TestUnknownTypesAreForwarded(t *testing.T) {
 		if c.Format == FormatWide {
 			types = 16
 		}
-		for unknown := Types; unknown < types; unknown++ {
+		for unknown := Standard; unknown < types; unknown++ {
 			b, err := d.AppendTag(nil, Tag{Type: unknown, Signal: 7, Locator: 5, Reserved: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -241,7 +241,7 @@ func TestTrim(t *testing.T) {
 		for rule := TrimForceLocal; rule <= TrimNone; rule++ {
 			c.TrimRule = rule
 			d := newDomain(t, c)
-			for signal := range Types {
+			for signal := range Standard {
 				b := make([]byte, c.Format.Size())
 				d.Init(b, signal)
 				want, _ := d.ParseTag(b)
@@ -363,7 +363,7 @@ func TestParseNames(t *testing.T) {
 	}
 	roundTrip("format", 3, func(i int) string { return Format(i).String() }, func(s string) (int, error) { v, err := ParseFormat(s); return int(v), err })
 	roundTrip("dialect", 2, func(i int) string { return Dialect(i).String() }, func(s string) (int, error) { v, err := ParseDialect(s); return int(v), err })
-	roundTrip("type", int(Types), func(i int) string { return Type(i).String() }, func(s string) (int, error) { v, err := ParseType(s); return int(v), err })
+	roundTrip("type", int(Standard), func(i int) string { return Type(i).String() }, func(s string) (int, error) { v, err := ParseType(s); return int(v), err })
 	roundTrip("trim rule", 3, func(i int) string { return TrimRule(i).String() }, func(s string) (int, error) { v, err := ParseTrimRule(s); return int(v), err })
 	roundTrip("decode mode", 4, func(i int) string { return DecodeMode(i).String() }, func(s string) (int, error) { v, err := ParseDecodeMode(s); return int(v), err })
 	roundTrip("scheme", 2, func(i int) string { return SchemeKind(i).String() }, func(s string) (int, error) { v, err := ParseSchemeKind(s); return int(v), err })

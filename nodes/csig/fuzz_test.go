@@ -114,7 +114,7 @@ func FuzzQuantiser(f *testing.F) {
 		f.Add(text, uint8(0), uint64(1), uint64(1<<40))
 	}
 	f.Fuzz(func(t *testing.T, text string, kind uint8, a, b uint64) {
-		signal := Type(kind) % Types
+		signal := Type(kind) % Standard
 		for _, format := range []Format{FormatCompact, FormatWide} {
 			d, err := NewDomain(Config{Format: format, MaxRate: 400 * units.Gbps, Quantisers: one(signal, Quantiser{Name: text})})
 			if err != nil {

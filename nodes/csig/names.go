@@ -61,49 +61,35 @@ func ParseDialect(text string) (Dialect, error) {
 // Type is the signal that a tag carries (docs/references.md#signal-types).
 type Type uint8
 
-// Types of signal and the unit of their raw values.
+// Types of signal and the unit of their raw values. Modules register others (Register).
 const (
-	ABW   Type = iota // minimum over the path of the available bandwidth, bytes/s
-	ABWC              // minimum of the available share of a port, ppm
-	Delay             // maximum of the per-hop delay, ns
-	NQD               // maximum of the normalised queue depth, ppm
-	Types             // number of types
+	ABW      Type = iota // minimum over the path of the available bandwidth, bytes/s
+	ABWC                 // minimum of the available share of a port, ppm
+	Delay                // maximum of the per-hop delay, ns
+	NQD                  // maximum of the normalised queue depth, ppm
+	Standard             // number of these types
 )
+
+// Types is the number of types that compact tags can have, of which modules may register
+// those from Standard on. It is the length of arrays by type.
+const Types Type = 8
 
 // InvalidType is what Peek returns for bytes that are no tag of the domain.
 const InvalidType Type = 0xff
 
 // Min reports whether hops keep the smallest value; otherwise they keep the
 // greatest.
-func (t Type) Min() bool { return t == ABW || t == ABWC }
+func (t Type) Min() bool { return minTypes&t.bit() != 0 }
 
-// Known reports whether t is one of the four types.
-func (t Type) Known() bool { return t < Types }
+// Known reports whether t is one of the four types, or one that a module has registered.
+func (t Type) Known() bool { return knownTypes&t.bit() != 0 }
 
-// String returns abw, abw-c, delay or nqd.
-func (t Type) String() string { return name(typeNames, int(t), "type") }
-
-var typeNames = []string{"abw", "abw-c", "delay", "nqd"}
-
-// TypeNames returns the name of each type of signal, in the order of their values.
-func TypeNames() []string { return slices.Clone(typeNames) }
-
-var typeAliases = map[string]Type{
-	"abwc": ABWC, "abw/c": ABWC,
-	"min-abw": ABW, "min-abw-c": ABWC, "max-delay": Delay, "max-nqd": NQD,
-}
-
-// ParseType reads abw, abw-c, delay or nqd, also with the aggregation in front
-// (min-abw, max-delay). Case does not matter.
-func ParseType(text string) (Type, error) {
-	if t, ok := typeAliases[strings.ToLower(text)]; ok {
-		return t, nil
+// String returns abw, abw-c, delay, nqd or the name that a module has given.
+func (t Type) String() string {
+	if t.Known() {
+		return definitions[t].Name
 	}
-	if text == "" {
-		return 0, fmt.Errorf("signal type: none given; use %s", choices(typeNames))
-	}
-	i, err := parseName("signal type", text, typeNames)
-	return Type(i), err
+	return fmt.Sprintf("type%d", uint8(t))
 }
 
 // TrimRule is what the hop that trims a packet writes into its tag before it

@@ -22,7 +22,7 @@ func (q Quantiser) appendProfile(b []byte) []byte {
 
 // Profile returns the 32-bit hash of what the nodes of a domain must share
 // (docs/references.md#domain-profile): FNV-1a over format, dialect, TPIDs, interval and
-// the codes of the quantisers. A node of another profile would read locators as D
+// the codes of the quantisers, and the types of modules. A node of another profile would read locators as D
 // bits and values as other values. It is 0 of no domain, nil.
 func (d *Domain) Profile() uint32 {
 	if d == nil {
@@ -33,11 +33,19 @@ func (d *Domain) Profile() uint32 {
 	b = binary.BigEndian.AppendUint16(b, c.TPIDCompact)
 	b = binary.BigEndian.AppendUint16(b, c.TPIDWide)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Interval))
-	for t := range Types {
+	for t := range Standard {
 		b = d.quantisers[t].appendProfile(b)
 	}
 	if d.second != nil {
-		for t := range Types {
+		for t := range Standard {
+			b = d.second.quantisers[t].appendProfile(b)
+		}
+	}
+	for _, t := range Registered() {
+		s := &definitions[t]
+		b = append(b, byte(t), byte(s.Unit), byte(initCode(s.Min, 1)))
+		b = append(d.quantisers[t].appendProfile(b), s.Name...)
+		if d.second != nil {
 			b = d.second.quantisers[t].appendProfile(b)
 		}
 	}

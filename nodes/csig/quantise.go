@@ -10,7 +10,12 @@ const fullShare = 1_000_000
 
 // limit is the greatest raw value that t can have.
 func (t Type) limit() uint64 {
-	if t == ABWC || t == NQD {
+	return definitions[t].Unit.limit()
+}
+
+// limit is the greatest raw value in the unit.
+func (u Unit) limit() uint64 {
+	if u == PPM {
 		return fullShare
 	}
 	return math.MaxUint64
@@ -44,9 +49,9 @@ func newBands(q Quantiser, t Type, mode DecodeMode) bands {
 	}
 	// A fresh tag is better than every range, unless a range has its code.
 	if t.Min() {
-		d.rank[initCode(t, 5)] = int16(n)
+		d.rank[initCode(t.Min(), 5)] = int16(n)
 	} else {
-		d.rank[initCode(t, 5)] = -1
+		d.rank[initCode(t.Min(), 5)] = -1
 	}
 	for i := range d.lower {
 		if i >= n {

@@ -23,11 +23,13 @@ import (
 //	delay     delay-geo          linear(16ns)
 //	nqd       pct-lin32          linear(1ppm)
 //
-// Names for the compact format: abw-geo(RATE), abw-geo alone for MaxRate, pct-lin32, delay-geo,
-// delay-lin(STEP), also written delay-lin-STEP, and edges(V, V, …), which may be
-// followed by bands(CODE, CODE, …). For the wide format: linear(STEP) and
-// linear(STEP, BASE). Values carry units: a rate for abw, % or ppm for abw-c and
-// nqd, a duration for delay.
+// Types of modules have the defaults that their Signal says. Names for the compact format:
+// abw-geo(RATE), abw-geo alone for MaxRate, pct-lin32, delay-geo, delay-lin(STEP), also
+// written delay-lin-STEP, and edges(V, V, …), which may be followed by
+// bands(CODE, CODE, …); for types of modules also even(STEP), 32 ranges of equal width, and
+// geo(FIRST), whose ranges begin at 0 and FIRST·2^((i-1)/3) like those of delay-geo. For the
+// wide format: linear(STEP) and linear(STEP, BASE). Values carry the unit of the type: a rate
+// for abw, % or ppm for abw-c and nqd, a duration for delay; a count has none.
 type Quantiser struct {
 	Name string
 	// Edges are the lower edges of 2 to 32 ranges in the raw unit, ascending
@@ -50,7 +52,7 @@ var ErrQuantiser = errors.New("unusable quantiser")
 const maxStep = 1 << 31 // SAI holds base and step in 32 bits
 
 // resolve turns a name or a zero value into edges or a step and checks them.
-func (q Quantiser) resolve(t Type, f Format, maxRate units.Rate) (Quantiser, error) {
+func (q Quantiser) resolve(t *Signal, f Format, maxRate units.Rate) (Quantiser, error) {
 	explicit := q.Edges != nil || q.Bands != nil || q.Step != 0 || q.Base != 0
 	if f == FormatNone {
 		return Quantiser{}, nil
@@ -88,13 +90,13 @@ func (q Quantiser) resolve(t Type, f Format, maxRate units.Rate) (Quantiser, err
 	if n := len(q.Edges); n > 0 && q.top == 0 {
 		q.top = q.Edges[n-1] + (q.Edges[n-1] - q.Edges[n-2])
 	}
-	if f == FormatCompact && t.limit() != math.MaxUint64 {
-		q.top = t.limit() // percent: the last range ends at 100 %
+	if f == FormatCompact && t.Unit.limit() != math.MaxUint64 {
+		q.top = t.Unit.limit() // percent: the last range ends at 100 %
 	}
 	return q, nil
 }
 
-func (q Quantiser) checkBands(t Type) error {
+func (q Quantiser) checkBands(t *Signal) error {
 	n := len(q.Edges)
 	switch {
 	case q.Step != 0 || q.Base != 0:
@@ -103,7 +105,7 @@ func (q Quantiser) checkBands(t Type) error {
 		return fmt.Errorf("%w: %d ranges, need 2 to %d", ErrQuantiser, n, maxBands)
 	case q.Edges[0] != 0:
 		return fmt.Errorf("%w: the first range starts at %d, must start at 0", ErrQuantiser, q.Edges[0])
-	case q.Edges[n-1] >= min(t.limit(), math.MaxInt64):
+	case q.Edges[n-1] >= min(t.Unit.limit(), math.MaxInt64):
 		return fmt.Errorf("%w: edge %d is beyond the greatest value", ErrQuantiser, q.Edges[n-1])
 	case q.Bands != nil && len(q.Bands) != n:
 		return fmt.Errorf("%w: %d ranges but %d band ids", ErrQuantiser, n, len(q.Bands))
@@ -116,7 +118,7 @@ func (q Quantiser) checkBands(t Type) error {
 	// The initial code may belong to the best range only; with another one a
 	// fresh tag would claim that range, and better hops could not correct it.
 	best := 0
-	if t.Min() {
+	if t.Min {
 		best = n - 1
 	}
 	for i, code := range q.Bands {
@@ -125,14 +127,14 @@ func (q Quantiser) checkBands(t Type) error {
 			return fmt.Errorf("%w: band id %d is above %d", ErrQuantiser, code, maxBands-1)
 		case slices.Contains(q.Bands[:i], code):
 			return fmt.Errorf("%w: band id %d stands for two ranges", ErrQuantiser, code)
-		case uint32(code) == initCode(t, 5) && i != best:
+		case uint32(code) == initCode(t.Min, 5) && i != best:
 			return fmt.Errorf("%w: band id %d is the initial value and may stand for range %d only, not %d", ErrQuantiser, code, best, i)
 		}
 	}
 	return nil
 }
 
-func (q Quantiser) checkLinear(t Type) error {
+func (q Quantiser) checkLinear(t *Signal) error {
 	switch {
 	case q.Edges != nil || q.Bands != nil:
 		return fmt.Errorf("%w: ranges are for the compact format, a wide tag needs a step", ErrQuantiser)
@@ -140,8 +142,8 @@ func (q Quantiser) checkLinear(t Type) error {
 		return fmt.Errorf("%w: step %d is not a power of two up to 2^31", ErrQuantiser, q.Step)
 	case q.Base > maxStep || bits.OnesCount64(q.Base) > 1:
 		return fmt.Errorf("%w: base %d is neither 0 nor a power of two up to 2^31", ErrQuantiser, q.Base)
-	case q.Base >= t.limit() || q.Step > t.limit():
-		return fmt.Errorf("%w: step %d or base %d is beyond the greatest value, %d", ErrQuantiser, q.Step, q.Base, t.limit())
+	case q.Base >= t.Unit.limit() || q.Step > t.Unit.limit():
+		return fmt.Errorf("%w: step %d or base %d is beyond the greatest value, %d", ErrQuantiser, q.Step, q.Base, t.Unit.limit())
 	}
 	return nil
 }
@@ -159,18 +161,22 @@ func (q Quantiser) mode(t Type, m DecodeMode) DecodeMode {
 	return DecodeMidpoint
 }
 
-func defaultQuantiser(t Type, f Format, maxRate units.Rate) string {
+func defaultQuantiser(t *Signal, f Format, maxRate units.Rate) string {
 	switch {
-	case f == FormatWide && t == ABW:
+	case t.Type >= Standard && f == FormatWide:
+		return t.Wide
+	case t.Type >= Standard:
+		return t.Compact
+	case f == FormatWide && t.Type == ABW:
 		shift := max(17, bits.Len64(uint64(maxRate/8-1)>>20))
 		return fmt.Sprintf("linear(%v)", units.Rate(8)<<shift)
-	case f == FormatWide && t == Delay:
+	case f == FormatWide && t.Type == Delay:
 		return "linear(16ns)"
 	case f == FormatWide:
 		return "linear(1ppm)"
-	case t == ABW:
+	case t.Type == ABW:
 		return geometricABW(maxRate)
-	case t == Delay:
+	case t.Type == Delay:
 		return "delay-geo"
 	}
 	return "pct-lin32"
@@ -180,7 +186,7 @@ func geometricABW(maxRate units.Rate) string { return fmt.Sprintf("abw-geo(%v)",
 
 // parseQuantiser reads a name as the comment of Quantiser lists them. It does
 // not check the result.
-func parseQuantiser(text string, t Type) (Quantiser, error) {
+func parseQuantiser(text string, t *Signal) (Quantiser, error) {
 	fail := func(format string, arguments ...any) (Quantiser, error) {
 		return Quantiser{}, fmt.Errorf("%q: %w: "+format, append([]any{text, ErrQuantiser}, arguments...)...)
 	}
@@ -195,8 +201,8 @@ func parseQuantiser(text string, t Type) (Quantiser, error) {
 	if i := slices.IndexFunc(tables, func(b table) bool { return b.name == kind }); i >= 0 {
 		b := tables[i]
 		switch {
-		case !slices.Contains(b.types, t):
-			return fail("table %s is not for %v", kind, t)
+		case !b.is(t):
+			return fail("table %s is not for %s", kind, t.Name)
 		case hasBands && kind != "edges":
 			return fail("band ids need edges(…)")
 		case len(arguments) < b.least || len(arguments) > b.most:
@@ -204,7 +210,7 @@ func parseQuantiser(text string, t Type) (Quantiser, error) {
 		}
 		values := make([]uint64, len(arguments))
 		for i, a := range arguments {
-			if values[i], err = parseValue(a, t); err != nil {
+			if values[i], err = parseValue(a, t.Unit); err != nil {
 				return fail("%v", err)
 			}
 		}
@@ -218,40 +224,50 @@ func parseQuantiser(text string, t Type) (Quantiser, error) {
 	}
 	var usages []string
 	for _, b := range tables {
-		if slices.Contains(b.types, t) {
+		if b.is(t) {
 			usages = append(usages, b.usage)
 		}
 	}
-	return fail("unknown table; for %v use %s", t, choices(usages))
+	return fail("unknown table; for %s use %s", t.Name, choices(usages))
 }
 
 // table is a named quantiser.
 type table struct {
 	name, usage string
-	types       []Type
-	least, most int // number of values in parentheses
+	is          func(*Signal) bool // reports whether it is for a type
+	least, most int                // number of values in parentheses
 	build       func(values []uint64) Quantiser
 }
 
-var anyType = []Type{ABW, ABWC, Delay, NQD}
+func isABW(t *Signal) bool      { return t.Type == ABW }
+func isDelay(t *Signal) bool    { return t.Unit == Nanoseconds }
+func isShare(t *Signal) bool    { return t.Unit == PPM }
+func isOfModule(t *Signal) bool { return t.Type >= Standard }
+func isAny(*Signal) bool        { return true }
 
 var tables = []table{
-	{"abw-geo", "abw-geo(RATE)", []Type{ABW}, 1, 1, func(v []uint64) Quantiser {
+	{"abw-geo", "abw-geo(RATE)", isABW, 1, 1, func(v []uint64) Quantiser {
 		return geometric(v[0], 31, 8, -8*31)
 	}},
-	{"pct-lin32", "pct-lin32", []Type{ABWC, NQD}, 0, 0, func([]uint64) Quantiser {
+	{"pct-lin32", "pct-lin32", isShare, 0, 0, func([]uint64) Quantiser {
 		return even(fullShare / maxBands)
 	}},
-	{"delay-geo", "delay-geo", []Type{Delay}, 0, 0, func([]uint64) Quantiser {
+	{"delay-geo", "delay-geo", isDelay, 0, 0, func([]uint64) Quantiser {
 		return geometric(250, 3, 1, 0)
 	}},
-	{"delay-lin", "delay-lin(STEP)", []Type{Delay}, 1, 1, func(v []uint64) Quantiser {
+	{"delay-lin", "delay-lin(STEP)", isDelay, 1, 1, func(v []uint64) Quantiser {
 		return even(v[0])
 	}},
-	{"edges", "edges(V, V, …)", anyType, 2, maxBands, func(v []uint64) Quantiser {
+	{"geo", "geo(FIRST)", isOfModule, 1, 1, func(v []uint64) Quantiser {
+		return geometric(v[0], 3, 1, 0)
+	}},
+	{"even", "even(STEP)", isOfModule, 1, 1, func(v []uint64) Quantiser {
+		return even(v[0])
+	}},
+	{"edges", "edges(V, V, …)", isAny, 2, maxBands, func(v []uint64) Quantiser {
 		return Quantiser{Edges: v}
 	}},
-	{"linear", "linear(STEP) or linear(STEP, BASE)", anyType, 1, 2, func(v []uint64) Quantiser {
+	{"linear", "linear(STEP) or linear(STEP, BASE)", isAny, 1, 2, func(v []uint64) Quantiser {
 		q := Quantiser{Step: v[0]}
 		if len(v) == 2 {
 			q.Base = v[1]
@@ -323,26 +339,31 @@ func call(text string) (string, []string, error) {
 	return strings.TrimSpace(kind), arguments, nil
 }
 
-// parseValue reads a value with its unit as a raw value of t; a bare 0 needs
-// none.
-func parseValue(text string, t Type) (uint64, error) {
+// parseValue reads a value with its unit as a raw value; a bare 0 needs none, and neither
+// does a count.
+func parseValue(text string, of Unit) (uint64, error) {
 	if text == "0" {
 		return 0, nil
 	}
-	var v, unit int64
+	var v, unit int64 = 0, 1
 	var err error
-	switch t {
-	case ABW:
+	switch of {
+	case Count:
+		v, err = strconv.ParseInt(text, 10, 64)
+	case Bytes:
+		var size units.Size
+		size, err = units.ParseSize(text)
+		v = int64(size)
+	case BytesPerSecond:
 		var r units.Rate
 		r, err = units.ParseRate(text)
 		v, unit = int64(r), 8
-	case Delay:
+	case Nanoseconds:
 		var d units.Duration
 		d, err = units.ParseDuration(text)
 		v, unit = int64(d), int64(units.Nanosecond)
 	default:
 		v, err = parseShare(text)
-		unit = 1
 	}
 	switch {
 	case err != nil:

@@ -69,7 +69,7 @@ func TestTables(t *testing.T) {
 	checkTable(t, "pct-lin32", []any{0., 3.125, 6.25, 9.375, 12.5})
 	checkTable(t, "abw-geo-800g_Bps", []any{0., 390625000., 467137998., 558637847., 668060071.})
 	d := newDomain(t, Config{Format: FormatCompact})
-	for signal, last := range [Types]uint64{83_620_900_450, 968_750, 256_000, 968_750} {
+	for signal, last := range [Standard]uint64{83_620_900_450, 968_750, 256_000, 968_750} {
 		if got := d.quantisers[signal].Edges; len(got) != 32 || got[31] != last {
 			t.Errorf("default of %v: %d edges up to %d, want 32 up to %d", Type(signal), len(got), got[len(got)-1], last)
 		}
@@ -177,7 +177,7 @@ func TestDecodeBounds(t *testing.T) {
 	for _, format := range []Format{FormatCompact, FormatWide} {
 		for mode := DecodeAuto; mode <= DecodeGeometric; mode++ {
 			d := newDomain(t, Config{Format: format, Decode: mode})
-			for signal := range Types {
+			for signal := range Standard {
 				most := min(signal.limit(), 1<<40)
 				for range 500 {
 					v := random.Uint64N(most+1) >> random.UintN(30)
@@ -327,7 +327,7 @@ func TestQuantiserRefusals(t *testing.T) {
 func TestQuantise(t *testing.T) {
 	for _, c := range layouts {
 		d := newDomain(t, c)
-		for signal := range Types {
+		for signal := range Standard {
 			for _, v := range []uint64{1, 249, 250, 10_517, 31_250, 500_000, 999_999, 1_000_000, 77_000_000, 12_500_000_000, 1 << 40} {
 				tag := make([]byte, c.Format.Size())
 				d.Init(tag, signal)

@@ -28,7 +28,7 @@ func TestBothFormats(t *testing.T) {
 		} {
 			for range 2000 {
 				format := FormatCompact + Format(random.IntN(2))
-				signal := Type(random.IntN(int(Types)))
+				signal := Type(random.IntN(int(Standard)))
 				of := both.In(format)
 				tag, want := make([]byte, format.Size()), make([]byte, format.Size())
 				of.Init(tag, signal)

@@ -52,10 +52,10 @@ func (d *Domain) setLayout(f Format, dialect Dialect) {
 	}
 }
 
-// initCode is the signal of a fresh tag: all ones for a minimum, 0 for a
-// maximum (docs/references.md#open-choices).
-func initCode(t Type, width uint) uint32 {
-	if t.Min() {
+// initCode is the signal of a fresh tag: all ones of a type whose hops keep the smallest
+// value, and otherwise 0 (docs/references.md#open-choices).
+func initCode(min bool, width uint) uint32 {
+	if min {
 		return 1<<width - 1
 	}
 	return 0

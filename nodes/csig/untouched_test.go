@@ -9,7 +9,7 @@ func TestUntouched(t *testing.T) {
 		for _, dialect := range []Dialect{UEC050, Draft01} {
 			for mode := DecodeAuto; mode <= DecodeGeometric; mode++ {
 				d := newDomain(t, Config{Format: format, Dialect: dialect, Decode: mode})
-				for signal := range Types {
+				for signal := range Standard {
 					b := make([]byte, format.Size())
 					d.Init(b, signal)
 					if s, ok := d.Decode(b); ok && (!s.Untouched || s.Measured(false)) {

@@ -109,6 +109,9 @@ func (w Weights) String() string {
 
 // Merge adds the weights of another customer. A sum beyond 255 stays there.
 func (w Weights) Merge(other Weights) Weights {
+	if !other.Any() {
+		return w
+	}
 	for t, n := range other {
 		w[t] = uint8(min(int(w[t])+int(n), 255))
 	}

@@ -76,6 +76,8 @@ func kindOf(caller, method string) string {
 		return "aqm"
 	case "switch/forward":
 		return "routing"
+	case "csig":
+		return "signals"
 	}
 	switch method {
 	case "Next", "OnFeedback":

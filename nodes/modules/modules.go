@@ -33,7 +33,7 @@ func Compiled() []Module { return compiled }
 
 // Entry is what a module has registered.
 type Entry struct {
-	Kind    string // the section of csiglab list: cc, lb, aqm, routing, topologies, workloads
+	Kind    string // the section of csiglab list: cc, lb, aqm, routing, signals, topologies, workloads
 	Name    string
 	Package string // import path of the package that has registered it
 }
@@ -52,7 +52,7 @@ func Registered() []Entry { return entries }
 func Check() error { return errors.Join(faults...) }
 
 // words has the kinds in words.
-var words = map[string]string{"cc": "congestion control", "lb": "load balancer", "aqm": "AQM policy", "routing": "routing policy", "topologies": "topology", "workloads": "workload"}
+var words = map[string]string{"cc": "congestion control", "lb": "load balancer", "aqm": "AQM policy", "routing": "routing policy", "signals": "signal", "topologies": "topology", "workloads": "workload"}
 
 // Word returns a kind in words: congestion control for cc.
 func Word(kind string) string { return words[kind] }

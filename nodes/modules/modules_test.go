@@ -91,7 +91,7 @@ func TestPackageOf(t *testing.T) {
 // A stack names the innermost module, and what csiglab calls says the kind of algorithm.
 func TestBlame(t *testing.T) {
 	with(t, Module{Path: "example.com/a"}, Module{Path: "example.com/b"})
-	for _, e := range []Entry{{"cc", "one", "example.com/a"}, {"lb", "two", "example.com/a/lb"}, {"cc", "three", "example.com/b"}, {"cc", "four", "example.com/b"}} {
+	for _, e := range []Entry{{"cc", "one", "example.com/a"}, {"lb", "two", "example.com/a/lb"}, {"cc", "three", "example.com/b"}, {"cc", "four", "example.com/b"}, {"signals", "five", "example.com/b/s"}} {
 		Register(e.Package, e.Kind, e.Name, nil)
 	}
 	const nodes = "github.com/csiglab/csiglab/nodes/"
@@ -99,6 +99,7 @@ func TestBlame(t *testing.T) {
 		"congestion control one of module example.com/a panics (in example.com/a.(*c).OnAck)":             {"slices.Sort", "example.com/a.(*c).OnAck", nodes + "host/transport.(*Sender).OnAck"},
 		"load balancer two of module example.com/a panics (in example.com/a/lb.f)":                        {"example.com/a/lb.f", "example.com/a/lb.(*b).Next", nodes + "host/transport.(*Sender).Send"},
 		"congestion control three or four of module example.com/b panics (in example.com/b.init.0.func1)": {"example.com/b.init.0.func1", nodes + "host/congestion.Algorithm.New.func1", nodes + "algorithm.Build[...]"},
+		"signal five of module example.com/b panics (in example.com/b/s.init.0.func1)":                    {"example.com/b/s.init.0.func1", nodes + "csig.Type.Value", nodes + "switch/dataplane.(*Switch).signal"},
 		"one or two of module example.com/a panics (in example.com/a.g)":                                  {"example.com/a.g", "runtime.goexit"},
 		"congestion control three or four of module example.com/b panics (in example.com/b.(*c).Output)":  {"example.com/b.(*c).Output", nodes + "host/transport.NewSender", "example.com/a.(*c).OnAck"},
 	} {

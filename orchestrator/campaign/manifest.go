@@ -44,6 +44,10 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 			Shards: opts.Shards, Context: opts.Remote.Context, Namespace: opts.Remote.Namespace, Image: opts.Remote.Image,
 		},
 	}
+	for _, t := range csig.Registered() {
+		s := t.Definition()
+		m.ModuleSignals = append(m.ModuleSignals, runfolder.ModuleSignal{Name: s.Name, Doc: s.Doc, Unit: s.Unit.String(), Least: s.Min, Heavy: float64(s.Heavy)})
+	}
 	if mo.realTime {
 		m.Dilation = mo.wall.Dilation
 	}

@@ -91,7 +91,7 @@ func (e *Engine) Changed(ctx context.Context, runID string) (last time.Time, err
 // Destroy removes a lab that Deploy returned: its containers and, with them, its
 // links. It may be called again.
 func (e *Engine) Destroy(ctx context.Context, d *Deployed) error {
-	if err := e.remove(ctx, d.RunID); err != nil {
+	if err := e.remove(ctx, d.RunID, e.removeTime); err != nil {
 		return fmt.Errorf("destroy run %s: %w", d.RunID, err)
 	}
 	return nil
@@ -115,7 +115,7 @@ func (e *Engine) Clean(ctx context.Context, runID string) (found int, err error)
 			return found, nil
 		}
 		if err == nil {
-			err = e.remove(ctx, runID)
+			err = e.remove(ctx, runID, e.removeTime)
 		}
 		if err != nil {
 			return found, fmt.Errorf("clean run %s: %w", runID, err)
@@ -147,14 +147,14 @@ func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summ
 // the kernel.
 const removers = 16
 
-// remove removes the containers of a run.
-func (e *Engine) remove(ctx context.Context, runID string) error {
+// remove removes the containers of a run within a time.
+func (e *Engine) remove(ctx context.Context, runID string, limit time.Duration) error {
 	list, err := e.containers(ctx, runID)
 	if err != nil {
 		return err
 	}
 	given := ctx
-	ctx, cancel := e.bound(ctx, e.removeTime)
+	ctx, cancel := e.bound(ctx, limit)
 	defer cancel()
 	word := time.AfterFunc(sayAfter, func() { e.waiting("the docker engine to remove the %d containers of run %s", len(list), runID) })
 	defer word.Stop()
@@ -171,7 +171,7 @@ func (e *Engine) remove(ctx context.Context, runID string) error {
 	all.Wait()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && given.Err() == nil {
 		left := len(slices.DeleteFunc(failures, func(err error) bool { return err == nil }))
-		return stoppedError(fmt.Sprintf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), e.removeTime))
+		return stoppedError(fmt.Sprintf("the docker engine has not removed %d of %d containers in %v: it has to be started again", left, len(list), limit))
 	}
 	for _, err := range failures {
 		if errors.Is(err, ErrLost) {

@@ -20,8 +20,13 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// cleanupTime bounds the removal of the containers after a deployment was interrupted.
-const cleanupTime = time.Minute
+// cleanupTime bounds the removal of the containers after a deployment was interrupted, and
+// stoppedTime that by an engine which has just not carried out a request: with requestTime it
+// is less than a minute.
+const (
+	cleanupTime = time.Minute
+	stoppedTime = 20 * time.Second
+)
 
 // workersPerCPU is how many containers are made at a time, per processor: making
 // one waits for the disk about half of the time.
@@ -52,7 +57,11 @@ func (e *Engine) Deploy(ctx context.Context, lab Lab) (deployed *Deployed, err e
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 			defer cancel()
-			err = errors.Join(err, e.remove(ctx, lab.RunID))
+			limit := e.removeTime
+			if errors.Is(err, ErrLost) {
+				limit = min(limit, stoppedTime)
+			}
+			err = errors.Join(err, e.remove(ctx, lab.RunID, limit))
 		}
 	}()
 	d := newDeployment(ctx, e, &lab)

@@ -2,6 +2,7 @@ package containerlab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -29,6 +30,7 @@ type deployment struct {
 	settings map[string]*NodeSettings
 	sidecars map[string]string // sidecar's name -> name of its node
 	sysctls  map[string]string
+	slow     func() // says once that a request takes long
 
 	mu      sync.Mutex
 	started map[string]*started // by the node's name
@@ -52,6 +54,7 @@ func newDeployment(ctx context.Context, e *Engine, lab *Lab) *deployment {
 		ready: make(chan string, len(lab.Graph.Nodes)), sidecars: make(map[string]string),
 	}
 	d.ctx, d.end = context.WithCancelCause(ctx)
+	d.slow = sync.OnceFunc(func() { e.waiting("the docker engine to make or start a container, for %v so far", sayAfter) })
 	d.Client = e.docker
 	for i, n := range lab.Graph.Nodes {
 		d.settings[n.Name] = &lab.Nodes[i]
@@ -78,8 +81,9 @@ func (d *deployment) Init(options ...clab.RuntimeOption) error {
 // WithMgmtNet does not look for a management network: there is none.
 func (d *deployment) WithMgmtNet(*types.MgmtNet) {}
 
-// requestTime bounds a request to make or start something, of an engine that answers.
-const requestTime = time.Minute
+// requestTime bounds a request to make or start something, of an engine that answers. It is
+// longer than Watch takes to give up an engine that does not.
+const requestTime = 35 * time.Second
 
 // request returns a context for a request, and an error if the deployment has ended.
 // A request under way is not cancelled when the deployment ends: the engine could
@@ -89,12 +93,16 @@ func (d *deployment) request() (context.Context, context.CancelFunc, error) {
 		return nil, nil, err
 	}
 	ctx, cancel := d.engine.bound(context.WithoutCancel(d.ctx), requestTime)
-	return ctx, cancel, nil
+	word := time.AfterFunc(sayAfter, d.slow)
+	return ctx, func() { word.Stop(); cancel() }, nil
 }
 
 // failed cancels the deployment at the first error of a node.
 func (d *deployment) failed(node string, err error) error {
 	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = stoppedError(fmt.Sprintf("the docker engine answers, but has not made or started a container in %v: it, or its containerd, has to be started again", requestTime))
+		}
 		err = d.engine.explain(err)
 		d.end(fmt.Errorf("node %s: %w", node, err))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/runs"
@@ -54,11 +55,12 @@ func Try(ctx context.Context, engine *containerlab.Engine) (t Trial, err error) 
 	if err != nil {
 		return t, err
 	}
-	folder, err := os.MkdirTemp("", "csiglab-doctor-")
+	temporary, err := own.NewTemporary("", own.Scratch+"doctor-")
 	if err != nil {
 		return t, err
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
+	folder := temporary.Dir
 	meeting, err := openRendezvous(folder)
 	if err != nil {
 		return t, err

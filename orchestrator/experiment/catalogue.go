@@ -1,21 +1,25 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
 
 // Section is a table of names that an experiment file may use, as csiglab list
 // prints it.
 type Section struct {
-	Name    string // cc, lb, aqm, routing, topologies, workloads, jobs
+	Name    string // cc, lb, aqm, routing, signals, topologies, workloads, jobs
 	Path    string // of the key that takes one of the names: hosts.cc, topology
 	Default string // the entry that is taken where none is named; empty if one must be
-	Entries []Entry
+	// Algorithms says that the entries are algorithms, with parameters as keys.
+	Algorithms bool
+	Entries    []Entry
 }
 
 // Entry is a name of a section.
@@ -59,12 +63,13 @@ func Library() Section {
 func Catalogue(t Tables) []Section {
 	var list []Section
 	for _, c := range choices {
-		s := Section{Name: c.path[strings.LastIndex(c.path, ".")+1:], Path: c.path, Default: c.fallback}
+		s := Section{Name: c.path[strings.LastIndex(c.path, ".")+1:], Path: c.path, Default: c.fallback, Algorithms: true}
 		for _, spec := range c.table(&t) {
 			s.Entries = append(s.Entries, algorithmEntry(spec))
 		}
 		list = append(list, s)
 	}
+	list = append(list, signalSection())
 	for _, s := range []Section{{Name: "topologies", Path: topologySection}, {Name: "workloads", Path: workloadSection}, {Name: "jobs", Path: jobSection}} {
 		for _, k := range kinds[s.Path] {
 			s.Entries = append(s.Entries, kindEntry(s.Path, k))
@@ -72,6 +77,17 @@ func Catalogue(t Tables) []Section {
 		list = append(list, s)
 	}
 	return list
+}
+
+// signalSection returns the types of signal.
+func signalSection() Section {
+	s := Section{Name: "signals", Path: "csig.signal", Default: csig.Delay.String()}
+	for _, t := range csig.KnownTypes() {
+		d := t.Definition()
+		doc := fmt.Sprintf("%s (T %d, in %s)", d.Doc, uint8(t), cmp.Or(d.Unit.String(), "units"))
+		s.Entries = append(s.Entries, Entry{Name: d.Name, Doc: doc, Keys: []EntryKey{}, Module: d.Module})
+	}
+	return s
 }
 
 func algorithmEntry(spec algorithm.Spec) Entry {

@@ -241,8 +241,8 @@ func (d *decoder) csig(e *Experiment) {
 func (d *decoder) quantisers(path, format string, list map[string]string) {
 	for _, signal := range slices.Sorted(maps.Keys(list)) {
 		at := join(path, signal)
-		if !slices.Contains(signals, signal) {
-			d.failAt(at, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
+		if !slices.Contains(signals(), signal) {
+			d.failAt(at, unknown("signal", signal, signals()).Error(), spelling.Nearest(signal, signals()))
 			continue
 		}
 		if format != csig.FormatNone.String() && d.sound("csig.format") && d.tables.Quantisers != nil {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/csiglab/csiglab/internal/own"
 )
 
 // library has the embedded experiments, and for those that read files a folder of the same
@@ -76,19 +78,20 @@ func unpack(name string, files map[string][]byte) (dir string, err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", fmt.Errorf("its files cannot be unpacked: %w", err)
 	}
-	part, err := os.MkdirTemp(root, name+".*")
+	own.RemoveLeft(root, name+".") //nolint:errcheck // nothing depends on what a killed process has left
+	part, err := own.NewTemporary(root, name+".")
 	if err != nil {
 		return "", fmt.Errorf("its files cannot be unpacked: %w", err)
 	}
-	defer os.RemoveAll(part) //nolint:errcheck // gone when all is well
+	defer part.Remove() //nolint:errcheck // gone when all is well
 	for file, data := range files {
-		path := filepath.Join(part, filepath.FromSlash(file))
+		path := filepath.Join(part.Dir, filepath.FromSlash(file))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644)); err != nil {
 			return "", fmt.Errorf("its files cannot be unpacked: %w", err)
 		}
 	}
-	if err := os.Rename(part, dir); err != nil && !holds(dir, files) { // another process was first
-		if err := errors.Join(os.RemoveAll(dir), os.Rename(part, dir)); err != nil {
+	if err := os.Rename(part.Dir, dir); err != nil && !holds(dir, files) { // another process was first
+		if err := errors.Join(os.RemoveAll(dir), os.Rename(part.Dir, dir)); err != nil {
 			return "", fmt.Errorf("its files cannot be unpacked: %w", err)
 		}
 	}

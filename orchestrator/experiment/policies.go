@@ -51,8 +51,8 @@ func (d *decoder) policies(e *Experiment, hosts int) {
 		}
 		for _, signal := range slices.Sorted(maps.Keys(p.Signals)) {
 			at := path + ".signals." + signal
-			if !slices.Contains(signals, signal) {
-				d.failAt(at, unknown("signal", signal, signals).Error(), spelling.Nearest(signal, signals))
+			if !slices.Contains(signals(), signal) {
+				d.failAt(at, unknown("signal", signal, signals()).Error(), spelling.Nearest(signal, signals()))
 			} else if weight := p.Signals[signal]; weight < 1 || weight > maxWeight {
 				d.failAt(at, fmt.Sprintf("a weight of %d; want 1 to %d", weight, maxWeight), "")
 			}

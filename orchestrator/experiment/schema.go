@@ -30,12 +30,13 @@ var (
 	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
-// signals are the types of signal, the default of csig.signal first.
-var signals = func() []string {
-	names := csig.TypeNames()
+// signals returns the types of signal, also those of modules, the default of csig.signal
+// first.
+func signals() []string {
+	names := csig.KnownNames()
 	i := slices.Index(names, csig.Delay.String())
 	return slices.Concat(names[i:i+1], names[:i], names[i+1:])
-}()
+}
 
 // rules has the constraints of the values by path; [] stands for an index. The
 // kinds of topology and workload add theirs; see RegisterTopology.
@@ -93,7 +94,7 @@ var rules = map[string]Rule{
 	"csig.dialect":           OneOf(csig.Dialects()...),
 	"csig.tpid_compact":      {min: 0x0600, max: math.MaxUint16, hex: true},
 	"csig.tpid_wide":         {min: 0x0600, max: math.MaxUint16, hex: true},
-	"csig.signal":            OneOf(signals...),
+	"csig.signal":            oneOfTable(signals),
 	"csig.interval":          Between(100*units.Nanosecond, maxDelay),
 	"csig.meter":             OneOf(meter.Modes()...),
 	"csig.phase":             OneOf(meter.Phases()...),
@@ -108,13 +109,13 @@ var rules = map[string]Rule{
 	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
 	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[A-Za-z0-9*._-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
-	"csig.ports[].type":      OneOf(append([]string{"all"}, signals...)...),
+	"csig.ports[].type":      oneOfTable(func() []string { return append([]string{"all"}, signals()...) }),
 	"csig.ports[].format":    OneOf(append([]string{allFormats}, csig.Formats()[1:]...)...),
 	"csig.ports[].policy":    OneOf(dataplane.Policies()...),
 	"csig.ports[].tier":      OneOf(topologies.TierToR.String(), topologies.TierAgg.String(), topologies.TierCore.String()),
 	"csig.ports[].to":        OneOf("host", "switch"),
 	"csig.ports[].init":      {parse: func(text string) error { _, err := csig.ParseSampling(text); return err }},
-	"csig.ports[].signals[]": OneOf(signals...),
+	"csig.ports[].signals[]": oneOfTable(signals),
 
 	"csig.policies[].format":        OneOf(csig.Formats()[1:]...),
 	"csig.policies[].init":          {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
@@ -170,7 +171,7 @@ var rules = map[string]Rule{
 	"jobs[].local.delay":         Between(minDelay, maxDelay).Or("auto"),
 
 	"applications.hosts[]":          Between(0, maxHosts),
-	"applications.signals[]":        OneOf(signals...),
+	"applications.signals[]":        oneOfTable(signals),
 	"applications.queue":            Between(256*units.Byte, maxQueue).Or("auto"),
 	"applications.mtu":              Between(minMTU, 65000*units.Byte),
 	"applications.image":            {pattern: imagePattern, want: "the name of an image, such as iperf3:1"},
@@ -248,7 +249,7 @@ func defaults() *Experiment {
 		CSIG: CSIG{
 			Format: csig.FormatNone.String(), Dialect: csig.UEC050.String(),
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
-			Locators: Locators{Scheme: csig.Structured.String()}, Signal: signals[0], Interval: 128 * units.Microsecond,
+			Locators: Locators{Scheme: csig.Structured.String()}, Signal: csig.Delay.String(), Interval: 128 * units.Microsecond,
 			Meter: meter.Modes()[meter.Tumbling], Phase: meter.Phases()[meter.Seeded], Delay: dataplane.DelayModes()[dataplane.Residence],
 			ABW: meter.Scopes()[meter.Raw], NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every", PortDown: dataplane.PortDowns()[dataplane.Silent],
@@ -323,7 +324,7 @@ func Paths(tables Tables) []string {
 			}
 		}
 	}
-	for _, signal := range signals {
+	for _, signal := range signals() {
 		paths = append(paths, "csig.quantisers."+signal, "csig.second.quantisers."+signal)
 	}
 	return append(paths, "seeds")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -68,7 +69,7 @@ func newSignalSums(p *plan.Plan) *signalSums {
 func (c *signalSums) Consume(b *metrics.Batch) {
 	for i := range b.Signals {
 		w := &b.Signals[i]
-		if csig.Type(w.Type) >= csig.Types {
+		if !csig.Type(w.Type).Known() {
 			continue
 		}
 		flow := c.flows[w.Flow]
@@ -109,16 +110,39 @@ func addLocator(sums []locatorSum, locator int32, samples int64) []locatorSum {
 	return sums
 }
 
-// signalMetrics are the names of the metrics of each type, and the unit of the tags'
-// values in that of the metric.
-var signalMetrics = [csig.Types]struct {
+// signalMetric is the name of the metrics of a type, and how many units of the tags' values
+// one of the metric has.
+type signalMetric struct {
 	name string
 	unit float64
-}{
-	csig.ABW:   {"csig_abw_gbps", float64(units.Gbps) / 8},
-	csig.ABWC:  {"csig_abwc", 1e6},
-	csig.Delay: {"csig_delay_us", 1e3},
-	csig.NQD:   {"csig_nqd", 1e6},
+}
+
+// metricOf returns the metric of a known type.
+func metricOf(t csig.Type) signalMetric {
+	s := t.Definition()
+	m := signalMetric{"csig_" + strings.ReplaceAll(s.Name, "-", "_"), 1}
+	if t == csig.ABWC {
+		m.name = "csig_abwc"
+	}
+	switch s.Unit {
+	case csig.Bytes:
+		return signalMetric{m.name + "_kb", float64(units.KB)}
+	case csig.BytesPerSecond:
+		return signalMetric{m.name + "_gbps", float64(units.Gbps) / 8}
+	case csig.Nanoseconds:
+		return signalMetric{m.name + "_us", float64(units.Microsecond / units.Nanosecond)}
+	case csig.PPM:
+		m.unit = 1e6
+	}
+	return m
+}
+
+// signalWords returns the names of the metrics of all types, and of the types.
+func signalWords() (metrics, types []string) {
+	for _, t := range csig.KnownTypes() {
+		metrics, types = append(metrics, metricOf(t).name), append(types, t.String())
+	}
+	return metrics, types
 }
 
 // portName returns the name of the port that a locator stands for.
@@ -131,11 +155,8 @@ func (c *signalSums) portName(locator int32) string {
 
 // signalNames declares the metrics of signalSums.
 func signalNames(s *Subjects) []Family {
-	var metrics, types []string
+	metrics, types := signalWords()
 	ports := []string{unknownPort}
-	for t, m := range signalMetrics {
-		metrics, types = append(metrics, m.name), append(types, csig.Type(t).String())
-	}
 	for _, name := range s.Plan.PortNames() {
 		ports = append(ports, name)
 	}
@@ -172,10 +193,11 @@ func (c *signalSums) measure(e *emitter) {
 			e.of("samples", name, float64(signals.samples), OfFlow)
 		}
 		for t := range signals.types {
-			s, metric := &signals.types[t], signalMetrics[t]
+			s := &signals.types[t]
 			if s.samples == 0 {
 				continue
 			}
+			metric := metricOf(csig.Type(t))
 			mean := float64(s.points) / float64(s.samples)
 			e.of(metric.name+".mean", name, mean/metric.unit, OfFlow)
 			e.of(metric.name+".min", name, float64(s.least)/metric.unit, OfFlow)

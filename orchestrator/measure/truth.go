@@ -178,10 +178,7 @@ const (
 
 // truthNames declares the metrics of truths.
 func truthNames(s *Subjects) []Family {
-	var metrics, types []string
-	for t, m := range signalMetrics {
-		metrics, types = append(metrics, m.name), append(types, csig.Type(t).String())
-	}
+	metrics, types := signalWords()
 	lacks := cmp.Or(noCSIG(s.Plan), unless(s.Plan.Truth != 0, lacksTruth))
 	families := []Family{
 		{Parts: []*Part{Words(truthSamples, truthMissed, truthOutside), Words(types...)}, Lacks: lacks},
@@ -225,10 +222,11 @@ func (t *truths) measureOf(e *emitter, ending string, has func(*metrics.Truth) b
 		}
 	}
 	for k := range sums {
-		s, metric, signal := &sums[k], signalMetrics[k], csig.Type(k).String()
+		s := &sums[k]
 		if len(s.errors) == 0 {
 			continue
 		}
+		metric, signal := metricOf(csig.Type(k)), csig.Type(k).String()
 		n := float64(len(s.errors))
 		e.run(truthSamples+"."+signal+ending, n)
 		e.run(truthMissed+"."+signal+ending, float64(s.missed)/n)

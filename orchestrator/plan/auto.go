@@ -322,7 +322,7 @@ func (a *Auto) decode() string {
 // decodeModes returns how the codes of each type are decoded.
 func decodeModes(domain *csig.Domain) string {
 	var texts []string
-	for t := range csig.Types {
+	for _, t := range csig.KnownTypes() {
 		texts = append(texts, fmt.Sprintf("%v %v", t, domain.DecodeMode(t)))
 	}
 	return strings.Join(texts, ", ")

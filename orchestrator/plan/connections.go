@@ -107,6 +107,9 @@ const maxPackets = 1<<32 - 2
 // The error is of a message that makes no sense, or about more than so many operations or
 // streams.
 func countTraffic(s graph.Source, seed uint64, links experiment.Links, operations, streams int64) (*jobTraffic, int64, error) {
+	if err := sample(s, seed, links, operations, streams); err != nil {
+		return nil, 0, err
+	}
 	ranks := s.Ranks()
 	counters := make([]counter, min(runtime.GOMAXPROCS(0), ranks))
 	var wait sync.WaitGroup
@@ -133,10 +136,10 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 		return nil, 0, first.err
 	}
 	if read > operations {
-		return nil, 0, fmt.Errorf("a step has more than %d operations", mostStepOperations)
+		return nil, 0, errOperations
 	}
 	if int64(len(whole.streams)) > streams {
-		return nil, 0, fmt.Errorf("more than %d connections", streams)
+		return nil, 0, tooManyStreams(streams)
 	}
 	slices.SortFunc(whole.streams, compareStreams)
 	slices.SortFunc(received, compareStreams)
@@ -164,6 +167,44 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 	}
 	return whole, read, nil
 }
+
+// Of a job of many ranks, sampledRanks are read first. If each of them has farBeyond times what
+// a rank may have on average, the others are not read.
+const (
+	sampledRanks = 8
+	farBeyond    = 2
+)
+
+// sample refuses a job that is so far beyond a limit of countTraffic that each of a few ranks
+// shows it. A single one does not: the root of a collective has what the others have not. The
+// programs of a trace in memory may differ much, and have limits of their own.
+func sample(s graph.Source, seed uint64, links experiment.Links, operations, streams int64) error {
+	ranks := int64(s.Ranks())
+	if inMemory(s) || ranks < 8*sampledRanks {
+		return nil
+	}
+	var refused error
+	for i := range int64(sampledRanks) {
+		c := counter{source: s, seed: seed, links: links, most: farBeyond * operations / ranks, mostStreams: farBeyond * streams / ranks}
+		c.count(int(i * (ranks - 1) / (sampledRanks - 1)))
+		switch {
+		case errors.Is(c.err, errOperations):
+			refused = errOperations
+		case errors.Is(c.err, errStreams):
+			refused = tooManyStreams(streams)
+		default:
+			return nil // another error is found again, of the lowest rank
+		}
+	}
+	return refused
+}
+
+var errOperations = fmt.Errorf("a step has more than %d operations", mostStepOperations)
+
+// errStreams is the class of tooManyStreams.
+var errStreams = errors.New("connections")
+
+func tooManyStreams(most int64) error { return fmt.Errorf("more than %d %w", most, errStreams) }
 
 func compareStreams(a, b streamTraffic) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Channel, b.Channel))
@@ -228,7 +269,7 @@ func (c *counter) count(rank int) {
 	defer func() { c.compute = max(c.compute, compute) }()
 	for id := 0; program.Next(&op) && (all || op.Tag.Step < 1); id++ {
 		if c.read++; c.read > c.most {
-			fail("a step has more than %d operations", mostStepOperations)
+			c.err, c.failed = errOperations, rank
 			return
 		}
 		switch {
@@ -255,7 +296,7 @@ func (c *counter) count(rank int) {
 		if !ok {
 			i = len(*list)
 			if int64(i) > c.mostStreams {
-				fail("more than %d connections", c.mostStreams)
+				c.err, c.failed = tooManyStreams(c.mostStreams), rank
 				return
 			}
 			*list = append(*list, streamTraffic{Stream: stream})

@@ -60,7 +60,7 @@ func newPaths(s *Shape, second bool) *paths {
 	alike, unloaded := true, p.unloaded(first.Peer.Node, first.Link)
 	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
 		for i, a := range p.adjacency[n] {
-			for t := range csig.Types {
+			for _, t := range csig.KnownTypes() {
 				alike = alike && p.ports[n][i].updates(second, t)
 			}
 			alike = alike && p.unloaded(n, a.Link) == unloaded
@@ -70,7 +70,7 @@ func newPaths(s *Shape, second bool) *paths {
 		p.elsewhere = p.betweenSwitches()
 	}
 	if alike {
-		p.same = &transport.PathSignals{Covered: allTypes, Unloaded: unloaded}
+		p.same = &transport.PathSignals{Covered: allTypes(), Unloaded: unloaded}
 	}
 	return p
 }
@@ -96,7 +96,7 @@ func (p *paths) unloaded(node, link int) units.Duration {
 
 // betweenSwitches returns what is known of all ports between switches.
 func (p *paths) betweenSwitches() *transport.PathSignals {
-	s := transport.PathSignals{Covered: allTypes}
+	s := transport.PathSignals{Covered: allTypes()}
 	for n := p.graph.Hosts(); n < len(p.graph.Nodes); n++ {
 		var in units.Duration // the most that an idle packet from another switch takes
 		for _, a := range p.adjacency[n] {
@@ -136,7 +136,7 @@ func (p *paths) between(src, dst int) *transport.PathSignals {
 	if known, ok := p.known[key]; ok {
 		return known
 	}
-	s := transport.PathSignals{Covered: allTypes}
+	s := transport.PathSignals{Covered: allTypes()}
 	if p.elsewhere != nil {
 		s = *p.elsewhere
 	}

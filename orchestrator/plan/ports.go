@@ -124,7 +124,7 @@ func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 	}
 	ends := func(policy dataplane.Policy) bool { return policy == dataplane.Strip || policy == dataplane.Terminate }
 	p.ingress.Outside = true
-	for t := range csig.Types {
+	for _, t := range csig.KnownTypes() {
 		p.ingress.Refuses[t] = ends(p.policies[0][t])
 		p.ingress.Outside = p.ingress.Outside && p.ingress.Refuses[t]
 		if c.Second != nil {
@@ -151,8 +151,13 @@ func ingressSignals(c experiment.CSIG, rule *experiment.CSIGPort) ([]csig.Type, 
 	return signals, nil
 }
 
-// allTypes has every type.
-var allTypes = [csig.Types]bool{true, true, true, true}
+// allTypes has every known type.
+func allTypes() (all [csig.Types]bool) {
+	for _, t := range csig.KnownTypes() {
+		all[t] = true
+	}
+	return all
+}
 
 // checkPortRules refuses a rule of csig.ports that no port of the fabric matches.
 func checkPortRules(g *topologies.Graph, rules []experiment.CSIGPort) error {

@@ -57,7 +57,7 @@ csig: {format: compact, signal: nqd, ports: [RULES]}
 
 func describe(p dataplane.Port) (words []string) {
 	policies, refused := "", "i"
-	for t := range csig.Types {
+	for t := range csig.Standard {
 		policies += dataplane.Policies()[p.Policies[t]][:1]
 		if p.Ingress.Refuses[t] {
 			refused += fmt.Sprint(int(t))

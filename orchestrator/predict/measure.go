@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -96,14 +97,14 @@ type Command func(ctx context.Context, args ...string) *exec.Cmd
 // as a process of its own, which takes about two seconds. Linux counts the memory of the
 // calling process as the children's, and so it must be small.
 func Measure(ctx context.Context, csiglab Command) (Costs, error) {
-	folder, err := os.MkdirTemp("", "csiglab-costs-")
+	temporary, err := own.NewTemporary("", own.Scratch+"costs-")
 	if err != nil {
 		return Costs{}, err
 	}
-	defer os.RemoveAll(folder)
+	defer temporary.Remove()
 	samples := map[string]*sample{}
 	for _, p := range probes { // before this process grows
-		s, err := runProbe(ctx, csiglab, folder, p.name, "schema: 1\nname: "+p.name+p.text)
+		s, err := runProbe(ctx, csiglab, temporary.Dir, p.name, "schema: 1\nname: "+p.name+p.text)
 		if err != nil {
 			return Costs{}, fmt.Errorf("probe %s: %w", p.name, err)
 		}

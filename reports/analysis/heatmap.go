@@ -82,6 +82,8 @@ const (
 	HeavyPackets HeavyRule = "two and a half packets"
 	// HeavyQueue: the queue is a quarter full, on the scale of the signal.
 	HeavyQueue HeavyRule = "a quarter of the queue"
+	// HeavyModule: the module that has registered the signal says so.
+	HeavyModule HeavyRule = "as its module says"
 )
 
 // heatReader collects the heatmaps of one variant, and what samples named before and after
@@ -324,8 +326,27 @@ func (h *heatReader) test(signal string) (heavyTest, bool) {
 				t.rule, t.threshold = HeavyTarget, c.Value*1000
 			}
 		}
+	default:
+		return h.moduleTest(signal)
 	}
 	return t, known
+}
+
+// unitsOfModules are the units in which results have the values of signals of modules, as
+// signalUnits.
+var unitsOfModules = map[string]struct {
+	scale float64
+	unit  string
+}{"": {1, ""}, "B": {1e-3, "kB"}, "B/s": {8e-9, "Gb/s"}, "ppm": {1e-4, "%"}, "ns": {1e-3, "µs"}}
+
+// moduleTest is test of a signal that a module has registered.
+func (h *heatReader) moduleTest(signal string) (t heavyTest, known bool) {
+	for _, s := range h.manifest.ModuleSignals {
+		if u, ok := unitsOfModules[s.Unit]; ok && s.Name == signal {
+			return heavyTest{rule: HeavyModule, below: s.Least, threshold: s.Heavy, scale: u.scale, unit: u.unit}, true
+		}
+	}
+	return t, false
 }
 
 // signal takes a row of the variant that began in the measuring window.

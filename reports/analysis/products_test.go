@@ -327,7 +327,7 @@ func TestHeatmapNamesThePlantedUplink(t *testing.T) {
 // The rules by which samples are of heavily loaded ports: abw by the rate of the port that
 // the locator names, delay by the target or by packets, nqd by a quarter of the queue.
 func TestHeavyRules(t *testing.T) {
-	h := &heatReader{variant: &runfolder.Variant{MTU: 4150}, packetUS: 0.332, rate: 12.5e9}
+	h := &heatReader{variant: &runfolder.Variant{MTU: 4150}, manifest: &runfolder.Manifest{}, packetUS: 0.332, rate: 12.5e9}
 	for _, c := range []struct {
 		signal      string
 		rate        float64
@@ -346,6 +346,13 @@ func TestHeavyRules(t *testing.T) {
 	}
 	if _, ok := h.test("temperature"); ok {
 		t.Error("an unknown signal has a rule")
+	}
+	h.manifest.ModuleSignals = []runfolder.ModuleSignal{{Name: "room", Unit: "B", Least: true, Heavy: 60_000}, {Name: "hops"}}
+	if d, ok := h.test("room"); !ok || d.rule != HeavyModule || d.unit != "kB" || d.scale != 1e-3 || !d.heavy(60_000, 0) || d.heavy(60_001, 0) {
+		t.Errorf("least room of a module: %+v", d)
+	}
+	if d, ok := h.test("hops"); !ok || d.unit != "" || d.scale != 1 || d.heavy(0, 0) || !d.heavy(1, 0) {
+		t.Errorf("a count of a module: %+v", d)
 	}
 }
 

@@ -113,6 +113,7 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 	if b.tool, err = findTool(b.work.Dir); err != nil {
 		return nil, err
 	}
+	defer b.tool.group.close()
 	if b.source, err = b.findSource(ctx); err != nil {
 		return nil, err
 	}

@@ -120,6 +120,7 @@ func TestFindSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer tool.group.close()
 	b := &build{tool: tool}
 	s, err := b.findSource(t.Context())
 	if here := checkout.Repository(t); err != nil || s.folder != here {

@@ -56,11 +56,21 @@ func openCache() (*cache, error) {
 	return &cache{dir}, nil
 }
 
+// RemoveLeft removes what builds of this user have left that were killed, and returns the
+// places.
+func RemoveLeft() (removed []string, err error) {
+	dir, err := modules.BuildsFolder(os.UserCacheDir)
+	if err != nil {
+		return nil, nil // without a cache folder there is no build
+	}
+	return own.RemoveLeft(dir, temporaryPrefix)
+}
+
 // temporary makes the folder of a build.
 func (c *cache) temporary() (*own.Temporary, error) { return own.NewTemporary(c.dir, temporaryPrefix) }
 
-// Temporary makes a folder beside the builds. When the process is killed, the next build
-// removes the folder.
+// Temporary makes a folder beside the builds. When the process is killed, RemoveLeft or the
+// next build removes the folder.
 func Temporary() (dir string, remove func(), err error) {
 	c, err := openCache()
 	if err != nil {

@@ -15,10 +15,8 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/crash"
@@ -309,12 +307,10 @@ func (b *build) examine(ctx context.Context, program string, c *content) ([]Desc
 		args = args[:1] // early revisions have no --json
 	}
 	cmd := exec.CommandContext(limited, program, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = b.tool.group.attributes()
 	cmd.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	runtime.LockOSThread() // Pdeathsig is about the thread
-	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:

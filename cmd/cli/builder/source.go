@@ -122,13 +122,15 @@ func (b *build) checkout(ctx context.Context, folder string) (s source, why stri
 	if b.Anonymous {
 		return source{folder: absolute, words: "csiglab"}, ""
 	}
-	version := describe(ctx, absolute)
+	version := b.tool.describe(ctx, absolute)
 	return source{folder: absolute, version: version, words: fmt.Sprintf("csiglab %s in %s", version, absolute)}, ""
 }
 
 // describe returns the version of a checkout as make build does.
-func describe(ctx context.Context, folder string) string {
-	out, err := exec.CommandContext(ctx, "git", "-C", folder, "describe", "--tags", "--always", "--dirty").Output()
+func (t *tool) describe(ctx context.Context, folder string) string {
+	cmd := exec.CommandContext(ctx, "git", "-C", folder, "describe", "--tags", "--always", "--dirty")
+	cmd.SysProcAttr = t.group.attributes()
+	out, err := cmd.Output()
 	if err != nil {
 		return "dev"
 	}
@@ -165,6 +167,7 @@ func Source(ctx context.Context, asked, linked string) (folder string, err error
 	if b.tool, err = findTool(work); err != nil {
 		return "", err
 	}
+	defer b.tool.group.close()
 	if here, err := os.Getwd(); err == nil && asked == "" {
 		if dir, ok := above(here); ok {
 			if s, why := b.checkout(ctx, dir); why == "" {

@@ -18,14 +18,16 @@ import (
 
 // tool is the go command.
 type tool struct {
-	path string
-	env  []string
+	path  string
+	env   []string
+	group *group
 }
 
 // ownVariables are those of the caller's environment that the builder sets itself.
 var ownVariables = []string{"GOFLAGS", "GOWORK", "GO111MODULE", "CGO_ENABLED", "GOOS", "GOARCH", "GOTMPDIR", "PWD"}
 
-// findTool returns the go command, whose temporary files go to a folder.
+// findTool returns the go command, whose temporary files go to a folder. The caller closes
+// its group.
 func findTool(temporary string) (*tool, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
@@ -39,7 +41,11 @@ func findTool(temporary string) (*tool, error) {
 		return slices.Contains(ownVariables, name)
 	})
 	env = append(env, "GOFLAGS=-mod=mod", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH, "GOTMPDIR="+temporary)
-	return &tool{path, env}, nil
+	group, err := newGroup()
+	if err != nil {
+		return nil, err
+	}
+	return &tool{path, env, group}, nil
 }
 
 // call is a call of the go command.
@@ -67,18 +73,12 @@ func (t *tool) run(ctx context.Context, c call) ([]byte, error) {
 	cmd.Dir, cmd.Env = c.dir, append(slices.Clip(t.env), append(c.env, "PWD="+c.dir)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// A group of its own: what go has started ends with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.SysProcAttr = t.group.attributes()
+	cmd.Cancel = func() error { return t.group.signal(syscall.SIGINT) }
 	cmd.WaitDelay = endTime
-	runtime.LockOSThread() // Pdeathsig is about the thread
-	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		if cmd.Process != nil { // it has begun
-			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left; usually nothing
-		}
-		return nil, ctx.Err()
+		return nil, ctx.Err() // what is left ends when the group is closed; usually nothing
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -3,6 +3,7 @@ package balance
 import (
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
@@ -101,12 +102,8 @@ func TestEqualValuesAreOblivious(t *testing.T) {
 func TestFullPathIsExploredAlone(t *testing.T) {
 	const packets = 64 * 3200
 	for _, pick := range picks {
-		for _, explore := range []float64{1. / 32, 1. / 8} {
-			values := algorithm.Values{"pick": pick, "explore": "0.03125"}
-			if explore > 1./32 {
-				values["explore"] = "0.125"
-			}
-			w := newWeighted(t, values)
+		for _, explore := range []float64{1. / 32, 1. / 8, 0.6, 0.75} {
+			w := newWeighted(t, algorithm.Values{"pick": pick, "explore": strconv.FormatFloat(explore, 'g', -1, 64)})
 			w.all(nqd(20, false))
 			w.on(5, nqd(100, false))
 			floor := packets * explore / 64

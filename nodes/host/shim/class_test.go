@@ -122,7 +122,7 @@ func TestClassesDrawByThemselves(t *testing.T) {
 // have written it.
 func TestUntouchedTags(t *testing.T) {
 	for _, format := range []csig.Format{csig.FormatCompact, csig.FormatWide} {
-		for signal := range csig.Types {
+		for signal := range csig.Standard {
 			for _, covered := range []bool{false, true} {
 				cfg := config()
 				cfg.CSIG = &csig.Config{Format: format}

@@ -342,7 +342,7 @@ func TestCustomers(t *testing.T) {
 		d.Update(p.Tag(), value, locator)
 		s.answer(r, p, s.now.Add(units.Microsecond))
 		ack := s.cc.acks[len(s.cc.acks)-1]
-		for typ := range csig.Types {
+		for typ := range csig.Standard {
 			if got := ack.CSIG[typ]; got.Valid && typ != csig.Delay || got.Fresh != (typ == csig.Delay && signal == csig.Delay) {
 				t.Fatalf("a tag of %v gives the controller %+v of %v", signal, got, typ)
 			}

@@ -72,7 +72,7 @@ type signalling struct {
 	probes    uint32
 	probed    [probesKept]units.Time // when the last ones were sent, by number
 
-	held [csig.Types]held
+	held []held         // by type, up to the last known one
 	rtt  units.Duration // the last one measured
 	last units.Time     // a sample came then, or the flow started to want them; units.Never: it does not
 
@@ -85,6 +85,7 @@ func newSignalling(c *SenderConfig) *signalling {
 		sampler: csig.NewSampler(c.Tagging.Sampling, c.Random),
 		types:   csig.NewMultiplexer(c.Types),
 		records: metrics.NewSignalRecorder(int(c.Flow), c.Records, c.Sink),
+		held:    make([]held, csig.End()),
 	}
 	g.lb, _ = c.LB.(balance.Listener)
 	return g
@@ -128,7 +129,7 @@ func decode(domain *csig.Domain, p *wire.Packet) (s csig.Sample, ok bool) {
 func (g *signalling) limit(t csig.Type, base units.Duration) units.Duration {
 	rtt := max(g.rtt, base)
 	switch {
-	case t.Min():
+	case t.Windowed():
 		return 2 * max(rtt, g.domain.Interval())
 	case g.tagging.MaxAge > 0:
 		return g.tagging.MaxAge
@@ -139,8 +140,10 @@ func (g *signalling) limit(t csig.Type, base units.Duration) units.Duration {
 // signals writes what the controller gets at an event: fresh, if that is valid, and
 // of the other types that it wants the samples held.
 func (g *signalling) signals(now units.Time, wanted *congestion.Output, fresh *held, out *congestion.Signals) {
-	*out = congestion.Signals{}
-	for t := range csig.Types {
+	for t := range csig.Type(len(g.held)) {
+		if out[t].Valid {
+			out[t] = congestion.Signal{}
+		}
 		if wanted.Wants[t] == 0 {
 			continue
 		}

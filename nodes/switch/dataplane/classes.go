@@ -168,7 +168,7 @@ func (s *Switch) overflowClass(now units.Time, out *port, k int, p *wire.Packet)
 		if s.fits(out, k, p, out.class[k].Limits.Longest()) {
 			return p
 		}
-		out.record.Drop(now, int64(p.Size))
+		out.dropped(now, p)
 		out.class[k].record.Drop(int64(p.Size))
 		s.discard(dropDataFull, p)
 		return nil

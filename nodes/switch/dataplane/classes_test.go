@@ -359,18 +359,20 @@ func TestPausedTimeIsNotAvailable(t *testing.T) {
 		quanta := uint16(75 * units.Microsecond / (5120 * units.Picosecond)) // of 512 bits
 		r.receive(units.Time(interval), 1, r.pausing(lossless, quanta))
 		got := map[int]float64{}
-		for _, k := range []int{lossless, heavy} {
-			p := of(k, r.tagged(1, 4150, csig.ABWC))
-			r.receive(units.Time(2*interval)+1, 3, p)
-			r.Run(units.Time(2*interval) + units.Time(10*units.Microsecond))
-			sample, ok := r.domain.Decode(p.Tag())
-			if !ok {
-				t.Fatal("the tag has no sample")
+		for _, signal := range []csig.Type{csig.ABWC, csig.ABW} {
+			for _, k := range []int{lossless, heavy} {
+				p := of(k, r.tagged(1, 4150, signal))
+				r.receive(units.Time(2*interval)+1, 3, p)
+				r.Run(units.Time(2*interval) + units.Time(10*units.Microsecond))
+				sample, ok := r.domain.Decode(p.Tag())
+				if !ok {
+					t.Fatal("the tag has no sample")
+				}
+				got[k] = float64(sample.Point) / map[csig.Type]float64{csig.ABWC: 1e6, csig.ABW: 12.5e9}[signal]
 			}
-			got[k] = float64(sample.Point) / 1e6
-		}
-		if math.Abs(got[lossless]-c.paused) > 0.001 || math.Abs(got[heavy]-c.free) > 0.001 {
-			t.Errorf("%s: the paused class reads %.4f, another %.4f, want %v and %v", meter.Scopes()[c.scope], got[lossless], got[heavy], c.paused, c.free)
+			if math.Abs(got[lossless]-c.paused) > 0.001 || math.Abs(got[heavy]-c.free) > 0.001 {
+				t.Errorf("%s, %v: the paused class reads %.4f, another %.4f, want %v and %v", meter.Scopes()[c.scope], signal, got[lossless], got[heavy], c.paused, c.free)
+			}
 		}
 	}
 }

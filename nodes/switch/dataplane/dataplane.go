@@ -180,6 +180,7 @@ type Switch struct {
 	made    int64 // packets that the switch made and forwarded
 	tags    [tagOutcomes]int64
 	samples map[uint32]*samples // of Terminate, by flow
+	inputs  csig.Inputs         // of the signal of a module that is asked for
 	truth   *truth              // nil: it is not recorded
 	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination
 	taken   int64               // packets for the switch itself
@@ -211,6 +212,7 @@ type port struct {
 	record metrics.PortRecorder
 	abw    meter.Bandwidth
 	depth  meter.Depth
+	sums   *meter.Sums // nil: no module has registered a signal
 
 	edge    bool         // some tags that come in are removed
 	initial *csig.Domain // of the tags that are put on
@@ -279,7 +281,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 			}
 		}
 		if s.domain != nil {
-			s.ports[i].abw = s.newBandwidth(i)
+			s.ports[i].abw, s.ports[i].sums = s.newBandwidth(i), s.newSums(i)
 			s.configureShares(i)
 			s.ports[i].depth = meter.NewDepth(cfg.CSIG.Depth, p.Buffer.Data, p.Rate, cfg.CSIG.Tau)
 			if err := s.configureIngress(i); err != nil {
@@ -306,16 +308,6 @@ func (s *Switch) configureForwarding() (err error) {
 	})
 	s.weighted, _ = s.policy.(forward.Weighted)
 	return err
-}
-
-// newBandwidth returns the meter of a port. The phase of its windows comes from a
-// generator of its own, so that it changes no other decision of a run.
-func (s *Switch) newBandwidth(port int) meter.Bandwidth {
-	interval, phase := s.domain.Interval(), units.Duration(0)
-	if s.cfg.CSIG.Phase == meter.Seeded {
-		phase = units.Duration(node.Random(s.cfg.Seed, s.cfg.Node, node.RandomMeter, port).Int64N(int64(interval)))
-	}
-	return meter.NewBandwidth(s.cfg.Ports[port].Rate, interval, s.cfg.CSIG.Meter, phase)
 }
 
 // Ready is the set of ports that have something to send.
@@ -432,7 +424,7 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 
 func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 	if !out.buffer.ControlFits(p) {
-		out.record.Drop(now, int64(p.Size))
+		out.dropped(now, p)
 		s.discard(dropControlFull, p)
 		return
 	}
@@ -447,7 +439,7 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 		if out.buffer.HardFits(p) {
 			return p
 		}
-		out.record.Drop(now, int64(p.Size))
+		out.dropped(now, p)
 		s.discard(dropDataFull, p)
 		return nil
 	}
@@ -476,7 +468,7 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	if tag := p.Tag(); tag != nil && s.domain != nil {
 		out.record.Advance(now) // before its meter
 		domain, locator, policies := s.formatOf(out, tag)
-		if t, _ := domain.Peek(tag); t < csig.Types && policies[t] == Update {
+		if t, _ := domain.Peek(tag); t.Known() && policies[t] == Update {
 			// The packet would have left its queue when all before it had.
 			bytes, packets := s.queueOf(out, p)
 			drain := out.line.Takes(bytes + units.Size(packets)*s.cfg.Sizes.Overhead)
@@ -486,6 +478,9 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	before := p.Size
 	p.Trim(s.cfg.Sizes, out.LastHop)
 	out.record.Trim(now, int64(before-p.Size))
+	if out.sums != nil {
+		out.sums.Add(now, meter.Trimmed, before-p.Size)
+	}
 	s.enqueueControl(now, out, p)
 }
 
@@ -539,55 +534,11 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 				s.truth.exact[egress].Transmit(now, departs, size)
 			}
 		}
+		if out.sums != nil {
+			out.countSent(now, p, size)
+		}
 	}
 	return p, departs, true
-}
-
-// signal returns the port's own value of a signal at now, in the raw unit of its
-// type. The packet starts to leave at starts; the delay is the time until then.
-func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
-	switch t {
-	case csig.ABW:
-		if out.classPort != nil && out.shares != nil {
-			return out.shares[s.classOf(p)].Available(now)
-		}
-		return out.abw.Available(now)
-	case csig.ABWC:
-		if out.classPort != nil && out.shares != nil {
-			return out.shares[s.classOf(p)].Relative(now)
-		}
-		return out.abw.Relative(now)
-	case csig.NQD:
-		if out.classPort != nil {
-			return s.depthOf(out, p)
-		}
-		return out.depth.Of(out.buffer.Data())
-	}
-	return uint64(s.delay(starts, p) / units.Nanosecond)
-}
-
-// delay returns the per-hop delay of a packet that starts to leave at starts.
-func (s *Switch) delay(starts units.Time, p *wire.Packet) units.Duration {
-	if s.cfg.CSIG.Delay == Residence {
-		// The packet arrived with its last bit.
-		return starts.Sub(p.EnqueuedAt) + s.cameIn(p)
-	}
-	return s.waited(starts, p)
-}
-
-// cameIn returns how long a packet took from its first bit in to its last.
-func (s *Switch) cameIn(p *wire.Packet) units.Duration {
-	size := s.cfg.Sizes.OnLine(p)
-	if s.arrivals != nil {
-		return s.arrivals.takes(p.EnqueuedAt, int(p.Ingress), size)
-	}
-	return s.ports[p.Ingress].line.Takes(size) // the peer sends at the same rate
-}
-
-// waited returns the time that a packet was, until now, in the queue of its egress
-// port.
-func (s *Switch) waited(now units.Time, p *wire.Packet) units.Duration {
-	return now.Sub(p.EnqueuedAt) - s.cfg.Delay
 }
 
 func (s *Switch) discard(reason dropReason, p *wire.Packet) {

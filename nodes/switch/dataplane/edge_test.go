@@ -185,7 +185,7 @@ func TestStacks(t *testing.T) {
 // sample is of the whole path. Without a measurement of any hop there is no sample, as of a
 // tag with D set, which no hop writes.
 func TestTerminateUpdatesFirst(t *testing.T) {
-	for i := range 2 * csig.Types {
+	for i := range 2 * csig.Standard {
 		format, signal := formats[i%2], i/2
 		for _, tc := range []struct {
 			name    string

@@ -125,7 +125,7 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 		s.newPolicies(i)
 		if s.domain != nil {
 			out.record.Advance(now)
-			out.abw = out.abw.Restart(now, s.newBandwidth(i))
+			out.abw, out.sums = out.abw.Restart(now, s.newBandwidth(i)), s.newSums(i)
 			if out.classPort != nil {
 				for k := range out.shares {
 					out.shares[k].Restart(now, s.newBandwidth(i))

@@ -43,7 +43,7 @@ func TestFormats(t *testing.T) {
 	} {
 		cfg := withFormats(config())
 		for i := range cfg.Ports {
-			for s := range csig.Types {
+			for s := range csig.Standard {
 				cfg.Ports[i].Policies[s], cfg.Ports[i].Second.Policies[s] = tc.compact, tc.wide
 			}
 		}
@@ -89,7 +89,7 @@ func TestFormats(t *testing.T) {
 // Samples of both formats that end at a port keep their locators apart in records.
 func TestFormatsEndApart(t *testing.T) {
 	cfg := withFormats(config())
-	for s := range csig.Types {
+	for s := range csig.Standard {
 		cfg.Ports[1].Policies[s], cfg.Ports[1].Second.Policies[s] = dataplane.Terminate, dataplane.Terminate
 	}
 	r := newRig(t, cfg)
@@ -142,7 +142,7 @@ func TestFormatsTrim(t *testing.T) {
 func TestFormatsAtTheEdge(t *testing.T) {
 	cfg := withFormats(config())
 	cfg.Ports[3].Ingress = dataplane.Ingress{Init: csig.All, Signals: []csig.Type{csig.ABW}, Format: csig.FormatWide}
-	for s := range csig.Types {
+	for s := range csig.Standard {
 		cfg.Ports[2].Ingress.RefusesSecond[s] = true
 	}
 	r := newRig(t, cfg)

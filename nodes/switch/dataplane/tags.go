@@ -112,7 +112,7 @@ func (s *Switch) admit(now units.Time, in *port, p *wire.Packet) {
 			refuses = &in.Ingress.RefusesSecond
 		}
 		t, _ := of.Peek(tag)
-		return in.Ingress.Outside || in.edge && (t >= csig.Types || refuses[t])
+		return in.Ingress.Outside || in.edge && (!t.Known() || refuses[t])
 	})
 	s.tags[tagRefused] += int64(n)
 	if in.sampler.Every > 0 && p.Tag() == nil && p.Queues() && in.sampler.Due(now) {
@@ -144,7 +144,7 @@ func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte
 	}
 	domain, locator, policies := s.formatOf(out, tag)
 	t, _ := domain.Peek(tag)
-	if t >= csig.Types {
+	if !t.Known() {
 		s.tags[csig.Unknown]++
 		return
 	}

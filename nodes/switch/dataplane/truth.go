@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"math"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
@@ -40,7 +42,7 @@ func (s *Switch) recordTruth(now units.Time, egress int, p *wire.Packet, tag []b
 	out := &s.ports[egress]
 	domain, _, policies := s.formatOf(out, tag)
 	t, frozen := domain.Peek(tag)
-	if t >= csig.Types {
+	if !t.Known() {
 		return
 	}
 	policy := policies[t]
@@ -84,6 +86,9 @@ func (s *Switch) exactSignal(now units.Time, egress int, t csig.Type, p *wire.Pa
 			return out.class[s.classOf(p)].depth.Exact(queue)
 		}
 		return out.depth.Exact(queue)
+	case csig.Delay:
+		return int64(s.delay(now, p))
 	}
-	return int64(s.delay(now, p))
+	// The value of a module's function is exact but for the windows of its sums.
+	return int64(min(s.signal(now, now, out, t, p), math.MaxInt64/meter.Thousandths)) * meter.Thousandths
 }

@@ -116,17 +116,25 @@ func (x *transmission) before(t units.Time) uint64 {
 // NewBandwidth returns the meter of a port. interval must be at least 8 ps; windows
 // begin phase after the start of the run, and every window before and after that.
 func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase units.Duration) Bandwidth {
-	b := Bandwidth{rate: rate, sub: interval, count: 1, lowest: math.MaxUint64}
-	if mode == Sliding {
-		b.sub, b.count = interval/subWindows, subWindows
-	}
+	b := Bandwidth{rate: rate, lowest: math.MaxUint64}
+	b.sub, b.count, b.end = windows(interval, mode, phase)
 	b.interval = b.sub * units.Duration(b.count)
-	if b.end = units.Time(phase % b.sub); b.end == 0 {
-		b.end = units.Time(b.sub)
-	}
 	// 64 bits hold 16 times what the rate carries in an interval, and 16 packets of 64 KiB.
 	b.fraction = uint(max(0, 60-bits.Len64(uint64(max(rate.Volume(b.interval), 64*units.KiB)))))
 	return b
+}
+
+// windows returns the length of the windows of a meter, how many an interval has, and when
+// the first one ends.
+func windows(interval units.Duration, mode Mode, phase units.Duration) (sub units.Duration, count int, end units.Time) {
+	sub, count = interval, 1
+	if mode == Sliding {
+		sub, count = interval/subWindows, subWindows
+	}
+	if end = units.Time(phase % sub); end == 0 {
+		end = units.Time(sub)
+	}
+	return sub, count, end
 }
 
 // SetRate sets the rate of the port, which is at most that of NewBandwidth, from now on.

@@ -189,17 +189,35 @@ func (e *Engine) Signal(signal syscall.Signal) error {
 	return e.process.Process.Signal(signal)
 }
 
+// SignalContainerd sends a signal to the engine's containerd.
+func (e *Engine) SignalContainerd(signal syscall.Signal) error {
+	pid := e.containerd()
+	if pid == 0 {
+		return errors.New("the engine has no containerd")
+	}
+	return syscall.Kill(pid, signal)
+}
+
+// containerd returns the process of the engine's containerd, or 0.
+func (e *Engine) containerd() int {
+	text, err := os.ReadFile(filepath.Join(e.folder, "exec", "containerd", "containerd.pid"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return max(0, pid)
+}
+
 // awaitContainerd waits until the engine's containerd, which the kernel kills with the
 // engine, has ended. An engine that starts before that takes it for one that works, and
 // gives up after a while.
 func (e *Engine) awaitContainerd() {
-	text, err := os.ReadFile(filepath.Join(e.folder, "exec", "containerd", "containerd.pid"))
-	if err != nil {
+	pid := e.containerd()
+	if pid == 0 {
 		return // it ended in order
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || pid <= 0 {
-		return
 	}
 	const patience = 2 * time.Second
 	for start := time.Now(); syscall.Kill(pid, 0) == nil && time.Since(start) < patience; {

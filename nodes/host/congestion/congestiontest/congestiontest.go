@@ -152,6 +152,7 @@ func checkRecords(t *testing.T, a congestion.Algorithm) {
 type stream struct {
 	random *rand.Rand
 	path   congestion.Path
+	types  []csig.Type // of samples
 	now    units.Time
 	ack    congestion.Ack
 	nack   congestion.Nack
@@ -162,7 +163,7 @@ type stream struct {
 }
 
 func newStream(path congestion.Path, seed uint64) *stream {
-	return &stream{random: rand.New(rand.NewPCG(seed, 1)), path: path}
+	return &stream{random: rand.New(rand.NewPCG(seed, 1)), path: path, types: csig.KnownTypes()}
 }
 
 // next gives the controller one event.
@@ -274,7 +275,7 @@ func (s *stream) signal() (all congestion.Signals) {
 		return all
 	}
 	point := uint64(r.Int64N(int64(2 * s.path.NetworkRTT / units.Nanosecond)))
-	t := csig.Type(r.IntN(int(csig.Types)))
+	t := s.types[r.IntN(len(s.types))]
 	locator := uint16(r.IntN(4))
 	all[t] = congestion.Signal{
 		Valid: true,

@@ -1,0 +1,3 @@
+module example.com/sumtrim
+
+go 1.26.0

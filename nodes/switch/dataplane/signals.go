@@ -1,0 +1,114 @@
+package dataplane
+
+import (
+	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// newBandwidth returns the meter of a port.
+func (s *Switch) newBandwidth(port int) meter.Bandwidth {
+	return meter.NewBandwidth(s.cfg.Ports[port].Rate, s.domain.Interval(), s.cfg.CSIG.Meter, s.phase(port))
+}
+
+// newSums returns what a port counts for the signals of modules; nil if there are none. The
+// windows are those of its bandwidth meter.
+func (s *Switch) newSums(port int) *meter.Sums {
+	if len(csig.Registered()) == 0 {
+		return nil
+	}
+	sums := meter.NewSums(s.domain.Interval(), s.cfg.CSIG.Meter, s.phase(port))
+	return &sums
+}
+
+// phase returns where the windows of a port's meters begin. It comes from a generator of
+// its own, so that it changes no other decision of a run.
+func (s *Switch) phase(port int) units.Duration {
+	if s.cfg.CSIG.Phase != meter.Seeded {
+		return 0
+	}
+	return units.Duration(node.Random(s.cfg.Seed, s.cfg.Node, node.RandomMeter, port).Int64N(int64(s.domain.Interval())))
+}
+
+// dropped counts a packet that finds no room.
+func (out *port) dropped(now units.Time, p *wire.Packet) {
+	out.record.Drop(now, int64(p.Size))
+	if out.sums != nil {
+		out.sums.Add(now, meter.Dropped, p.Size)
+	}
+}
+
+// countSent counts a packet that begins to leave.
+func (out *port) countSent(now units.Time, p *wire.Packet, size units.Size) {
+	out.sums.Add(now, meter.Sent, size)
+	if p.Trimmed() {
+		out.sums.Add(now, meter.TrimmedSent, size)
+	}
+}
+
+// signal returns the port's own value of a signal at now, in the raw unit of its
+// type. The packet starts to leave at starts; the delay is the time until then.
+func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
+	switch t {
+	case csig.ABW:
+		if out.classPort != nil && out.shares != nil {
+			return out.shares[s.classOf(p)].Available(now)
+		}
+		return out.abw.Available(now)
+	case csig.ABWC:
+		if out.classPort != nil && out.shares != nil {
+			return out.shares[s.classOf(p)].Relative(now)
+		}
+		return out.abw.Relative(now)
+	case csig.NQD:
+		if out.classPort != nil {
+			return s.depthOf(out, p)
+		}
+		return out.depth.Of(out.buffer.Data())
+	case csig.Delay:
+		return uint64(s.delay(starts, p) / units.Nanosecond)
+	}
+	return s.registeredSignal(now, starts, out, t, p)
+}
+
+// delay returns the per-hop delay of a packet that starts to leave at starts.
+func (s *Switch) delay(starts units.Time, p *wire.Packet) units.Duration {
+	if s.cfg.CSIG.Delay == Residence {
+		// The packet arrived with its last bit.
+		return starts.Sub(p.EnqueuedAt) + s.cameIn(p)
+	}
+	return s.waited(starts, p)
+}
+
+// cameIn returns how long a packet took from its first bit in to its last.
+func (s *Switch) cameIn(p *wire.Packet) units.Duration {
+	size := s.cfg.Sizes.OnLine(p)
+	if s.arrivals != nil {
+		return s.arrivals.takes(p.EnqueuedAt, int(p.Ingress), size)
+	}
+	return s.ports[p.Ingress].line.Takes(size) // the peer sends at the same rate
+}
+
+// waited returns the time that a packet was, until now, in the queue of its egress
+// port.
+func (s *Switch) waited(now units.Time, p *wire.Packet) units.Duration {
+	return now.Sub(p.EnqueuedAt) - s.cfg.Delay
+}
+
+// registeredSignal is signal of a type that a module has registered.
+func (s *Switch) registeredSignal(now, starts units.Time, out *port, t csig.Type, p *wire.Packet) uint64 {
+	in := &s.inputs
+	*in = csig.Inputs{
+		Rate: out.Rate, Available: s.signal(now, starts, out, csig.ABW, p), Interval: out.sums.Interval(),
+		Sent: out.sums.Of(now, meter.Sent), TrimmedSent: out.sums.Of(now, meter.TrimmedSent),
+		Trimmed: out.sums.Of(now, meter.Trimmed), Dropped: out.sums.Of(now, meter.Dropped),
+		Size: p.Size, Residence: s.delay(starts, p), Waited: s.waited(starts, p),
+	}
+	in.Queue, _ = s.queueOf(out, p)
+	if in.Limit = out.Buffer.Data; out.classPort != nil {
+		in.Limit = out.class[s.classOf(p)].Queue
+	}
+	return t.Value(in)
+}
