@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,12 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -212,80 +211,23 @@ func startPrometheus(t *testing.T, config string) string {
 	return ""
 }
 
-// serveNow runs serve until it has printed its address, and then ends it as Ctrl-C does.
-func serveNow(l *fakeLab, args ...string) (code int, stdout, stderr string) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	out, errs := untilWritten{end: cancel}, strings.Builder{}
-	code = execute(ctx, Linked{}, l.lab(), append([]string{"serve"}, args...), nil, &out, &errs)
-	return code, out.String(), errs.String()
+// noServer is a server that nothing may reach.
+type noServer struct{ *testing.T }
+
+func (n noServer) Serve(context.Context, ServeRequest) error {
+	n.Error("it serves")
+	return nil
 }
 
-// untilWritten calls end when something is written.
-type untilWritten struct {
-	strings.Builder
-	end func()
-}
-
-func (w *untilWritten) Write(text []byte) (int, error) {
-	defer w.end()
-	return w.Builder.Write(text)
-}
-
-// serve says the run's time range and ends with Ctrl-C.
-func TestServe(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
-	code, stdout, stderr := serveNow(&fakeLab{}, folder, "--listen", "127.0.0.1:0")
-	if code != exitOK || !strings.HasPrefix(stdout, "http://127.0.0.1:") || !strings.Contains(stderr, "from=1777629599") || !strings.Contains(stderr, `run "run"`) {
-		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
-	}
-}
-
-// serveUntil returns when requests that were under way have ended, and not when it begins to
-// wait for them: its caller takes away what they use.
-func TestServeUntilWaits(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // this machine
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var ended atomic.Bool
-	got := make(chan error, 1)
-	go func() {
-		r, err := http.Get("http://" + l.Addr().String()) //nolint:noctx // this machine
-		if err == nil {
-			err = r.Body.Close()
-		}
-		got <- err
-	}()
-	if err := serveUntil(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		cancel()
-		time.Sleep(300 * time.Millisecond)
-		ended.Store(true)
-	}), 1<<16); err != nil {
-		t.Error(err)
-	}
-	if !ended.Load() {
-		t.Error("serveUntil returned before the request had ended")
-	}
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
+func (n noServer) WriteOpenMetrics(context.Context, string, series.Options, io.Writer) (string, error) {
+	n.Error("it writes")
+	return "", nil
 }
 
 // TestServeRefuses holds that wrong input is named before anything is served.
 func TestServeRefuses(t *testing.T) {
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
 	empty, blanks := write(t, "empty", "\n"), write(t, "blanks", "a b\n")
-	damaged := analysistest.ThreeFlow().Folder(t, nil).Dir
-	if err := os.Truncate(filepath.Join(damaged, "ports.parquet"), 500); err != nil {
-		t.Fatal(err)
-	}
 	labs := &fakeLab{runs: []runs.Run{
 		{ID: "ab12cd", Name: "mylab", State: runs.Held, Nodes: []runs.Node{{Name: "h0"}}}, {ID: "dead01", Name: "gone", State: runs.Dead},
 	}}
@@ -299,10 +241,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"mylabb"}, exitUsage, `did you mean "mylab"?`},
 		{[]string{"mylab"}, exitUsage, "no node serves metrics"},
 		{[]string{"gone"}, exitInfrastructure, "run dead01 is dead"},
-		{[]string{t.TempDir()}, exitUsage, "this is not a run folder of csiglab"},
 		{[]string{empty}, exitUsage, "it is a file"},
-		{[]string{damaged}, exitInfrastructure, "damaged"},
-		{[]string{folder, "--listen", taken.Addr().String()}, exitInfrastructure, "the port is in use"},
 		{[]string{folder, "--listen", "9090"}, exitUsage, "want an address and a port"},
 		{[]string{folder, "--listen", "0.0.0.0:0"}, exitUsage, "add --token-file, or --insecure"},
 		{[]string{folder, "--listen", ":0"}, exitUsage, "add --token-file, or --insecure"},
@@ -317,10 +256,9 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{folder, "--query-memory", "1MB"}, exitUsage, "want 16MB to 100TB"},
 		{[]string{folder, "--query-time", "0s"}, exitUsage, "want at least 10ms"},
 	} {
-		if c.args[len(c.args)-1] != taken.Addr().String() && len(c.args) < 3 {
-			c.args = append(c.args, "--listen", "127.0.0.1:0")
-		}
-		if code, stdout, stderr := serveNow(labs, c.args...); code != c.code || !strings.Contains(stderr, c.want) {
+		var out, errs strings.Builder
+		code := execute(t.Context(), Linked{Server: noServer{t}}, labs.lab(), append([]string{"serve"}, c.args...), nil, &out, &errs)
+		if stdout, stderr := out.String(), errs.String(); code != c.code || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: exit %d, want %d\n%s%s, want %q", c.args, code, c.code, stdout, stderr, c.want)
 		}
 	}
@@ -338,30 +276,19 @@ func TestScrapeConfigRefuses(t *testing.T) {
 	}
 }
 
-func TestExport(t *testing.T) {
+// TestExportRefuses holds that wrong input is named before anything is written.
+func TestExportRefuses(t *testing.T) {
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
-	file := filepath.Join(t.TempDir(), "run.om")
-	code, _, stderr := csiglab(&fakeLab{}, nil, "export", folder, "--openmetrics", file, "--start", "2026-01-01T00:00:00Z", "--stretch", "1")
-	text, err := os.ReadFile(file)
-	if code != exitOK || err != nil || !strings.HasSuffix(string(text), "\n# EOF\n") || !strings.Contains(string(text), fmt.Sprintf(" %d.", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())) ||
-		!strings.Contains(stderr, "stretched 1 times") {
-		t.Errorf("exit %d, %v\n%s%.500s", code, err, stderr, text)
-	}
-	if code, stdout, _ := csiglab(&fakeLab{}, nil, "export", folder, "--openmetrics", "-"); code != exitOK || !strings.HasSuffix(stdout, "\n# EOF\n") {
-		t.Errorf("exit %d", code)
-	}
-	for _, c := range []struct {
-		args, want string
-		code       int
-	}{
-		{folder, "name what to write", exitUsage},
-		{folder + " --openmetrics - --start yesterday", "want a time", exitUsage},
-		{folder + " --openmetrics - --stretch -1", "want 1 to", exitUsage},
-		{folder + " --openmetrics " + t.TempDir() + "/no/where", "no such file or directory", exitUsage},
-		{"nowhere --openmetrics -", "no such file or directory", exitUsage},
+	for _, c := range []struct{ args, want string }{
+		{folder, "name what to write"},
+		{folder + " --openmetrics - --start yesterday", "want a time"},
+		{folder + " --openmetrics - --stretch -1", "want 1 to"},
+		{folder + " --openmetrics " + t.TempDir() + "/no/where", "no such file or directory"},
 	} {
-		if code, _, stderr := csiglab(&fakeLab{}, nil, append([]string{"export"}, strings.Fields(c.args)...)...); code != c.code || !strings.Contains(stderr, c.want) {
-			t.Errorf("%s: exit %d\n%s", c.args, code, stderr)
+		var out, errs strings.Builder
+		code := execute(t.Context(), Linked{Server: noServer{t}}, (&fakeLab{}).lab(), append([]string{"export"}, strings.Fields(c.args)...), nil, &out, &errs)
+		if code != exitUsage || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%s: exit %d\n%s", c.args, code, errs.String())
 		}
 	}
 }
