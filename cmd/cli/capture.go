@@ -15,9 +15,9 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/packets"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
@@ -43,7 +43,7 @@ func (c *captureFlags) name() string {
 
 func (a *app) capture() *cobra.Command {
 	var c captureFlags
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "capture RUN|LAB --link A-B [--end A]",
 		Short: "Write the packets of a link as pcapng: of a run folder, or live of a lab",
 		Long: "Write the packets at both ends of a link as pcapng, for Wireshark: with interface names, model time, and\n" +
@@ -81,7 +81,7 @@ func (a *app) capture() *cobra.Command {
 			}
 			return a.captureRun(cmd, args[0], &c)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&c.link, "link", "", "the link, such as `tor0-agg0`")
 	f.StringVar(&c.end, "end", "", "write the packets at the end of this `node` alone; --link may be left out if it has one link only")

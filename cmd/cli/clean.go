@@ -30,7 +30,7 @@ func temporaryLeft() (removed []string, err error) {
 func (a *app) clean() *cobra.Command {
 	var how runs.Cleaner
 	var w where
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "clean [LAB]",
 		Short: "Remove what labs and runs left behind when they were killed; folders stay",
 		Long: "Remove what runs left behind when they were killed: processes, network namespaces, containers and state.\n" +
@@ -77,7 +77,7 @@ func (a *app) clean() *cobra.Command {
 			}
 			return printed
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&how.All, "all", false, "every run of this user, also those under way")
 	w.flags(cmd, "clean")
 	cmd.Flags().BoolVar(&how.Force, "force", false, "foreign runs too, or LAB whatever its state")

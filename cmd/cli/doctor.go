@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 func (a *app) doctor() *cobra.Command {

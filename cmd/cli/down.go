@@ -15,7 +15,7 @@ import (
 
 func (a *app) down() *cobra.Command {
 	var all bool
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "down LAB…",
 		Short: "End labs in order: write their results and reports, and print them",
 		Long: "End labs in order: write their results and reports, and print them. LAB is an id, the beginning of one,\n" +
@@ -55,7 +55,7 @@ func (a *app) down() *cobra.Command {
 			}
 			return nil
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&all, "all", false, "every lab")
 	return cmd
 }

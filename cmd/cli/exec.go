@@ -19,7 +19,7 @@ const (
 )
 
 func (a *app) exec() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "exec LAB NODE [--] COMMAND [ARG…]",
 		Short: "Run a command in the network of a node of a lab",
 		Long: "Run a command of this machine in the network namespace of a node. Its input, output, signals and exit\n" +
@@ -61,7 +61,7 @@ func (a *app) exec() *cobra.Command {
 			}
 			return enterError(err)
 		},
-	}
+	})
 	cmd.Flags().SetInterspersed(false) // arguments after LAB belong to the command
 	return cmd
 }

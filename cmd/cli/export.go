@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/spf13/cobra"
 )
 

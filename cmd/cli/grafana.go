@@ -13,9 +13,9 @@ import (
 	"github.com/csiglab/csiglab/dashboards/grafana"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // dataSourceFlags say which Prometheus Grafana reads.

@@ -17,7 +17,7 @@ import (
 
 func (a *app) inspect() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "inspect LAB",
 		Short: "Show the nodes, interfaces and links of a lab or run that is under way",
 		Long: "Show the nodes, interfaces and links of a lab or run that is under way.\n" +
@@ -34,7 +34,7 @@ func (a *app) inspect() *cobra.Command {
 			}
 			return a.print(describe(&r))
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object in JSON")
 	return cmd
 }

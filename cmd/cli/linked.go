@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/netip"
 	"time"
@@ -9,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/metrics/promserver/limits"
 	"github.com/csiglab/csiglab/metrics/series"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/csiglab/csiglab/topologies"
@@ -172,12 +174,28 @@ func needs(cmd *cobra.Command, program string) *cobra.Command {
 
 const programAnnotation = "program"
 
+// asksEngine marks a command that looks for the containers of runs where there is a Docker
+// engine. Where there is none, csiglab does it alone.
+func asksEngine(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{engineAnnotation: "asked"}
+	return cmd
+}
+
+const engineAnnotation = "engine"
+
 // elsewhere returns an error if another program does a command. It is called before anything
 // has been done or printed.
 func (a *app) elsewhere(cmd *cobra.Command) error {
 	program := cmd.Annotations[programAnnotation]
 	if on := cmd.Flags().Lookup("on"); on != nil && on.Changed {
 		program = programs.Cluster
+	}
+	if program == "" && cmd.Annotations[engineAnnotation] != "" && a.lab.become != nil && a.linked == (Linked{}) && clab.EngineUsable() {
+		if _, err := programs.Find(programs.Lab); err == nil {
+			program = programs.Lab
+		} else {
+			a.notes([]string{fmt.Sprintf("containers are not looked for: %v", err)})
+		}
 	}
 	return a.lacks(program)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/internal/programs/programstest"
 	nodeprocess "github.com/csiglab/csiglab/nodes/emu/process"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
 // asProgram makes this test's program one of csiglab's, if it is called by the

@@ -30,7 +30,7 @@ type psEntry struct {
 
 func (a *app) ps() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "ps",
 		Short: "List labs and runs that are under way, and those that left something behind",
 		Long: "List labs and runs that are under way, and those that left something behind.\n" +
@@ -66,7 +66,7 @@ func (a *app) ps() *cobra.Command {
 			t.Flush() // cannot fail: text in memory
 			return a.print(text.String())
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list in JSON")
 	return cmd
 }

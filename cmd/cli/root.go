@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // app is the state that the commands share.

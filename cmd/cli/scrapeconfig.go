@@ -14,7 +14,7 @@ import (
 func (a *app) scrapeConfig() *cobra.Command {
 	var address, tokenFile string
 	var interval string
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "scrape-config [LAB]",
 		Short: "Print the configuration with which an existing Prometheus scrapes a lab",
 		Long: "Print the configuration with which an existing Prometheus scrapes a lab through csiglab serve, which reads the\n" +
@@ -53,7 +53,7 @@ func (a *app) scrapeConfig() *cobra.Command {
 			}
 			return a.print(strings.TrimLeft(string(text), "\n"))
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&address, "address", "127.0.0.1:9090", "the `ADDRESS` of csiglab serve, as Prometheus reaches it")
 	f.StringVar(&tokenFile, "token-file", "", "the `FILE` with the bearer token of csiglab serve, as Prometheus reads it")

@@ -19,11 +19,11 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/live"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // callerVariable is the environment variable by which csiglab tells the program that takes

@@ -26,7 +26,7 @@ const plainRows = 60
 
 func (a *app) top() *cobra.Command {
 	interval, once, all := time.Second, false, false
-	cmd := &cobra.Command{
+	cmd := asksEngine(&cobra.Command{
 		Use:   "top LAB",
 		Short: "Show the ports, bottlenecks and flows of a lab while it runs",
 		Long: "Show the ports, bottlenecks and flows of a lab while it runs: the busiest ports, the ports that CSIG\n" +
@@ -68,7 +68,7 @@ func (a *app) top() *cobra.Command {
 			}
 			return w.watch(cmd.Context(), out)
 		},
-	}
+	})
 	cmd.Flags().DurationVar(&interval, "interval", interval, "time between two looks")
 	cmd.Flags().BoolVar(&once, "once", false, "print the table of one interval and end")
 	cmd.Flags().BoolVar(&all, "all", false, "the same with all ports and flows, however many")

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/internal/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/image"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 

@@ -7,10 +7,10 @@ import (
 	"io"
 
 	"github.com/csiglab/csiglab/cmd/cli"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/image"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 

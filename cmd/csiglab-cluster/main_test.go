@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/programs/programstest"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
 func TestMain(m *testing.M) {

@@ -15,12 +15,12 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli"
-	"github.com/csiglab/csiglab/internal/programs/programstest"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/orchestrator/batch"
 	"github.com/csiglab/csiglab/orchestrator/batch/batchtest"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/sweep"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )

@@ -13,18 +13,16 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/containers"
 )
-
-// defaultSocket is where the engine listens if DOCKER_HOST does not say otherwise.
-const defaultSocket = "/var/run/docker.sock"
 
 // answerTime is how long the engine may take to say what it is.
 const answerTime = 10 * time.Second
 
 // dockerHints are what to do about errors of an engine, by a part of their text.
 var dockerHints = []struct{ part, fix string }{
-	{"is not a Unix socket", "let DOCKER_HOST name the socket of an engine on this machine, such as unix://" + defaultSocket},
+	{"is not a Unix socket", "let DOCKER_HOST name the socket of an engine on this machine, such as unix://" + clab.DefaultSocket},
 	{"permission denied", "sudo usermod -aG docker USER and log in again, or run csiglab as root"},
 	{"does not answer", "start the engine again: sudo systemctl restart docker"},
 	{"csig-", "make build puts the programs of the nodes beside csiglab"},
@@ -111,9 +109,9 @@ func dockerSocket() (detail, fix string) {
 	path, local := strings.CutPrefix(host, "unix://")
 	switch {
 	case host == "":
-		path = defaultSocket
+		path = clab.DefaultSocket
 	case !local:
-		return "DOCKER_HOST is " + host, "let DOCKER_HOST name a Unix socket of this machine, such as unix://" + defaultSocket
+		return "DOCKER_HOST is " + host, "let DOCKER_HOST name a Unix socket of this machine, such as unix://" + clab.DefaultSocket
 	}
 	info, err := os.Stat(path)
 	switch {

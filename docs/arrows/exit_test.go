@@ -13,7 +13,10 @@ import (
 // status.
 var entryPoints = []string{
 	"cmd/csiglab/main.go",
-	"cmd/csiglab/startup/startup.go",
+	"cmd/csiglab-lab/main.go",
+	"cmd/csiglab-serve/main.go",
+	"cmd/csiglab-cluster/main.go",
+	"cmd/cli/startup/startup.go",
 	"cmd/csig-host/main.go",
 	"cmd/csig-switch/main.go",
 	"internal/mutants/main.go",

@@ -85,8 +85,8 @@ var violations = []violation{
 	{"command imported", with("orchestrator/campaign/campaign.go", importing("campaign", "cmd/csiglab")), "imports cmd/csiglab"},
 	{"command imports command", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/csiglab\"\n"), "commands are the top"},
 
-	{"node program imports labs", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/csiglab/labs\"\n"), "cmd/csig-host imports cmd/csiglab/labs: "},
-	{"labs imports its command", with("cmd/csiglab/labs/labs.go", importing("labs", "cmd/csiglab")), "imports go down"},
+	{"node program imports labs", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/cli/labs\"\n"), "cmd/csig-host imports cmd/cli/labs: "},
+	{"labs imports its command", with("cmd/cli/labs/labs.go", importing("labs", "cmd/csiglab")), "imports go down"},
 
 	{"host imports switch", with("nodes/host/host.go", importing("host", "nodes/switch/aqm")), "host and switch share"},
 	{"switch imports host", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/host")), "host and switch share"},

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )

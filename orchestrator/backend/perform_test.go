@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 func TestMissingProgram(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/orchestrator/image"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 

@@ -15,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	//lint:ignore SA1019 the types of client-go and its port-forward are still these
 	"k8s.io/apimachinery/pkg/util/httpstream"
 )

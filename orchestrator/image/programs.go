@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // csiglab is the name that every csiglab has in the image.

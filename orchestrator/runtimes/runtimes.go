@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lines"
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // Names of runtimes.

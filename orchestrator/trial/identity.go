@@ -15,9 +15,9 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/programs"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // Identity returns the Trial.Identity of a program; "" is the calling csiglab. If the program

@@ -20,7 +20,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 

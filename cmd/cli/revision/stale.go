@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli/builder"
-	"github.com/csiglab/csiglab/internal/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // Stale says in what this program differs from the checkout of its source: the checkout is

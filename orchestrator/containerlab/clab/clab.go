@@ -3,6 +3,26 @@
 // package alone.
 package clab
 
+import (
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// DefaultSocket is where the Docker engine listens if DOCKER_HOST does not say otherwise.
+const DefaultSocket = "/var/run/docker.sock"
+
+// EngineUsable reports whether this user may use a Docker engine for containers of nodes, as far
+// as can be told without asking it: nobody but root joins containers by links.
+func EngineUsable() bool {
+	path, local := DefaultSocket, true
+	if host := os.Getenv("DOCKER_HOST"); host != "" {
+		path, local = strings.CutPrefix(host, "unix://")
+	}
+	return local && os.Geteuid() == 0 && unix.Access(path, unix.R_OK|unix.W_OK) == nil
+}
+
 // API groups of clabernetes, which deploys containerlab topologies on Kubernetes
 // (docs/references.md#clabernetes). It renamed its group with version 0.7.
 const (
