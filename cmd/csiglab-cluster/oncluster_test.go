@@ -26,19 +26,19 @@ import (
 )
 
 // pointsFile returns an experiment with a sweep of short runs: two points and two seeds of
-// each. rest follows it.
-func pointsFile(t *testing.T, rest string) string {
+// each. Transfers have a size; rest follows.
+func pointsFile(t *testing.T, size, rest string) string {
 	t.Helper()
 	const text = `
 schema: 1
 name: points
 topology: {dragonfly: {p: 1, a: 1, h: 1, rate: 100Gbps, delay: 1us}}
-workload: {transfers: [0 -> 1 10kB, 1 -> 0 10kB]}
+workload: {transfers: [0 -> 1 SIZE, 1 -> 0 SIZE]}
 seeds: 1..2
 sweep: {grid: {links.mtu: [1500B, 4kB]}}
 `
 	file := filepath.Join(t.TempDir(), "points.yaml")
-	if err := os.WriteFile(file, []byte(text+rest), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "SIZE", size)+rest), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -87,7 +87,7 @@ func TestTableOfCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := pointsFile(t, "expect:\n  - run[\"fct_us.p99\"] < 0\n")
+	file := pointsFile(t, "10kB", "expect:\n  - run[\"fct_us.p99\"] < 0\n")
 	request := sweep.Request{Experiment: file, Identity: identity, Parallel: 2, Options: experiment.Options{Tables: experiment.StandardTables()}}
 	plan, err := request.Plan(t.Context())
 	if err != nil {
@@ -148,7 +148,7 @@ func rowsOf(t *testing.T, file string) (rows int) {
 
 // Wrong input about a cluster has a message and its exit code, and leaves no folder.
 func TestOnClusterRefuses(t *testing.T) {
-	file := pointsFile(t, "")
+	file := pointsFile(t, "10kB", "")
 	dir := filepath.Dir(file)
 	t.Chdir(dir)
 	var mu sync.Mutex

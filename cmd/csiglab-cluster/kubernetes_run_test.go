@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/shards"
 )
 
@@ -130,7 +131,7 @@ type cutRun struct {
 func (c *realCluster) startRun(size string) *cutRun {
 	c.Helper()
 	r := &cutRun{folder: filepath.Join(c.TempDir(), "run")}
-	r.Cmd = exec.Command(filepath.Join(builtPrograms(c.T), "csiglab"), append([]string{"run", fatTreeFile(c.T, size), "--no-report", "--out", r.folder}, c.runFlags()...)...)
+	r.Cmd = exec.Command(filepath.Join(programstest.Built(c.T), "csiglab"), append([]string{"run", fatTreeFile(c.T, size), "--no-report", "--out", r.folder}, c.runFlags()...)...)
 	r.Stderr = &r.said
 	if err := r.Start(); err != nil {
 		c.Fatal(err)

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,7 +76,7 @@ func TestWrongInputOnKubernetes(t *testing.T) {
 			{"run", file, "--runtime", "kubernetes", "--context", w.context, "--shards", "2"},
 			{"sweep", file, "--seeds", "2", "--on", on},
 		} {
-			cmd := exec.Command(filepath.Join(builtPrograms(t), "csiglab"), append(args, "--namespace", w.namespace, "--image", w.image, "--out", filepath.Join(t.TempDir(), "out"))...)
+			cmd := exec.Command(filepath.Join(programstest.Built(t), "csiglab"), append(args, "--namespace", w.namespace, "--image", w.image, "--out", filepath.Join(t.TempDir(), "out"))...)
 			if cmd.Env = os.Environ(); w.config != "" {
 				cmd.Env = append(cmd.Env, "KUBECONFIG="+w.config)
 			}

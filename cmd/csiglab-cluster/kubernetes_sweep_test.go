@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -15,10 +15,11 @@ import (
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	client "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
 // What tests on a cluster need beside CSIGLAB_KUBECONFIG: an image, and commands of the shell,
@@ -33,7 +34,7 @@ const (
 // realCluster is a namespace of a test on a real cluster, with an image of this csiglab.
 type realCluster struct {
 	*testing.T
-	client    *kubernetes.Clientset
+	client    *client.Clientset
 	namespace string
 	image     string
 }
@@ -54,7 +55,7 @@ func newRealCluster(t *testing.T) *realCluster {
 	}
 	c := &realCluster{T: t, image: image}
 	c.namespace = fmt.Sprintf("csiglab-%s-%d", strings.ToLower(t.Name()), os.Getpid())
-	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+	if c.client, err = client.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.client.CoreV1().Namespaces().Create(t.Context(), &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: c.namespace}}, meta.CreateOptions{}); err != nil {
@@ -147,7 +148,7 @@ func (c *realCluster) watch() *seen {
 // start begins a sweep on the cluster, and returns when so many trials have ended.
 func (c *realCluster) start(folder string, done int, args ...string) (cmd *exec.Cmd, said *bytes.Buffer) {
 	c.Helper()
-	cmd = exec.Command(filepath.Join(builtPrograms(c.T), "csiglab"), append(append([]string{"sweep"}, args...), c.flags()...)...)
+	cmd = exec.Command(filepath.Join(programstest.Built(c.T), "csiglab"), append(append([]string{"sweep"}, args...), c.flags()...)...)
 	said = &bytes.Buffer{}
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
