@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/builder"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
 // sourceFolder is set by the linker: the folder of the source that this program was built
@@ -19,7 +21,7 @@ import (
 var sourceFolder string
 
 func (a *app) build() *cobra.Command {
-	var with []string
+	var with, also []string
 	var source, output string
 	cmd := &cobra.Command{
 		Use:   "build --with MODULE[=FOLDER]... [-o FILE]",
@@ -27,11 +29,12 @@ func (a *app) build() *cobra.Command {
 		Long: "Build csiglab and the node programs with Go modules that register algorithms (cc, lb, aqm), topologies or\n" +
 			"workloads under new names; docs/extend.md has an example. It needs a Go toolchain. MODULE is of a folder with\n" +
 			"=FOLDER, or else of a version, as in MODULE@v1.2.3. The new csiglab is FILE; its node programs are in\n" +
-			"FILE" + builder.ProgramsFolder("") + ". What was built before from the same source comes from the cache.",
+			"FILE" + builder.ProgramsFolder("") + ". --also adds what containers, a cluster or serve need. What was built before\n" +
+			"from the same source comes from the cache.",
 		Example: "  csiglab build --with example.com/relay=./relay -o bin/csiglab-relay\n  bin/csiglab-relay list cc",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := builder.Request{Source: source, Linked: sourceFolder, Say: a.say}
+			r := builder.Request{Also: slices.Compact(slices.Sorted(slices.Values(also))), Source: source, Linked: sourceFolder, Say: a.say}
 			if len(with) == 0 {
 				return usage("--with is missing: it names a Go module that registers algorithms; see csiglab build --help")
 			}
@@ -41,6 +44,11 @@ func (a *app) build() *cobra.Command {
 					return usage("--with %s: %w", text, err)
 				}
 				r.With = append(r.With, w)
+			}
+			for _, name := range also {
+				if !slices.Contains(programs.Siblings, name) {
+					return usage("--also %s: want one of %s%s", name, strings.Join(programs.Siblings, ", "), didYouMean(name, programs.Siblings))
+				}
 			}
 			var err error
 			if r.Output, err = outputFile(output); err != nil {
@@ -54,6 +62,7 @@ func (a *app) build() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&with, "with", nil, "Go module to compile in: `MODULE[=FOLDER]` or MODULE@VERSION; may be repeated")
+	cmd.Flags().StringArrayVar(&also, "also", nil, "a `PROGRAM` to build too: "+strings.Join(programs.Siblings, ", ")+"; may be repeated")
 	cmd.Flags().StringVarP(&output, "output", "o", "csiglab", "`file` to write, or a folder for a file csiglab")
 	cmd.Flags().StringVar(&source, "csiglab", "", "csiglab's own source: a folder, or a `version`; default: what this csiglab was built from")
 	return cmd

@@ -18,6 +18,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/containers"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
@@ -51,6 +52,7 @@ capture: [%s]
 
 // TestMain lets the test binary be the supervisor of real nodes.
 func TestMain(m *testing.M) {
+	Add(containers.Runtime)
 	netns.Supervise()
 	beNode()
 	os.Exit(m.Run())

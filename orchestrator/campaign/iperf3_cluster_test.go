@@ -1,3 +1,5 @@
+//go:build cluster
+
 package campaign
 
 import (
@@ -8,6 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/kubernetes"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
@@ -16,6 +19,7 @@ import (
 // machines is reported. CSIGLAB_KUBECONFIG is the cluster; its nodes have the image
 // CSIGLAB_CLUSTER_LAB_IMAGE, which is that of csiglab image with iperf3 and its libraries.
 func TestIperf3OnTwoMachines(t *testing.T) {
+	Add(kubernetes.Runtime)
 	file := os.Getenv("CSIGLAB_KUBECONFIG")
 	if file == "" {
 		t.Skip("needs a Kubernetes cluster: CSIGLAB_KUBECONFIG is not set")

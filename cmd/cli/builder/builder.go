@@ -1,6 +1,6 @@
 // Package builder compiles csiglab and the node programs, together with Go modules that
 // register algorithms and kinds if there are any. It calls the go command on csiglab's own source, with a
-// go.mod that has the modules, and with files in the three main packages that import them.
+// go.mod that has the modules, and with a file in each main package that imports them.
 // What it has built it keeps in the user's cache folder, by the content of all source
 // files. It is a part of the command csiglab; it runs nothing but the go command, git and
 // the csiglab that it has built.
@@ -33,6 +33,7 @@ func input(format string, args ...any) error { return inputError{fmt.Errorf(form
 // Request is what to build.
 type Request struct {
 	With   []With
+	Also   []string // names of programs to build beside csiglab and those of nodes
 	Source string // csiglab's own: a folder or a version; empty: Find finds it
 	Linked string // folder that the linker has recorded as csiglab's source; may be empty
 	Output string // file of the new csiglab
@@ -117,8 +118,15 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 	if b.source, err = b.findSource(ctx); err != nil {
 		return nil, err
 	}
-	if b.programs = programsOf(b.source.folder); !slices.Contains(b.programs, programs[0]) {
+	if b.programs = programsOf(b.source.folder, programs...); !slices.Contains(b.programs, programs[0]) {
 		return nil, input("%s has no %s", b.source.words, programs[0])
+	}
+	for _, name := range b.Also {
+		also := programsOf(b.source.folder, "cmd/"+name)
+		if len(also) == 0 {
+			return nil, input("%s has no program %s", b.source.words, name)
+		}
+		b.programs = append(b.programs, also...)
 	}
 	if err := b.resolve(ctx); err != nil {
 		return nil, err

@@ -27,9 +27,9 @@ import (
 // revisions had the first alone.
 var programs = []string{"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"}
 
-// programsOf returns the main packages that a source has.
-func programsOf(source string) []string {
-	return slices.DeleteFunc(slices.Clone(programs), func(folder string) bool {
+// programsOf returns those of the main packages that a source has.
+func programsOf(source string, folders ...string) []string {
+	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
 		_, err := os.Stat(filepath.Join(source, folder))
 		return err != nil
 	})
