@@ -55,7 +55,7 @@ func WriteComparisonHTML(w io.Writer, c *analysis.FolderComparison, overlays []a
 	}
 	var err error
 	if v.Data, err = dataBlock(figures, nil); err == nil {
-		err = pageTemplate.ExecuteTemplate(w, "comparison.tmpl", v)
+		err = pageTemplate().ExecuteTemplate(w, "comparison.tmpl", v)
 	}
 	if err != nil {
 		return fmt.Errorf("write comparison: %w", err)

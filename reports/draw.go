@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"image/color"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
@@ -440,9 +440,9 @@ func ticksFrom(low, top float64) ([]plot.Tick, float64, float64) {
 }
 
 var (
-	paintValue = regexp.MustCompile("#F[DE]([0-9A-F]{2})([0-9A-F]{2})")
-	element    = regexp.MustCompile(`<[a-z]+ [^>]*>`)
-	fontFamily = regexp.MustCompile(`font-family:[^;"]*;?(font-variant:[^;"]*;?)?`)
+	paintValue = lazy.Regexp("#F[DE]([0-9A-F]{2})([0-9A-F]{2})")
+	element    = lazy.Regexp(`<[a-z]+ [^>]*>`)
+	fontFamily = lazy.Regexp(`font-family:[^;"]*;?(font-variant:[^;"]*;?)?`)
 )
 
 // titled returns the elements that say what a drawing shows to readers who do not see it:
@@ -457,10 +457,10 @@ func titled(title, description string) string {
 func markup(svg, words, attributes string, width, height vg.Length) template.HTML {
 	_, body, _ := strings.Cut(svg, "<svg")
 	_, body, _ = strings.Cut(body, ">")
-	body = fontFamily.ReplaceAllString(body, "")
-	body = element.ReplaceAllStringFunc(body, func(element string) string {
+	body = fontFamily().ReplaceAllString(body, "")
+	body = element().ReplaceAllStringFunc(body, func(element string) string {
 		tag := 0
-		element = paintValue.ReplaceAllStringFunc(element, func(value string) string {
+		element = paintValue().ReplaceAllStringFunc(element, func(value string) string {
 			green, _ := strconv.ParseUint(value[3:5], 16, 8)
 			blue, _ := strconv.ParseUint(value[5:], 16, 8)
 			tag = max(tag, int(green/4))

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"html"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/svg"
 )
@@ -76,12 +76,12 @@ func Figures(r *analysis.Result, scheme svg.Scheme, more ...Drawing) ([]Figure, 
 // pageSheet returns what drawings need of the page's style sheet.
 var pageSheet = sync.OnceValues(func() (*svg.Sheet, error) { return svg.ParseSheet(pageStyle) })
 
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+var notInNames = lazy.Regexp(`[^a-z0-9]+`)
 
 // fileName returns a name with small letters, digits and hyphens alone.
 func fileName(text string) string {
 	const most = 60
-	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	name := strings.Trim(notInNames().ReplaceAllString(strings.ToLower(text), "-"), "-")
 	if len(name) > most {
 		name = strings.TrimRight(name[:most], "-")
 	}
@@ -170,27 +170,27 @@ const (
 )
 
 var (
-	openSVG = regexp.MustCompile(`(?s)^\s*<svg([^>]*)>`)
-	viewBox = regexp.MustCompile(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
-	classOf = regexp.MustCompile(`class="([^"]*)"`)
-	titleOf = regexp.MustCompile(`(?s)^\s*<title>.*?</title>(<desc>.*?</desc>)?`)
+	openSVG = lazy.Regexp(`(?s)^\s*<svg([^>]*)>`)
+	viewBox = lazy.Regexp(`viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
+	classOf = lazy.Regexp(`class="([^"]*)"`)
+	titleOf = lazy.Regexp(`(?s)^\s*<title>.*?</title>(<desc>.*?</desc>)?`)
 )
 
 // content cuts a drawing into what it holds, its classes and its size.
 func content(drawing string) (inner, class string, width, height float64) {
-	open := openSVG.FindStringSubmatch(drawing)
+	open := openSVG().FindStringSubmatch(drawing)
 	if open == nil {
 		return "", "", 0, 0
 	}
 	inner = strings.TrimSuffix(strings.TrimSpace(drawing[len(open[0]):]), "</svg>")
-	if m := classOf.FindStringSubmatch(open[1]); m != nil {
+	if m := classOf().FindStringSubmatch(open[1]); m != nil {
 		class = m[1]
 	}
-	if m := viewBox.FindStringSubmatch(open[1]); m != nil {
+	if m := viewBox().FindStringSubmatch(open[1]); m != nil {
 		fmt.Sscan(m[1], &width) // the expression matches numbers alone
 		fmt.Sscan(m[2], &height)
 	}
-	return titleOf.ReplaceAllString(inner, ""), class, width, height
+	return titleOf().ReplaceAllString(inner, ""), class, width, height
 }
 
 // sheetWriter places the pieces of a figure below each other.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/plot/vg"
 
@@ -38,19 +39,21 @@ var pageStyle = baseStyle + pictureStyle
 var scriptParts embed.FS
 
 var (
-	pageScript = joinScript(scriptParts)
+	pageScript = sync.OnceValue(func() string { return joinScript(scriptParts) })
 
-	pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-		"swatch": swatch,
-		"inc":    func(i int) int { return i + 1 },
-		"labelled": func(name string, t table) table {
-			t.Label = name
-			return t
-		},
-		"style":  func() template.CSS { return template.CSS(pageStyle) },
-		"script": func() template.HTML { return template.HTML("<script>" + pageScript + "</script>") },
-		"policy": func() string { return contentPolicy(pageScript) },
-	}).ParseFS(pageParts, "page/*.tmpl"))
+	pageTemplate = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+			"swatch": swatch,
+			"inc":    func(i int) int { return i + 1 },
+			"labelled": func(name string, t table) table {
+				t.Label = name
+				return t
+			},
+			"style":  func() template.CSS { return template.CSS(pageStyle) },
+			"script": func() template.HTML { return template.HTML("<script>" + pageScript() + "</script>") },
+			"policy": func() string { return contentPolicy(pageScript()) },
+		}).ParseFS(pageParts, "page/*.tmpl"))
+	})
 )
 
 func joinScript(parts embed.FS) string {
@@ -154,7 +157,7 @@ func WriteHTML(w io.Writer, r *analysis.Result, more ...Drawing) error {
 	if v.Data, err = dataBlock(figures, overTime); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if err := pageTemplate.Execute(w, v); err != nil {
+	if err := pageTemplate().Execute(w, v); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
@@ -110,7 +110,7 @@ func writeTableAt(b *bufio.Writer, level, title string, t *table) {
 // GitLab's dialects: a name with a URL, an @ or a # in it becomes no link, and mentions nobody.
 func escape(text string) string {
 	text = interpreted.Replace(text)
-	return referring.ReplaceAllStringFunc(text, func(found string) string {
+	return referring().ReplaceAllStringFunc(text, func(found string) string {
 		at := strings.IndexAny(found, ".:@#!")
 		return found[:at] + "<span>" + found[at:at+1] + "</span>" + found[at+1:]
 	})
@@ -118,5 +118,5 @@ func escape(text string) string {
 
 var (
 	interpreted = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "&", "&amp;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "~", `\~`, "$", `\$`, "\n", " ")
-	referring   = regexp.MustCompile(`(?i)www\.|[a-z]:/|@|[#!]\d`)
+	referring   = lazy.Regexp(`(?i)www\.|[a-z]:/|@|[#!]\d`)
 )

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"regexp"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/reports/svg"
 )
 
@@ -64,11 +64,11 @@ func Shortened(text string, most int) string { return shortened(text, most) }
 func MarkdownText(text string) string { return escape(text) }
 
 // tame are names that need no protection in a code span.
-var tame = regexp.MustCompile(`^[\w./:+=,%()-]([\w ./:+=,%()-]*[\w./:+=,%()-])?$`)
+var tame = lazy.Regexp(`^[\w./:+=,%()-]([\w ./:+=,%()-]*[\w./:+=,%()-])?$`)
 
 // MarkdownCode returns a text as a code span, also in a table.
 func MarkdownCode(text string) string {
-	if tame.MatchString(text) {
+	if tame().MatchString(text) {
 		return "`" + text + "`"
 	}
 	return "<code>" + escape(text) + "</code>"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -32,44 +33,40 @@ func suiteSection() experiment.Section {
 // algorithms stands for the sections of all algorithms.
 const algorithms = "algorithms"
 
+// tables are the arguments of list: the names of all sections, and algorithms. They are written
+// down, as the sections take longer to read than most commands run.
+var tables = []string{"experiments", suiteSectionName, algorithms, "cc", "lb", "aqm", "routing", "signals", "topologies", "workloads", "jobs"}
+
+// sections returns everything that list can print.
+func sections() []experiment.Section {
+	return append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...)
+}
+
 func (a *app) list() *cobra.Command {
-	sections := append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...)
-	var names []string
-	for _, s := range sections {
-		names = append(names, s.Name)
-		if s.Name == suiteSectionName {
-			names = append(names, algorithms)
-		}
-	}
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list [" + strings.Join(names, "|") + "]",
+		Use:   "list [" + strings.Join(tables, "|") + "]",
 		Short: "List the built-in experiments and suites, and what an experiment may use: algorithms, topologies and workloads",
 		Long: "List the experiments and suites that are built in, and the algorithms, topologies and workloads that an experiment\n" +
 			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb), marking (aqm) and\n" +
 			"the choice of paths in switches (routing).",
 		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc --json",
 		Args:      atMostOne("a table"),
-		ValidArgs: names,
+		ValidArgs: tables,
 		RunE: func(_ *cobra.Command, args []string) error {
-			chosen := sections
+			chosen := sections()
 			if len(args) > 0 {
-				chosen = nil
-				for _, s := range sections {
-					if s.Name == args[0] || args[0] == algorithms && s.Algorithms {
-						chosen = append(chosen, s)
-					}
-				}
-				if chosen == nil {
-					return usage("unknown table %q%s; want one of %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+				chosen = slices.DeleteFunc(chosen, func(s experiment.Section) bool { return s.Name != args[0] && (args[0] != algorithms || !s.Algorithms) })
+				if len(chosen) == 0 {
+					return usage("unknown table %q%s; want one of %s", args[0], didYouMean(args[0], tables), strings.Join(tables, ", "))
 				}
 			}
 			if asJSON {
-				tables := map[string][]experiment.Entry{}
+				byName := map[string][]experiment.Entry{}
 				for _, s := range chosen {
-					tables[s.Name] = s.Entries
+					byName[s.Name] = s.Entries
 				}
-				return a.printJSON(tables)
+				return a.printJSON(byName)
 			}
 			return a.print(listText(chosen))
 		},

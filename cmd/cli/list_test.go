@@ -67,3 +67,14 @@ func TestListUnknown(t *testing.T) {
 		t.Errorf("exit %d, %s; want %d and %s", code, stderr, exitUsage, want)
 	}
 }
+
+// The arguments of list are the sections that it has.
+func TestListTables(t *testing.T) {
+	var names []string
+	for _, s := range sections() {
+		names = append(names, s.Name)
+	}
+	if want := slices.DeleteFunc(slices.Clone(tables), func(name string) bool { return name == algorithms }); !slices.Equal(names, want) {
+		t.Errorf("sections %q, and arguments %q", names, tables)
+	}
+}

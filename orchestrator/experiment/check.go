@@ -99,7 +99,7 @@ func (d *decoder) groups(e *Experiment) {
 		path := "measure.groups." + name
 		items := e.Measure.Groups[name]
 		switch {
-		case !groupPattern.MatchString(name):
+		case !groupPattern().MatchString(name):
 			d.failAt(path, fmt.Sprintf("%q is no name of a group; want up to 64 of a-z 0-9 _ and -, the first a letter", name), "")
 		case name == "all" || strings.HasPrefix(name, "job-"):
 			d.failAt(path, fmt.Sprintf("the name %q is taken: all is every transfer, job-0 the transfers of job 0", name), "")

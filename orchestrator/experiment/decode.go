@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/expression"
 	"github.com/csiglab/csiglab/units"
@@ -287,20 +287,20 @@ func (d *decoder) seedRange(t *tree, v reflect.Value) {
 }
 
 var (
-	seedsLike = regexp.MustCompile(`^([0-9]{1,9}) *(?:-|to|:|\.{1,3}|…) *([0-9]{1,9})$`)
-	listLike  = regexp.MustCompile(`^[0-9]+(?:[ ,]+[0-9]+)*$`)
+	seedsLike = lazy.Regexp(`^([0-9]{1,9}) *(?:-|to|:|\.{1,3}|…) *([0-9]{1,9})$`)
+	listLike  = lazy.Regexp(`^[0-9]+(?:[ ,]+[0-9]+)*$`)
 )
 
 // suggestSeeds returns the list of seeds that a text probably means, or "".
 func suggestSeeds(text string) string {
-	if m := seedsLike.FindStringSubmatch(text); m != nil {
+	if m := seedsLike().FindStringSubmatch(text); m != nil {
 		first, _ := strconv.Atoi(m[1]) // digits
 		last, _ := strconv.Atoi(m[2])
 		if first < last && last-first < maxSeeds {
 			return m[1] + ".." + m[2]
 		}
 	}
-	if listLike.MatchString(text) {
+	if listLike().MatchString(text) {
 		return "[" + strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' }), ", ") + "]"
 	}
 	return ""

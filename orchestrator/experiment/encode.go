@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 )
 
@@ -200,7 +200,7 @@ func toAny(t *tree) any {
 func fromAny(v any) (*tree, error) {
 	switch v := v.(type) {
 	case string:
-		return &tree{kind: scalar, text: v, quoted: !bare(v) && !plainNumber.MatchString(v)}, nil
+		return &tree{kind: scalar, text: v, quoted: !bare(v) && !plainNumber().MatchString(v)}, nil
 	case map[string]any:
 		t := &tree{kind: mapping}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
@@ -226,8 +226,8 @@ func fromAny(v any) (*tree, error) {
 }
 
 var (
-	plainText   = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
-	plainNumber = regexp.MustCompile(`^(true|false|-?[0-9][0-9A-Za-z.+-]*)$`)
+	plainText   = lazy.Regexp(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
+	plainNumber = lazy.Regexp(`^(true|false|-?[0-9][0-9A-Za-z.+-]*)$`)
 )
 
 // bare reports whether a text without quotes is read back as the same text.
@@ -236,7 +236,7 @@ func bare(text string) bool {
 	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
 		return false
 	}
-	return plainText.MatchString(text)
+	return plainText().MatchString(text)
 }
 
 func write(b *bytes.Buffer, t *tree, indent int) {

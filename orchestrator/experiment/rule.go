@@ -10,22 +10,22 @@ import (
 // Rule is what a value must satisfy beyond its type. The zero value allows every
 // text and every number from 0.
 type Rule struct {
-	min, max int64              // of numbers and of values with a unit; max 0 is no bound
-	word     string             // text that stands for special, such as auto for 0
-	special  int64              // value that word stands for, besides the range
-	enum     func() []string    // the only texts allowed; nil: any
-	pattern  *regexp.Regexp     // that a text must match
-	want     string             // the pattern in words
-	parse    func(string) error // that must accept a text; nil: any
-	file     bool               // a file name, taken from the folder of the experiment
-	packed   bool               // the file may be packed, and may be a folder
-	noFile   bool               // "" stands for no file
-	hex      bool               // printed as 0x...
+	min, max int64                 // of numbers and of values with a unit; max 0 is no bound
+	word     string                // text that stands for special, such as auto for 0
+	special  int64                 // value that word stands for, besides the range
+	enum     func() []string       // the only texts allowed; nil: any
+	pattern  func() *regexp.Regexp // that a text must match
+	want     string                // the pattern in words
+	parse    func(string) error    // that must accept a text; nil: any
+	file     bool                  // a file name, taken from the folder of the experiment
+	packed   bool                  // the file may be packed, and may be a folder
+	noFile   bool                  // "" stands for no file
+	hex      bool                  // printed as 0x...
 }
 
 // allows reports whether the rule accepts a text that is one of no enumeration.
 func (r Rule) allows(text string) bool {
-	return (r.parse == nil || r.parse(text) == nil) && (r.pattern == nil || r.pattern.MatchString(text))
+	return (r.parse == nil || r.parse(text) == nil) && (r.pattern == nil || r.pattern().MatchString(text))
 }
 
 // Between allows the numbers from low to high, both included. A high of 0 is no

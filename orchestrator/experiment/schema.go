@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -22,12 +22,12 @@ import (
 )
 
 var (
-	namePattern   = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-	imagePattern  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
-	groupPattern  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	jobPattern    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
-	faultPattern  = regexp.MustCompile(`^[a-z0-9._*:-]{1,136}$`)
-	metricPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	namePattern   = lazy.Regexp(`^[a-z0-9-]{1,64}$`)
+	imagePattern  = lazy.Regexp(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
+	groupPattern  = lazy.Regexp(`^[a-z][a-z0-9_-]{0,63}$`)
+	jobPattern    = lazy.Regexp(`^[a-z][a-z0-9-]{0,63}$`)
+	faultPattern  = lazy.Regexp(`^[a-z0-9._*:-]{1,136}$`)
+	metricPattern = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
 // signals returns the types of signal, also those of modules, the default of csig.signal
@@ -60,7 +60,7 @@ var rules = map[string]Rule{
 	"telemetry.truth":      Between(1, maxTruth).Or("none"),
 	"trace.flows[]":        {parse: checkFlowPattern},
 	"trace.events[]":       OneOf(metrics.EventNames()...),
-	"capture[]":            {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]+(:[0-9]+)?-[A-Za-z0-9._-]+$`), want: "the name of a link, such as tor0-agg0"},
+	"capture[]":            {pattern: lazy.Regexp(`^[A-Za-z0-9._-]+(:[0-9]+)?-[A-Za-z0-9._-]+$`), want: "the name of a link, such as tor0-agg0"},
 
 	"links.mtu":             Between(256*units.Byte, 65000*units.Byte),
 	"links.header":          Between(16*units.Byte, 1024*units.Byte),
@@ -107,7 +107,7 @@ var rules = map[string]Rule{
 	"csig.port_down":         OneOf(dataplane.PortDowns()...),
 	"csig.init":              {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"csig.max_age":           Between(units.Nanosecond, maxDelay).Or("auto"),
-	"csig.ports[].switch":    {pattern: regexp.MustCompile(`^[A-Za-z0-9*._-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
+	"csig.ports[].switch":    {pattern: lazy.Regexp(`^[A-Za-z0-9*._-]{1,64}$`), want: "a switch's name or a pattern with *, such as tor0 or agg*"},
 	"csig.ports[].port":      {min: 0, max: 1 << 16, word: "all", special: -1},
 	"csig.ports[].type":      oneOfTable(func() []string { return append([]string{"all"}, signals()...) }),
 	"csig.ports[].format":    OneOf(append([]string{allFormats}, csig.Formats()[1:]...)...),
@@ -141,7 +141,7 @@ var rules = map[string]Rule{
 	"csig.locators.widths.switch":    Between(0, csig.MaxLocatorBits),
 	"csig.locators.widths.port":      Between(1, csig.MaxLocatorBits), // it keeps locators different from 0
 	"csig.locators.labels[].locator": Between(1, 1<<csig.MaxLocatorBits-1),
-	"csig.locators.labels[].switch":  {pattern: regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
+	"csig.locators.labels[].switch":  {pattern: lazy.Regexp(`^[A-Za-z0-9._-]{1,64}$`), want: "a switch's name, such as tor0"},
 	"csig.locators.labels[].port":    Between(0, 1<<16),
 
 	"hosts.ack_every":  Between(units.Byte, units.GB),
@@ -176,7 +176,7 @@ var rules = map[string]Rule{
 	"applications.mtu":              Between(minMTU, 65000*units.Byte),
 	"applications.image":            {pattern: imagePattern, want: "the name of an image, such as iperf3:1"},
 	"applications.programs[].host":  Between(0, maxHosts),
-	"applications.programs[].run":   {pattern: regexp.MustCompile(`\S`), want: "a command line"},
+	"applications.programs[].run":   {pattern: lazy.Regexp(`\S`), want: "a command line"},
 	"applications.programs[].start": Between(0, maxLength),
 
 	"generators[].host":  Between(0, maxHosts),

@@ -2,10 +2,10 @@ package experiment
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/internal/spelling"
 )
 
@@ -378,7 +378,7 @@ func (t *tree) absolute(path string) (found bool) {
 }
 
 // safeInline are texts that mean themselves in a list in brackets.
-var safeInline = regexp.MustCompile(`^(-?[0-9.]|[A-Za-z0-9_./+])[A-Za-z0-9_./+%* >-]*$`)
+var safeInline = lazy.Regexp(`^(-?[0-9.]|[A-Za-z0-9_./+])[A-Za-z0-9_./+%* >-]*$`)
 
 // inline returns a value as YAML in one line.
 func inline(t *tree) string {
@@ -386,7 +386,7 @@ func inline(t *tree) string {
 	switch t.kind {
 	case mapping:
 		for _, e := range t.keys {
-			parts = append(parts, quote(e.name, !safeInline.MatchString(e.name))+": "+inline(e.value))
+			parts = append(parts, quote(e.name, !safeInline().MatchString(e.name))+": "+inline(e.value))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case sequence:
@@ -397,5 +397,5 @@ func inline(t *tree) string {
 	case null:
 		return "null"
 	}
-	return quote(t.text, t.quoted || !safeInline.MatchString(t.text) || strings.HasSuffix(t.text, " "))
+	return quote(t.text, t.quoted || !safeInline().MatchString(t.text) || strings.HasSuffix(t.text, " "))
 }

@@ -2,14 +2,14 @@ package experiment
 
 import (
 	"fmt"
-	"regexp"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
 
 // probePattern is the form of csig.init that is not one of csig.ParseSampling.
-var probePattern = regexp.MustCompile(`^probe/([1-9][0-9]{0,8}(?:ns|us|ms))$`)
+var probePattern = lazy.Regexp(`^probe/([1-9][0-9]{0,8}(?:ns|us|ms))$`)
 
 const initWords = csig.SamplingWords + ", or probe/TIME (probes of each flow)"
 
@@ -24,7 +24,7 @@ func (c *CSIG) Tagging() (s csig.Sampling, probe units.Duration, err error) {
 
 // ParseInit reads the text of csig.init or csig.policies[].init; see CSIG.Tagging.
 func ParseInit(text string) (s csig.Sampling, probe units.Duration, err error) {
-	if m := probePattern.FindStringSubmatch(text); m != nil {
+	if m := probePattern().FindStringSubmatch(text); m != nil {
 		probe, err = units.ParseDuration(m[1])
 		return s, probe, err
 	}

@@ -4,19 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/csiglab/csiglab/internal/lazy"
 )
 
 // flowNumbers is the form of flow numbers in trace.flows. The name of a flow is never of
 // this form, because it has a dash, as in 0-8 or "h0-h3 app".
-var flowNumbers = regexp.MustCompile(`^([0-9]+)(?:\.\.([0-9]+))?$`)
+var flowNumbers = lazy.Regexp(`^([0-9]+)(?:\.\.([0-9]+))?$`)
 
 // ParseFlowNumbers reads a number of a flow, 3, or a range of them, 0..9, both ends
 // included. ok is false for another text, which is a name or a pattern of names.
 func ParseFlowNumbers(text string) (first, last int, ok bool, err error) {
-	m := flowNumbers.FindStringSubmatch(text)
+	m := flowNumbers().FindStringSubmatch(text)
 	if m == nil {
 		return 0, 0, false, nil
 	}

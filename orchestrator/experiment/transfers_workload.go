@@ -3,9 +3,9 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
@@ -56,11 +56,11 @@ func shortTransfer(text string) []KeyText {
 }
 
 // transferLike are the parts of a transfer with other signs, or blanks in other places.
-var transferLike = regexp.MustCompile(`^h?([0-9]+)\s*(?:-+>|=+>|→|>|-|:|,|\s|\bto\b)\s*h?([0-9]+)[\s,:]+([0-9.]+)\s*([A-Za-z]+)(?:[\s,]+(?:at|@)?\s*([0-9.]+)\s*([A-Za-zµμ]+))?$`)
+var transferLike = lazy.Regexp(`^h?([0-9]+)\s*(?:-+>|=+>|→|>|-|:|,|\s|\bto\b)\s*h?([0-9]+)[\s,:]+([0-9.]+)\s*([A-Za-z]+)(?:[\s,]+(?:at|@)?\s*([0-9.]+)\s*([A-Za-zµμ]+))?$`)
 
 // nearTransfer returns the short form that a text probably means, or "".
 func nearTransfer(text string) string {
-	m := transferLike.FindStringSubmatch(strings.TrimSpace(text))
+	m := transferLike().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return ""
 	}

@@ -64,7 +64,7 @@ func parseVariants(t *tree) (list []declaredVariant, errs Errors) {
 	default:
 		for _, e := range t.keys {
 			v := declaredVariant{name: e.name}
-			if !namePattern.MatchString(e.name) {
+			if !namePattern().MatchString(e.name) {
 				bad(e.at, join(path, e.name), fmt.Sprintf("%q is not %s", e.name, rules["name"].want))
 			}
 			own, more := variantLayers(e.name, e.at, e.value)
@@ -146,7 +146,7 @@ func (r *resolver) overrideVariants(l layer) {
 	case i >= 0 && len(value.keys) == 0 && value.kind == mapping:
 		bad(fmt.Sprintf("an empty mapping changes nothing; the variant %s is there already", name), "")
 		return
-	case i < 0 && !namePattern.MatchString(name):
+	case i < 0 && !namePattern().MatchString(name):
 		bad(fmt.Sprintf("%q is not %s", name, rules["name"].want), "")
 		return
 	case i < 0 && len(r.declared) == maxVariants:

@@ -3,11 +3,11 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
@@ -34,11 +34,11 @@ type Auto struct {
 // returns "" for a path that is not among experiment.AutoPaths.
 func (a *Auto) Value(path string) string {
 	var at []int
-	for _, index := range indices.FindAllStringSubmatch(path, -1) {
+	for _, index := range indices().FindAllStringSubmatch(path, -1) {
 		i, _ := strconv.Atoi(index[1]) // digits
 		at = append(at, i)
 	}
-	if value, ok := autoValues[indices.ReplaceAllString(path, "[]")]; ok {
+	if value, ok := autoValues[indices().ReplaceAllString(path, "[]")]; ok {
 		return value(a, at)
 	}
 	if kind, ok := a.Experiment.Topology.Spec.(experiment.Deriver); ok {
@@ -62,7 +62,7 @@ func (a *Auto) Value(path string) string {
 	return ""
 }
 
-var indices = regexp.MustCompile(`\[(\d+)\]`)
+var indices = lazy.Regexp(`\[(\d+)\]`)
 
 // autoValues has what auto became, by path; at are the indices in the path.
 var autoValues = map[string]func(a *Auto, at []int) string{

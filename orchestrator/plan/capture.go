@@ -3,10 +3,10 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -37,7 +37,7 @@ func UnknownLink(name string, names []string) error {
 	// List one link of each pair of tiers rather than the first of a thousand.
 	var kinds, like []string
 	for _, n := range names {
-		kind := digits.ReplaceAllString(n, "")
+		kind := digits().ReplaceAllString(n, "")
 		if !slices.Contains(kinds, kind) {
 			kinds, like = append(kinds, kind), append(like, n)
 		}
@@ -46,7 +46,7 @@ func UnknownLink(name string, names []string) error {
 }
 
 // digits are the numbers of nodes in names of links.
-var digits = regexp.MustCompile(`[0-9]+`)
+var digits = lazy.Regexp(`[0-9]+`)
 
 // tierNames replace other common names of the switches of a tier by the names used
 // here: the top tier is agg with two tiers and core with three.

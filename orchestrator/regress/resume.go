@@ -122,12 +122,12 @@ func (p *Plan) check() error {
 	switch {
 	case p.Schema != planSchema:
 		return fmt.Errorf("schema %d; this csiglab reads %d", p.Schema, planSchema)
-	case !namePattern.MatchString(s.Name) || len(s.Entries) == 0 || len(s.Entries) > maxEntries,
+	case !namePattern().MatchString(s.Name) || len(s.Entries) == 0 || len(s.Entries) > maxEntries,
 		!(s.Confidence > 0 && s.Confidence < 1), !(s.FalseFail > 0 && s.FalseFail < 1), p.Filter.Seeds < 0 || p.Filter.Seeds > maxSeeds:
 		return errors.New("the suite is damaged")
 	}
 	for _, e := range s.Entries {
-		if !namePattern.MatchString(e.Name) || e.Seeds.First < 1 || e.Seeds.First > e.Seeds.Most || e.Seeds.Most > maxSeeds || len(e.Rules) == 0 || len(e.Rules) > maxRules {
+		if !namePattern().MatchString(e.Name) || e.Seeds.First < 1 || e.Seeds.First > e.Seeds.Most || e.Seeds.Most > maxSeeds || len(e.Rules) == 0 || len(e.Rules) > maxRules {
 			return fmt.Errorf("the entry %q of the suite is damaged", clip(e.Name))
 		}
 		for _, r := range e.Rules {

@@ -8,11 +8,11 @@ package regress
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -357,13 +357,13 @@ func (r *suiteReader) text(n *experiment.Node) string {
 	return n.Text
 }
 
-var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+var namePattern = lazy.Regexp(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
 
 // name returns the name of a suite or an entry, which is a part of file names and of
 // NAME/VARIANT.
 func (r *suiteReader) name(n *experiment.Node) string {
 	name := r.text(n)
-	if name != "" && !namePattern.MatchString(name) {
+	if name != "" && !namePattern().MatchString(name) {
 		r.wrong(n, "", "%q is no name; want up to 64 small letters, digits and -, with - only between them", name)
 	}
 	return name
@@ -379,13 +379,13 @@ func (r *suiteReader) share(n *experiment.Node, low, high float64) float64 {
 	return v
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+var notInNames = lazy.Regexp(`[^a-z0-9]+`)
 
 // stem returns a name for an experiment: that of an embedded one, or of a file without its
 // folder and its ending.
 func stem(experiment string) string {
 	name := strings.TrimSuffix(filepath.Base(experiment), filepath.Ext(experiment))
-	name = strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	name = strings.Trim(notInNames().ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if name == "" {
 		name = "experiment"
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
 	"github.com/csiglab/csiglab/reports"
@@ -16,13 +17,15 @@ import (
 //go:embed page/page.tmpl page/style.css
 var parts embed.FS
 
-var pageTemplate = template.Must(template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"style": func() (template.CSS, error) {
-		own, err := parts.ReadFile("page/style.css")
-		return reports.Style() + template.CSS(own), err
-	},
-	"policy": reports.ContentPolicy,
-}).ParseFS(parts, "page/page.tmpl")).Parse(reports.TableTemplate()))
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+		"style": func() (template.CSS, error) {
+			own, err := parts.ReadFile("page/style.css")
+			return reports.Style() + template.CSS(own), err
+		},
+		"policy": reports.ContentPolicy,
+	}).ParseFS(parts, "page/page.tmpl")).Parse(reports.TableTemplate()))
+})
 
 // Bounds of the page.
 const (
@@ -75,7 +78,7 @@ var states = map[verdict.Outcome]string{verdict.Pass: reports.StateGood, verdict
 
 // HTML writes the verdict as one page that needs no network and no script.
 func HTML(w io.Writer, d *verdict.Document) error {
-	if err := pageTemplate.Execute(w, newView(d).page()); err != nil {
+	if err := pageTemplate().Execute(w, newView(d).page()); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
 	}
 	return nil

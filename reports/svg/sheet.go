@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/csiglab/csiglab/internal/lazy"
 )
 
 // Scheme is a choice of colours.
@@ -59,9 +60,9 @@ func (s style) text() string {
 }
 
 var (
-	comment  = regexp.MustCompile(`(?s)/\*.*?\*/`)
-	simple   = regexp.MustCompile(`^([a-z][a-z0-9]*)?((?:\.[A-Za-z][\w-]*)*)$`)
-	variable = regexp.MustCompile(`var\((--[\w-]+)\)`)
+	comment  = lazy.Regexp(`(?s)/\*.*?\*/`)
+	simple   = lazy.Regexp(`^([a-z][a-z0-9]*)?((?:\.[A-Za-z][\w-]*)*)$`)
+	variable = lazy.Regexp(`var\((--[\w-]+)\)`)
 )
 
 // ParseSheet reads a style sheet. It takes the variables of :root and, for Dark, those of
@@ -69,7 +70,7 @@ var (
 // other rules in @media, and over selectors that it does not support.
 func ParseSheet(css string) (*Sheet, error) {
 	s := &Sheet{variables: [2]map[string]string{{}, {}}}
-	if err := s.read(comment.ReplaceAllString(css, ""), Light, true); err != nil {
+	if err := s.read(comment().ReplaceAllString(css, ""), Light, true); err != nil {
 		return nil, fmt.Errorf("style sheet: %w", err)
 	}
 	for name, value := range s.variables[Light] {
@@ -143,7 +144,7 @@ func (s *Sheet) add(selectors, body string) {
 	for _, selector := range strings.Split(selectors, ",") {
 		r := rule{style: own}
 		for _, part := range strings.Fields(selector) {
-			m := simple.FindStringSubmatch(part)
+			m := simple().FindStringSubmatch(part)
 			if m == nil {
 				r.path = nil
 				break
@@ -217,8 +218,8 @@ func (s *Sheet) resolve(value string, scheme Scheme) string {
 	if !strings.Contains(value, "var(") {
 		return value
 	}
-	return variable.ReplaceAllStringFunc(value, func(text string) string {
-		if v, ok := s.variables[scheme][variable.FindStringSubmatch(text)[1]]; ok {
+	return variable().ReplaceAllStringFunc(value, func(text string) string {
+		if v, ok := s.variables[scheme][variable().FindStringSubmatch(text)[1]]; ok {
 			return v
 		}
 		return text

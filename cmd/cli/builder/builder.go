@@ -34,9 +34,9 @@ func input(format string, args ...any) error { return inputError{fmt.Errorf(form
 type Request struct {
 	With   []With
 	Also   []string // names of programs to build beside csiglab and those of nodes
-	Source string // csiglab's own: a folder or a version; empty: Find finds it
-	Linked string // folder that the linker has recorded as csiglab's source; may be empty
-	Output string // file of the new csiglab
+	Source string   // csiglab's own: a folder or a version; empty: Find finds it
+	Linked string   // folder that the linker has recorded as csiglab's source; may be empty
+	Output string   // file of the new csiglab
 	// Anonymous leaves the place and the version of csiglab's source out of the programs:
 	// equal sources give equal programs with one key, wherever they are.
 	Anonymous bool
