@@ -329,7 +329,7 @@ links: {aqm: bad-aqm}
 func TestMisbehave(t *testing.T) {
 	needTime(t)
 	w := newWorkshop(t)
-	bad, _ := w.built(t, "example.com/misbehave", filepath.Join(w.source, "cmd/csiglab/testdata/misbehave"), "bad")
+	bad, _ := w.built(t, "example.com/misbehave", filepath.Join(w.source, "cmd/cli/testdata/misbehave"), "bad")
 	experiment := filepath.Join(w.dir, "bad.yaml")
 	if err := os.WriteFile(experiment, []byte(misbehaving), 0o644); err != nil {
 		t.Fatal(err)

@@ -23,13 +23,13 @@ type change struct {
 // names each package, and tests are not counted.
 var costs = []change{
 	{"a congestion controller with its own actions", 2,
-		[]string{"nodes/host/congestion/NEW.go", "nodes/host/congestion/congestion.go"}, "cmd/csiglab/algorithms_test.go TestNewAlgorithms"},
+		[]string{"nodes/host/congestion/NEW.go", "nodes/host/congestion/congestion.go"}, "cmd/cli/algorithms_test.go TestNewAlgorithms"},
 	{"a load balancer with a parameter", 2,
-		[]string{"nodes/host/balance/NEW.go", "nodes/host/balance/balance.go"}, "cmd/csiglab/algorithms_test.go TestNewAlgorithms"},
+		[]string{"nodes/host/balance/NEW.go", "nodes/host/balance/balance.go"}, "cmd/cli/algorithms_test.go TestNewAlgorithms"},
 	{"an AQM policy with a parameter", 2,
-		[]string{"nodes/switch/aqm/NEW.go", "nodes/switch/aqm/aqm.go"}, "cmd/csiglab/algorithms_test.go TestNewAlgorithms"},
+		[]string{"nodes/switch/aqm/NEW.go", "nodes/switch/aqm/aqm.go"}, "cmd/cli/algorithms_test.go TestNewAlgorithms"},
 	{"a routing policy with a parameter", 2,
-		[]string{"nodes/switch/forward/NEW.go", "nodes/switch/forward/forward.go"}, "cmd/csiglab/algorithms_test.go TestNewAlgorithms"},
+		[]string{"nodes/switch/forward/NEW.go", "nodes/switch/forward/forward.go"}, "cmd/cli/algorithms_test.go TestNewAlgorithms"},
 	{"a kind of topology, here one that is no tree", 3,
 		[]string{"orchestrator/experiment/NEW_topology.go", "topologies/NEW.go"}, "docs/changes/kinds_test.go TestKindsRun"},
 	{"a kind of workload", 2,
