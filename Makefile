@@ -6,13 +6,16 @@ CLI := github.com/csiglab/csiglab/cmd/cli
 LDFLAGS := -s -w -X $(CLI).release=$(VERSION) -X $(CLI).sourceFolder=$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help build images test race stress mutants demo bench fuzz lint check ci clean
+.PHONY: help build core images test race stress mutants demo bench fuzz lint check ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
 
 build: ## build csiglab, its siblings, csig-switch and csig-host into bin/, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+core: ## build what runs without docker: csiglab, csig-switch and csig-host
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/csiglab ./cmd/csig-switch ./cmd/csig-host
 
 images: build ## build the images of csig-switch and csig-host with docker, tagged by content
 	@for part in switch host; do \
@@ -34,7 +37,7 @@ MUTANTS ?=
 mutants: ## what tests notice of small mistakes (docs/mutants.md); takes an hour on two cores, goes on where it ended
 	go run ./internal/mutants $(MUTANTS)
 
-demo: build ## run the three-flow experiment and name its report
+demo: core ## run the three-flow experiment and name its report
 	bin/csiglab demo
 
 bench: ## run the benchmarks, one package after the other
