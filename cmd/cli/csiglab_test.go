@@ -518,7 +518,7 @@ func TestDoctor(t *testing.T) {
 	if code != healthy {
 		t.Errorf("exit %d, want %d for %s", code, healthy, stdout)
 	}
-	for _, name := range []string{"kernel namespaces", "user namespaces", "veth links", "AF_PACKET", "capabilities", "network namespaces", "traffic shaping", "real-time priority", "namespaces of programs", "cores", "disk", "csig-switch", "csig-host", "docker socket", "docker engine", "containers"} {
+	for _, name := range []string{"kernel namespaces", "user namespaces", "veth links", "AF_PACKET", "capabilities", "network namespaces", "traffic shaping", "real-time priority", "namespaces of programs", "cores", "disk", "csig-switch", "csig-host", "csiglab-lab", "csiglab-serve", "csiglab-cluster"} {
 		if _, ok := names[name]; !ok {
 			t.Errorf("no check of %s", name)
 		}

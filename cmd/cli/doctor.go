@@ -70,13 +70,11 @@ func (a *app) examineContainers() (func(context.Context) []doctor.Finding, error
 	if a.linked.Containers != nil {
 		return a.linked.Containers.Examine, nil
 	}
-	_, err := programs.Find(programs.Lab)
-	if err == nil {
+	lab := doctor.Sibling(programs.Lab)
+	if lab.OK {
 		return nil, programs.Elsewhere(programs.Lab)
 	}
-	return func(context.Context) []doctor.Finding {
-		return []doctor.Finding{{Name: programs.Lab, Optional: true, Detail: err.Error(), Fix: "run make build, which puts it beside csiglab"}}
-	}, nil
+	return func(context.Context) []doctor.Finding { return []doctor.Finding{lab} }, nil
 }
 
 // findingsText returns the findings as text, by runtime.

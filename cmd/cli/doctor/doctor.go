@@ -70,12 +70,13 @@ func (m Machine) Examine(ctx context.Context) (list []Finding) {
 			list = append(list, f)
 		}
 	}
+	const virtual = "runtime " + runtimes.Inproc + " works"
 	add(runtimes.Inproc, Finding{Name: "virtual time", OK: true, Detail: "needs no privileges"})
 	add(runtimes.Netns, kernelNamespaces())
 	add(runtimes.Netns, m.privateNetwork(ctx)...)
-	add(runtimes.Netns, helper(programs.Switch), helper(programs.Host))
+	add(runtimes.Netns, helper(programs.Switch, virtual), helper(programs.Host, virtual))
 	add(runtimes.Containerlab, m.Containers(ctx)...)
-	add("", cores(), Disk(m.Out))
+	add("", cores(), Disk(m.Out), Sibling(programs.Serve), Sibling(programs.Cluster))
 	if m.Runs != nil {
 		add("", m.leftovers(ctx))
 	}
@@ -194,13 +195,21 @@ func Disk(dir string) Finding {
 	return f
 }
 
-// helper looks for a program that csiglab starts.
-func helper(name string) Finding {
+// helper looks for a program that csiglab starts, or puts in its own place. What works without
+// it is in words.
+func helper(name, without string) Finding {
 	path, err := programs.Find(name)
 	if err != nil {
-		return Finding{Name: name, Detail: err.Error(), Fix: "run make build, which puts it beside csiglab; runtime " + runtimes.Inproc + " works without"}
+		return Finding{Name: name, Detail: err.Error(), Fix: "run make build, which puts it beside csiglab; " + without + " without"}
 	}
 	return Finding{Name: name, OK: true, Detail: path}
+}
+
+// Sibling looks for a program that csiglab may put in its own place. Most commands need none.
+func Sibling(name string) Finding {
+	f := helper(name, "the other commands work")
+	f.Optional = true
+	return f
 }
 
 // leftovers looks for runs whose csiglab has died.
