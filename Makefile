@@ -5,6 +5,11 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 CLI := github.com/csiglab/csiglab/cmd/cli
 LDFLAGS := -s -w -X $(CLI).release=$(VERSION) -X $(CLI).sourceFolder=$(CURDIR)
 
+# Programs are static. Builds, lint and tests have the same flags, so that none compiles again
+# what another one has compiled.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
+
 .DEFAULT_GOAL := help
 .PHONY: help build core images test race stress mutants demo bench fuzz lint check ci clean
 
@@ -12,10 +17,10 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
 
 build: ## build csiglab, its siblings, csig-switch and csig-host into bin/, static
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 core: ## build what runs without docker: csiglab, csig-switch and csig-host
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/csiglab ./cmd/csig-switch ./cmd/csig-host
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/csiglab ./cmd/csig-switch ./cmd/csig-host
 
 images: build ## build the images of csig-switch and csig-host with docker, tagged by content
 	@for part in switch host; do \
@@ -28,7 +33,7 @@ test: ## run every test; needs neither root nor docker
 	go test ./...
 
 race: ## run every test under the race detector, as CI does; needs a C compiler
-	go test -race -timeout 20m ./...
+	CGO_ENABLED=1 go test -race -timeout 20m ./...
 
 stress: build ## what the experiments promise, with ten unseen seeds; takes an hour on two cores
 	bin/csiglab stress --all --promised --out stress/all

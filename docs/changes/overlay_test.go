@@ -20,8 +20,8 @@ func buildWith(t *testing.T, edits map[string][]edit, added map[string]string) (
 	t.Helper()
 	overlay := overlayOf(t, edits, added)
 	program = filepath.Join(t.TempDir(), "csiglab")
-	build := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay, "-o", program, "./cmd/csiglab")
-	build.Dir = filepath.Join("..", "..")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-overlay", overlay, "-o", program, "./cmd/csiglab")
+	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -34,7 +34,7 @@ func TestMPI(t *testing.T) {
 	dir := t.TempDir()
 	for _, line := range [][]string{
 		{"mpicc", "-O2", "-o", filepath.Join(dir, "allreduce"), filepath.Join("testdata", "allreduce.c")},
-		{"go", "build", "-o", filepath.Join(dir, "csiglab"), "../../cmd/csiglab"},
+		{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-o", filepath.Join(dir, "csiglab"), "../../cmd/csiglab"},
 	} {
 		if out, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", line, err, out)

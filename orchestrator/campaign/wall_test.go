@@ -41,7 +41,7 @@ func buildNodes(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
 	if os.Geteuid() == 0 {
-		cmd := exec.Command("go", "build", "-o", dir, "./cmd/csig-host", "./cmd/csig-switch")
+		cmd := exec.Command("go", "build", "-trimpath", "-o", dir, "./cmd/csig-host", "./cmd/csig-switch")
 		cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -42,7 +42,7 @@ func TestDockerLoad(t *testing.T) {
 	if err := os.WriteFile(source, []byte(whoami), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-o", dir+"/csiglab", source)
+	build := exec.Command("go", "build", "-trimpath", "-o", dir+"/csiglab", source)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
