@@ -17,7 +17,7 @@ var layers = [][]string{
 	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/class", "nodes/deadlock", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
 	3:  slices.Concat(hostPackages, switchPackages),
 	4:  {"nodes/machine"},
-	5:  {"internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "internal/jsonread", "suites", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "workloads/tracefile", "workloads/chakra", "workloads/pytorch", "workloads/traffic", "workloads/hpcc", "workloads/goal", "workloads/simai", "workloads/formats", "workloads/profilefile", "workloads/inspect", "metrics/exposition", "metrics/exposition/endpoint", "metrics/meaning", "metrics/statistics", "metrics/phases", "metrics/verdict", "metrics/perfetto", "metrics/runfolder", "metrics/series", "metrics/promserver", "metrics/promserver/limits", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest", "nodes/watchdog", "metrics/results"},
+	5:  {"internal/lazy", "internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "internal/jsonread", "suites", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "workloads/tracefile", "workloads/chakra", "workloads/pytorch", "workloads/traffic", "workloads/hpcc", "workloads/goal", "workloads/simai", "workloads/formats", "workloads/profilefile", "workloads/inspect", "metrics/exposition", "metrics/exposition/endpoint", "metrics/meaning", "metrics/statistics", "metrics/phases", "metrics/verdict", "metrics/perfetto", "metrics/runfolder", "metrics/series", "metrics/promserver", "metrics/promserver/limits", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest", "nodes/watchdog", "metrics/results"},
 	6:  {"nodes/sim", "nodes/sim/simtest", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
 	7:  {"nodes/emu/gateway", "nodes/emu/timekeeper", "nodes/emu/process"},
 	8:  {"orchestrator/programs", "orchestrator/programs/programstest", "orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment", "orchestrator/validity"},
@@ -29,7 +29,7 @@ var layers = [][]string{
 	14: {"orchestrator/campaign"},
 	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg", "orchestrator/sweep", "orchestrator/regress", "orchestrator/stress"},
 	16: {"orchestrator/batch", "orchestrator/batch/batchtest", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
-	17: {"cmd/cli/builder", "cmd/cli/doctor", "cmd/cli/fit", "cmd/cli/labs", "cmd/cli/revision", "cmd/cli/startup", "cmd/cli/top", "internal/mutants"}, // parts of the commands
+	17: {"cmd/cli/builder", "cmd/cli/doctor", "cmd/cli/fit", "cmd/cli/labs", "cmd/cli/revision", "cmd/cli/startup", "cmd/cli/top", "internal/mutants"},                                                                                                        // parts of the commands
 	18: {"cmd/cli"},
 	19: {"cmd/csiglab", "cmd/csiglab-lab", "cmd/csiglab-serve", "cmd/csiglab-cluster", "cmd/csig-host", "cmd/csig-switch"},
 }
