@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -244,6 +246,30 @@ func TestTokenFiles(t *testing.T) {
 	}
 	if token, err := readToken("own"); err != nil || token != "secret" {
 		t.Errorf("serve: %q, %v", token, err)
+	}
+}
+
+// recorded is a server that remembers what it was to serve.
+type recorded struct {
+	Server
+	request ServeRequest
+}
+
+func (r *recorded) Serve(_ context.Context, request ServeRequest) error {
+	r.request = request
+	return nil
+}
+
+func TestServeTakesSettings(t *testing.T) {
+	env := configured(t, "listen: 0.0.0.0:7\ntoken-file: token\n")
+	if err := os.WriteFile("token", []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := &recorded{}
+	var out bytes.Buffer
+	code := execute(t.Context(), Linked{Server: server}, (&fakeLab{}).lab(), []string{"serve"}, append(env, "CSIGLAB_LISTEN=0.0.0.0:8"), &out, &out)
+	if r := server.request; code != 0 || r.Listen != "0.0.0.0:8" || r.Token != "secret" {
+		t.Errorf("exit %d, %q, %q: %s", code, r.Listen, r.Token, &out)
 	}
 }
 

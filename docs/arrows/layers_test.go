@@ -29,7 +29,7 @@ var layers = [][]string{
 	14: {"orchestrator/campaign"},
 	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg", "orchestrator/sweep", "orchestrator/regress", "orchestrator/stress"},
 	16: {"orchestrator/batch", "orchestrator/batch/batchtest", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
-	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/fit", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/startup", "cmd/csiglab/top", "internal/mutants"},                                                                            // parts of the command csiglab
+	17: {"cmd/csiglab/builder", "cmd/csiglab/doctor", "cmd/csiglab/fit", "cmd/csiglab/labs", "cmd/csiglab/revision", "cmd/csiglab/startup", "cmd/csiglab/top", "cmd/cli/settings", "internal/mutants"},                                                        // parts of the command csiglab
 	18: {"cmd/csiglab", "cmd/csig-host", "cmd/csig-switch"},
 }
 
