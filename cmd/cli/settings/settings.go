@@ -22,11 +22,11 @@ type Setting struct {
 	// Commands have the flag, or use the setting where there is none; nil: all that have the
 	// flag with this meaning.
 	Commands []string
-	Doc      string // one line
-	Default  string // a value
-	Absent   string // where there is no default value, what happens then
-	OneRun   bool   // it is about one run, so that files must not have it
-	Words    func() []string
+	Doc      string                   // one line
+	Default  string                   // a value
+	Absent   string                   // where there is no default value, what happens then
+	OneRun   bool                     // it is about one run, so that files must not have it
+	Words    func() []string          // the values that there are; nil: many
 	check    func(text string) string // returns what is wanted, "" if text is that
 	path     bool                     // a file's value is relative to the folder of the file
 	number   bool                     // a file's value is a number, not a text
