@@ -74,6 +74,9 @@ func (a *app) completeLabs(cmd *cobra.Command, args []string, _ string) ([]strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	if _, err := a.settle(cmd); err != nil { // they may name the list
+		return nil, cobra.ShellCompDirectiveError
+	}
 	list, err := a.lab.list(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

@@ -55,7 +55,7 @@ func (a *app) clean() *cobra.Command {
 				return err
 			}
 			if cmd.Flags().Changed("on") {
-				return a.cleanCluster(cmd.Context(), CleanRequest{ClusterPlace: w.place(), Which: id, All: how.All, Force: how.Force})
+				return a.cleanCluster(cmd.Context(), CleanRequest{ClusterPlace: a.place(&w), Which: id, All: how.All, Force: how.Force})
 			}
 			how.Say = a.say
 			removed, err := a.lab.clean(cmd.Context(), id, how)

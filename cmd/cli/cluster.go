@@ -36,9 +36,6 @@ func (w *where) only(f *pflag.FlagSet, with, without []string) error {
 	return nil
 }
 
-// place returns the cluster.
-func (w *where) place() ClusterPlace { return ClusterPlace{On: w.on, Namespace: w.namespace} }
-
 // clusterFailure gives an error of a cluster its exit code.
 func clusterFailure(err error) error {
 	switch {

@@ -34,10 +34,13 @@ func (a *app) doctor() *cobra.Command {
 			var findings []doctor.Finding
 			if cmd.Flags().Changed("on") {
 				var err error
-				if findings, err = a.linked.Cluster.Examine(cmd.Context(), w.place(), image); err != nil {
+				if findings, err = a.linked.Cluster.Examine(cmd.Context(), a.place(&w), image); err != nil {
 					return clusterFailure(err)
 				}
 			} else {
+				if f := cmd.Flags().Lookup("out"); f.Value.String() == f.DefValue && !f.Changed {
+					out = a.runsFolder()
+				}
 				containers, err := a.examineContainers()
 				if err != nil {
 					return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/dashboards/grafana"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -60,6 +61,10 @@ func (a *app) grafanaPush() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if address == "" || tokenFile == "" {
 				return usage("--url and --token-file are needed; the token is that of a service account of Grafana with the role Admin")
+			}
+			// A folder may come from others, who would get the token.
+			if v := a.values[settings.GrafanaURL]; v.Folder && a.values[settings.GrafanaTokenFile].From != settings.Flag {
+				return usage("%s: the token would go to %s, which the file of this folder names; give --url %s to say that it may", v.At, v.Text, v.Text)
 			}
 			c := grafana.Config{URL: address, DataSource: grafana.DataSource{URL: source.url}, Message: "csiglab " + buildVersion()}
 			var err error
@@ -182,9 +187,9 @@ func (a *app) shownRuns(ctx context.Context, folders []string, stretch int) (lis
 // mostToken is how long a file with a token may be.
 const mostToken = 16 << 10
 
-// tokenIn reads the token that a flag names the file of.
+// tokenIn reads the token that a flag names the file of, which nobody else may read.
 func tokenIn(flag, name string) (string, error) {
-	text, err := own.ReadFile(name, mostToken)
+	text, err := own.ReadSecret(name, mostToken)
 	if err != nil {
 		return "", usage("%s %s: %w", flag, name, cause.Of(err))
 	}

@@ -16,7 +16,7 @@ var groups = []struct {
 	{"Labs, in real time:", []string{"up", "ps", "inspect", "exec", "top", "down", "clean"}},
 	{"Packets, tables and dashboards:", []string{"capture", "dissector", "export", "serve", "grafana", "scrape-config"}},
 	{"Fabrics and workloads:", []string{"graph", "topo", "workload", "jobs"}},
-	{"csiglab and this machine:", []string{"doctor", "selftest", "build", "image", "version", "completion", "help"}},
+	{"csiglab and this machine:", []string{"doctor", "config", "selftest", "build", "image", "version", "completion", "help"}},
 }
 
 // group puts the commands of root under the headings, and leaves out headings without any.

@@ -34,7 +34,10 @@ func (a *app) clusterRunner(ctx context.Context, f *pflag.FlagSet, c *clusterFla
 	if err := c.only(f, clusterFlagNames[1:], nil); err != nil || !f.Changed("on") {
 		return nil, err
 	}
-	r, err := a.linked.Cluster.Runner(ctx, RunnerRequest{ClusterPlace: c.place(), Image: c.image, Results: c.results, Kind: kind, Name: name, Parallel: parallel, Env: a.env, Say: a.say})
+	if a.inFile("parallel") { // cores of this machine, and not pods
+		parallel = 0
+	}
+	r, err := a.linked.Cluster.Runner(ctx, RunnerRequest{ClusterPlace: a.place(&c.where), Image: c.image, Results: c.results, Kind: kind, Name: name, Parallel: parallel, Env: a.env, Say: a.say})
 	if err != nil {
 		return nil, clusterFailure(err)
 	}
@@ -74,6 +77,7 @@ func (a *app) trial() *cobra.Command {
 	}, programs.Cluster)
 	f := cmd.Flags()
 	f.StringVar(&place.Payload, "payload", "", "`FILE` with the trials")
+	f.Lookup("payload").Annotations = map[string][]string{noSetting: nil}
 	f.StringVar(&place.Work, "work", "", "`DIR` for inputs and the run folder")
 	f.StringVar(&place.Results, "results", "", "`DIR` of a claim")
 	f.StringVar(&place.Credentials, "credentials", "", "`DIR` of a Secret")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
@@ -18,7 +19,7 @@ import (
 
 // perform runs a set and prints its results.
 func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) error {
-	if err := r.check(cmd, set); err != nil {
+	if err := r.check(a, cmd, set); err != nil {
 		return err
 	}
 	return a.show(cmd.Context(), r, func() (*campaign.Result, error) { return a.lab.run(cmd.Context(), set, r.options) })
@@ -27,6 +28,9 @@ func (a *app) perform(cmd *cobra.Command, set *experiment.Set, r *runFlags) erro
 // show calls run, which takes the options of r, and prints the results.
 func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Result, error)) error {
 	r.options.Version = buildVersion()
+	if v := a.values[settings.Runs]; v.From != settings.Default {
+		r.options.Runs = v.Text
+	}
 	r.options.Command = append([]string{"csiglab"}, a.args...)
 	bar := newProgress(a.stderr)
 	stop := a.word(wordChecking)

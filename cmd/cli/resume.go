@@ -23,6 +23,9 @@ func (a *app) checkResume(cmd *cobra.Command, folder string, args []string) (err
 	if len(args) > 0 {
 		return usage("experiment %q and --resume %s exclude each other: a run that is resumed has the experiment of its folder", args[0], folder)
 	}
+	if err := a.dropSettings(cmd); err != nil {
+		return err
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		// A variable of the environment sets a flag that is not changed on the command line.
 		list, isList := f.Value.(pflag.SliceValue)
@@ -30,7 +33,7 @@ func (a *app) checkResume(cmd *cobra.Command, folder string, args []string) (err
 		if err == nil && (f.Changed || set) && !slices.Contains(withResume, f.Name) {
 			from := "--" + f.Name
 			if !f.Changed {
-				from = "environment variable " + variable(f.Name)
+				from = "environment variable CSIGLAB_" + strings.ToUpper(f.Name)
 			}
 			err = usage("%s and --resume %s exclude each other: a run that is resumed goes on as it was begun", from, folder)
 		}

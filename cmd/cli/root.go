@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/programs"
@@ -22,6 +23,7 @@ type app struct {
 	args           []string // of the command line, without the program
 	env            []string
 	stdout, stderr io.Writer
+	values         settings.Values // of the command that runs
 }
 
 // execute runs the command line and returns the exit code. Results go to
@@ -93,7 +95,11 @@ func (a *app) root() *cobra.Command {
 			if err := a.elsewhere(cmd); err != nil {
 				return err
 			}
-			return a.fromEnvironment(cmd)
+			notes, err := a.settle(cmd)
+			if !cmd.Hidden {
+				a.notes(notes)
+			}
+			return err
 		},
 	}
 	root.SetVersionTemplate(versionText())
@@ -111,10 +117,11 @@ func (a *app) root() *cobra.Command {
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
 	root.AddCommand(a.demo(), a.init(), a.run(), a.check(), a.report(), a.export(), a.serve(), a.grafana(), a.validate(), a.graph(), a.topo(), a.list(), a.doctor(), a.selftest(), a.probe(), a.shard(), a.measure(), a.capture(), a.dissector(), a.build(), a.workload(), a.jobs(), a.regress(), a.bisect(), a.baseline(), a.sweep(), a.stress(), a.compare(), a.trial(), a.version())
-	root.AddCommand(a.image())
+	root.AddCommand(a.image(), a.config())
 	if a.lab.list != nil {
 		root.AddCommand(a.up(), a.hold(), a.down(), a.ps(), a.inspect(), a.exec(), a.top(), a.clean(), a.scrapeConfig())
 	}
+	completeSettings(root)
 	root.SetOut(a.stdout) // the command completion takes it when group makes it
 	group(root)
 	return root

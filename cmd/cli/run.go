@@ -99,7 +99,10 @@ func (a *app) run() *cobra.Command {
 }
 
 // check refuses options that do not go with the experiment.
-func (r *runFlags) check(cmd *cobra.Command, set *experiment.Set) error {
+func (r *runFlags) check(a *app, cmd *cobra.Command, set *experiment.Set) error {
+	if a.inFile("processes") && set.Base.Clock != runtimes.Wall && (r.options.Shards > 1 || r.options.Processes == string(backend.SwitchProcess)) {
+		r.options.Processes = string(backend.ProcessPerNode)
+	}
 	if err := choice("payload", r.options.Payload, campaign.PayloadFull, campaign.PayloadElide); err != nil {
 		return err
 	}

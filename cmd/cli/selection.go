@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
@@ -30,6 +31,7 @@ type selection struct {
 	set                       []string
 	variants                  []string
 
+	lab  bool               // the run is one
 	used experiment.Options // by load
 }
 
@@ -116,6 +118,9 @@ func (s *selection) parse(a *app, cmd *cobra.Command, args []string) (*experimen
 	opts := experiment.Options{
 		Env: a.env, Reserved: reserved(), Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(),
 		Names: measure.NamesOfSet,
+	}
+	if v := a.values[settings.Runtime]; v.From == settings.File {
+		opts.Runtime, opts.RuntimeAt, opts.Lab = v.Text, v.At, s.lab
 	}
 	if s.fromFiles() {
 		if err := s.checkFiles(cmd, args); err != nil {

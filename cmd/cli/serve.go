@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -62,7 +60,7 @@ func (a *app) serve() *cobra.Command {
 		Short: "Be a Prometheus server for run folders and labs, as Grafana's data source",
 		Long: "Be a Prometheus server for run folders and labs until Ctrl-C. Grafana takes it for a data source of type\n" +
 			"Prometheus; nothing else needs to be installed. A RUN is a run's folder, a LAB a run that is under way, by id or\n" +
-			"name. Without arguments: all labs, also those that come later, and the newest run in runs/.",
+			"name. Without arguments: all labs, also those that come later, and the newest run in the folder of runs.",
 		Example: "  csiglab serve runs/three\n  csiglab serve lab --listen 127.0.0.1:9091",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.runServer(cmd.Context(), args, &s)
@@ -139,17 +137,13 @@ func (s *serveFlags) config(r *ServeRequest) (err error) {
 // maxToken is the size of a token at most, in bytes.
 const maxToken = 4096
 
-// readToken reads a file with one line.
+// readToken reads the first line of a file that nobody else may read.
 func readToken(name string) (string, error) {
-	file, err := own.Input(name, maxToken)
+	text, err := own.ReadSecret(name, maxToken)
 	if err != nil {
 		return "", usage("--token-file %s: %w", name, cause.Of(err))
 	}
-	defer file.Close() // opened for reading
-	line, err := bufio.NewReader(io.LimitReader(file, maxToken)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", usage("--token-file %s: %w", name, cause.Of(err))
-	}
+	line, _, _ := strings.Cut(string(text), "\n")
 	token := strings.TrimSpace(line)
 	if token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return "", usage("--token-file %s: want one line of printable ASCII without blanks", name)
@@ -160,7 +154,7 @@ func readToken(name string) (string, error) {
 // served returns the folders and the labs that the arguments name.
 func (a *app) served(ctx context.Context, args []string) (folders []string, labs []runs.Run, err error) {
 	if len(args) == 0 {
-		if newest := newestRun("runs"); newest != "" {
+		if newest := newestRun(a.runsFolder()); newest != "" {
 			folders = append(folders, newest)
 		}
 		return folders, nil, nil
@@ -181,7 +175,7 @@ func (a *app) served(ctx context.Context, args []string) (folders []string, labs
 		r, err := runs.Find(list, arg)
 		var unknown *runs.UnknownError
 		if errors.As(err, &unknown) {
-			known := append(folderNames("runs"), folderNames(filepath.Dir(arg))...)
+			known := append(folderNames(a.runsFolder()), folderNames(filepath.Dir(arg))...)
 			return nil, nil, usage("%s: there is no such folder, and no such run is under way%s", arg, didYouMean(arg, append(known, unknown.Known...)))
 		}
 		if err != nil {

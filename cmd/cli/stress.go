@@ -145,7 +145,7 @@ func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (p
 			a.say(fmt.Sprintf("%s is left out: its clock is %s", name, p.Clock()))
 			continue
 		}
-		if s.parallel > 1 && p.Clock() == runtimes.Wall {
+		if a.alone(p.Clock(), &s.parallel) {
 			return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 		}
 		folder := p.Name()

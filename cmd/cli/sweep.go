@@ -155,7 +155,7 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	if shard.Of > plan.Trials() {
 		return nil, usage("--shard %s: the sweep has only %s", s.shard, plural(plan.Trials(), "trial"))
 	}
-	if plan.Clock == runtimes.Wall && s.parallel > 1 {
+	if a.alone(plan.Clock, &s.parallel) {
 		return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
 	return plan, nil
@@ -168,6 +168,7 @@ func (a *app) validatePoints(cmd *cobra.Command, set *experiment.Set, s *selecti
 		return 0, nil
 	}
 	r := sweep.Request{Experiment: args[0], Options: s.used, Parallel: runtime.NumCPU()}
+	r.Options.Runtime = "" // a sweep does not know it
 	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
 	if err != nil {
 		return 0, sweepError(err)
@@ -232,7 +233,7 @@ func (a *app) sweepResume(cmd *cobra.Command, s *sweepFlags, args []string) erro
 	if identity != sw.Plan.Identity {
 		return usage("%s: the sweep was begun with another program, csiglab %s, and this is %s; one table has the numbers of one program", s.resume, sw.Plan.Version, buildVersion())
 	}
-	if sw.Plan.Clock == runtimes.Wall && s.parallel > 1 {
+	if a.alone(sw.Plan.Clock, &s.parallel) {
 		return usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
 	remote, err := a.sweepRunner(cmd, s, sw.Plan)

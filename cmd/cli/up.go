@@ -52,7 +52,7 @@ func (a *app) up() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := l.load(a, cmd, args)
 			if err == nil {
-				err = l.check(cmd, set)
+				err = l.check(a, cmd, set)
 			}
 			if err != nil {
 				return err
@@ -88,7 +88,7 @@ func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.
 	case cmd.Flags().Changed("seeds") && l.seeds != 1:
 		return nil, usage("--seeds %d: a lab is one run, with the first seed; --seed chooses another", l.seeds)
 	}
-	l.clock = runtimes.Wall
+	l.clock, l.lab = runtimes.Wall, true
 	set, err := l.selection.load(a, cmd, args)
 	if err != nil {
 		return nil, err

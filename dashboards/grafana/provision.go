@@ -151,24 +151,27 @@ func (f *Files) compose(dir string) any {
 		command = append(command, composed(folder))
 		volumes = append(volumes, mount(folder))
 	}
-	grafana := []any{mount(dir)}
-	if f.TokenFile != "" {
-		grafana = append(grafana, mount(f.TokenFile))
+	mounts := []any{mount(dir)}
+	grafana := map[string]any{
+		"image": grafanaImage, "network_mode": "host", "restart": "unless-stopped", "depends_on": []string{"serve"},
+		"environment": map[string]string{
+			"GF_SERVER_HTTP_ADDR": "127.0.0.1", "GF_SERVER_HTTP_PORT": "3000", "GF_PATHS_PROVISIONING": composed(filepath.Join(dir, "provisioning")),
+			"GF_AUTH_ANONYMOUS_ENABLED": "true", "GF_AUTH_ANONYMOUS_ORG_ROLE": "Viewer", "GF_ANALYTICS_REPORTING_ENABLED": "false", "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
+			"GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH": composed(filepath.Join(dir, "dashboards", "csiglab-fabric.json")),
+		},
 	}
+	if f.TokenFile != "" {
+		mounts = append(mounts, mount(f.TokenFile))
+		grafana["user"] = fmt.Sprintf("%d:0", os.Getuid()) // who may read the file; the image lets group 0 write its data
+	}
+	grafana["volumes"] = mounts
 	return map[string]any{
 		"name": "csiglab",
 		"services": map[string]any{
 			"serve": map[string]any{
 				"image": baseImage, "network_mode": "host", "command": command, "volumes": volumes, "restart": "unless-stopped",
 			},
-			"grafana": map[string]any{
-				"image": grafanaImage, "network_mode": "host", "volumes": grafana, "restart": "unless-stopped", "depends_on": []string{"serve"},
-				"environment": map[string]string{
-					"GF_SERVER_HTTP_ADDR": "127.0.0.1", "GF_SERVER_HTTP_PORT": "3000", "GF_PATHS_PROVISIONING": composed(filepath.Join(dir, "provisioning")),
-					"GF_AUTH_ANONYMOUS_ENABLED": "true", "GF_AUTH_ANONYMOUS_ORG_ROLE": "Viewer", "GF_ANALYTICS_REPORTING_ENABLED": "false", "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
-					"GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH": composed(filepath.Join(dir, "dashboards", "csiglab-fabric.json")),
-				},
-			},
+			"grafana": grafana,
 		},
 	}
 }

@@ -3,6 +3,7 @@ package grafana
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func TestProvision(t *testing.T) {
 	}
 	var compose struct {
 		Services map[string]struct {
-			Image       string
+			Image, User string
 			NetworkMode string `yaml:"network_mode"`
 			Command     []string
 			Environment map[string]string
@@ -101,6 +102,9 @@ func TestProvision(t *testing.T) {
 	}
 	if grafana.Environment["GF_PATHS_PROVISIONING"] != dir+"/provisioning" || grafana.Environment["GF_SERVER_HTTP_ADDR"] != "127.0.0.1" || grafana.NetworkMode != "host" || serve.Image == "" || grafana.Image == "" {
 		t.Errorf("grafana %+v", grafana)
+	}
+	if want := fmt.Sprintf("%d:0", os.Getuid()); grafana.User != want || serve.User != "" {
+		t.Errorf("users %q and %q, want that who may read the token, %q", grafana.User, serve.User, want)
 	}
 	var model struct{ Time struct{ From, To string } }
 	if err := json.Unmarshal([]byte(got["dashboards/csiglab-fabric.json"]), &model); err != nil || model.Time.From != "2026-05-01T09:59:59.000Z" {

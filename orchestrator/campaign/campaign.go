@@ -6,6 +6,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,8 @@ const (
 
 // Options say how to run an experiment; the experiment says what to run.
 type Options struct {
-	Out         string // the run folder; empty: runs/<name>-<time>-<id>
+	Out         string // the run folder; empty: <name>-<time>-<id> in Runs
+	Runs        string // the folder of run folders; empty: runs
 	Runtime     string // overrides the experiment's
 	Clock       string // overrides the experiment's
 	Payload     string // of real frames: full (default) or elide
@@ -375,14 +377,13 @@ func setClock(ctx context.Context, dilation float64, set *experiment.Set, m *mod
 	return nil
 }
 
-// folderOf returns the run folder: the one that the options name, or a new one below
-// runs.
+// folderOf returns the run folder: the one that the options name, or a new one.
 func folderOf(set *experiment.Set, opts Options, started time.Time) string {
 	if opts.Out != "" {
 		return opts.Out
 	}
 	id := fmt.Sprintf("%s-%s-%05x", set.Base.Name, started.UTC().Format("20060102-150405"), started.Nanosecond()&0xfffff)
-	return filepath.Join("runs", id)
+	return filepath.Join(cmp.Or(opts.Runs, "runs"), id)
 }
 
 // checkFolder refuses a run folder that the runtime cannot use.

@@ -59,7 +59,7 @@ func checkTokens(tokens token.Tokens) (at *token.Token, limit string) {
 		case token.DocumentHeaderType, token.DirectiveType:
 			levels = levels[:0]
 			if documents++; documents > maxDocuments {
-				return t, fmt.Sprintf("more than %d documents; one file holds one experiment", maxDocuments)
+				return t, fmt.Sprintf("more than %d documents; a file holds one", maxDocuments)
 			}
 		case token.MappingStartType, token.SequenceStartType:
 			levels = append(levels, level{})

@@ -36,7 +36,13 @@ type Options struct {
 	// The others are left out of the Set, with the expectations and the published
 	// figures that name them.
 	Variants []string
-	Tables   Tables
+	// Runtime is where nodes run if neither the file nor an override says it: with the
+	// experiment's clock, or without one in the runtime's first. Under clock wall, where the
+	// runtime has a part in the results, it counts for a Lab alone. RuntimeAt is where it was
+	// given.
+	Runtime, RuntimeAt string
+	Lab                bool
+	Tables             Tables
 	// AnySize accepts a fabric that is too large to run, of a kind whose size is known
 	// without building it.
 	AnySize bool
@@ -176,7 +182,7 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 	r.collect(more...)
 	file.remove("sweep") // no variant has it
 	r.override(layers)
-	if err := fitRuntime(r.base, layers); err != nil {
+	if err := fitRuntime(r.base, layers, opts); err != nil {
 		r.collect(err)
 	}
 	return r.resolve()

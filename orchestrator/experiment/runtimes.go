@@ -5,7 +5,10 @@ import "github.com/csiglab/csiglab/orchestrator/runtimes"
 // fitRuntime changes the clock to fit the runtime, or the runtime to fit the clock,
 // where only one of them is given above the file, or only one in the file. The
 // other keeps its value if the two fit.
-func fitRuntime(base *tree, layers []layer) *Error {
+func fitRuntime(base *tree, layers []layer, opts Options) *Error {
+	if err := preferRuntime(base, opts); err != nil {
+		return err
+	}
 	given := func(path string) *origin {
 		for i := len(layers) - 1; i >= 0; i-- {
 			if layers[i].path == path {
@@ -46,4 +49,16 @@ func fitRuntime(base *tree, layers []layer) *Error {
 	}
 	fitting, _ := runtimes.Settle("", nowClock, nowRuntime, nowClock)
 	return set("runtime", fitting, nowRuntime, clock)
+}
+
+// preferRuntime gives the runtime of the options to an experiment that names none.
+func preferRuntime(base *tree, opts Options) *Error {
+	if opts.Runtime == "" || base.get("runtime") != nil {
+		return nil
+	}
+	if t := base.get("clock"); t != nil && (!runtimes.Fits(opts.Runtime, t.text) || t.text == runtimes.Wall && !opts.Lab) {
+		return nil
+	}
+	at := origin{file: opts.RuntimeAt}
+	return base.merge("runtime", at, &tree{kind: scalar, at: at, text: opts.Runtime})
 }

@@ -154,7 +154,7 @@ func parseTree(data []byte, at origin, inline bool) (*tree, Errors) {
 		return nil, b.fail(&token.Position{Line: 1, Column: 1}, "the file is empty")
 	case len(docs) > 1:
 		second := b.build(docs[1].Body).at
-		return nil, Errors{{File: second.file, Line: second.line, Column: second.column, Msg: "a second document; one file holds one experiment"}}
+		return nil, Errors{{File: second.file, Line: second.line, Column: second.column, Msg: "a second document; a file holds one"}}
 	}
 	t := b.build(docs[0].Body)
 	return t, b.errs

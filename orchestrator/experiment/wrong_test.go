@@ -276,7 +276,7 @@ func TestWrongInput(t *testing.T) {
 		{name: "an alias", old: "name: small", new: "name: &n small\ndescription: *n",
 			want: `x.yaml:2:7: name: the anchor of YAML is not used here; write the value out`},
 		{name: "two documents", old: "workload:", new: "---\nworkload:",
-			want: `x.yaml:11:1: a second document; one file holds one experiment`},
+			want: `x.yaml:11:1: a second document; a file holds one`},
 		{name: "no text", old: "name: small", new: "name: \x00small",
 			want: `x.yaml:2:7: a zero byte; this is not a text file`},
 		{name: "unknown path of an option", set: []string{"hosts.cx.gain=1"},

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/csiglab/csiglab/cmd/cli/settings"
+)
+
+// configEntry is a setting in the output of config --json.
+type configEntry struct {
+	Setting string         `json:"setting"`
+	Value   string         `json:"value"` // "": there is none
+	From    settings.Layer `json:"from"`
+	At      string         `json:"at,omitempty"` // the flag, the variable, or the file and its line
+}
+
+// configName is the name of csiglab config.
+const configName = "config"
+
+func (a *app) config() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   configName,
+		Short: "Print the settings of this user and machine, and where each comes from",
+		Long: "Print the settings of this user and machine, and where each comes from: a flag, an environment variable,\n" +
+			"./" + settings.FolderFile + ", $XDG_CONFIG_HOME/csiglab/config.yaml (default: ~/.config), or the default, in this order.\n" +
+			"The flags here stand for those of the commands. docs/config.md has the rest.",
+		Example: "  csiglab config\n  csiglab config --json",
+		Args:    cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	for _, s := range settings.All() {
+		f.String(s.Key, s.Default, fmt.Sprintf("%s; variable %s", s.Doc, s.Variable))
+		f.Lookup(s.Key).Annotations = map[string][]string{noSetting: nil} // RunE reads it
+		if s.Words != nil {
+			completeFlag(cmd, s.Key, s.Words())
+		}
+	}
+	f.BoolVar(&asJSON, "json", false, "print a list in JSON")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		r := settings.Request{Settings: settings.All(), Env: a.env, Flag: func(s settings.Setting) *pflag.Flag { return f.Lookup(s.Key) }}
+		values, notes, err := r.Load()
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		a.notes(notes)
+		var text strings.Builder
+		t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "SETTING\tVALUE\tFROM")
+		var entries []configEntry
+		for _, s := range settings.All() {
+			v := values[s.Key]
+			if want := s.Want(v.Text); v.From == settings.Flag && want != "" {
+				return usage("%s %q: %s", v.At, settings.Shown(v.Text), want)
+			}
+			entries = append(entries, configEntry{s.Key, v.Text, v.From, v.At})
+			from := string(v.From)
+			switch v.From {
+			case settings.Flag, settings.Variable:
+				from += " " + v.At
+			case settings.File:
+				from = v.At
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\n", s.Key, cmp.Or(v.Text, "("+s.Absent+")"), from)
+		}
+		if asJSON {
+			return a.printJSON(entries)
+		}
+		t.Flush() // cannot fail: text in memory
+		return a.print(text.String())
+	}
+	return cmd
+}
