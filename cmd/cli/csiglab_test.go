@@ -475,7 +475,7 @@ func TestRunWithoutAnExperiment(t *testing.T) {
 
 func TestVerdictTable(t *testing.T) {
 	f := &fakeLab{summary: summaryOf(map[string]float64{"baseline": 4.65, "csig": 2.1},
-		runfolder.Expectation{Expr: "csig.fairness_ratio < 3", OK: true, Value: 2.1})}
+		runfolder.Expectation{Expr: "csig.fairness_ratio < 3", Text: "csig.fairness_ratio = 2.1 < 3", OK: true, Value: 2.1})}
 	code, stdout, _ := csiglab(f, nil, "demo")
 	for _, want := range []string{
 		"three-flow, median of 5 seeds  baseline  csig  csig-wide\n",
@@ -484,7 +484,7 @@ func TestVerdictTable(t *testing.T) {
 		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
 		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
 		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
-		"csig.fairness_ratio < 3 is 2.1 OK\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
+		"csig.fairness_ratio = 2.1 < 3 OK\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
 		"report  runs/x/report.html\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {

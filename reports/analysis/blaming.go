@@ -444,10 +444,6 @@ func (w *jobReader) readUse(all []*blamed) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	overhead := map[string]int64{}
-	for _, v := range w.folder.Manifest.Variants {
-		overhead[v.Name] = v.Overhead
-	}
 	interval := w.folder.Manifest.IntervalUS
 	for r, err := range w.folder.Ports() {
 		if err != nil {
@@ -455,7 +451,7 @@ func (w *jobReader) readUse(all []*blamed) error {
 		}
 		for _, u := range uses[portKey{run{r.Variant, r.Seed}, PortID{r.Node, r.Port}}] {
 			if within := min(u.WaitToUS, r.StartUS+interval) - max(u.WaitFromUS, r.StartUS); within > 0 {
-				u.busyUS += r.BusyUS(overhead[r.Variant]) * within / interval
+				u.busyUS += r.BusyUS() * within / interval
 			}
 		}
 	}

@@ -46,8 +46,7 @@ type FabricInTime struct {
 type fabricReader struct {
 	of       FabricLoad
 	interval float64
-	endUS    float64 // of the run
-	overhead int64
+	endUS    float64              // of the run
 	line     map[PortID]int       // of Fabric.Lines
 	busy     map[PortID][]float64 // microseconds, by bin
 	left     [][]float64          // by line and bin
@@ -69,7 +68,7 @@ func newFabricReaders(t *totals, f *Fabric, lines lineOf) (readers []*fabricRead
 		if !shown || !(end > 0) || math.IsInf(end, 0) || len(readers) == fabricVariants {
 			continue
 		}
-		r := &fabricReader{interval: m.IntervalUS, endUS: end, overhead: v.Overhead, line: map[PortID]int{}, busy: map[PortID][]float64{}}
+		r := &fabricReader{interval: m.IntervalUS, endUS: end, line: map[PortID]int{}, busy: map[PortID][]float64{}}
 		for _, p := range m.PortsOf(v.Name) {
 			if line, ok := lines[[2]int32{p.Node, p.Peer}]; ok {
 				r.line[PortID{p.Node, p.Port}] = line
@@ -110,7 +109,7 @@ func (r *fabricReader) port(row *runfolder.PortRow) {
 	if !known || !in {
 		return
 	}
-	busy := row.BusyUS(r.overhead)
+	busy := row.BusyUS()
 	if r.busy[id] == nil {
 		r.busy[id] = make([]float64, r.of.Bins)
 	}

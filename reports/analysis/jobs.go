@@ -19,7 +19,6 @@ type Job struct {
 	Done        float64 `json:"done"` // steps that all ranks have ended
 	IterationUS *Stats  `json:"iterationUs,omitempty"`
 	// Parts are what an iteration is made of, in the order of PartNames: together all of it.
-	// Folders of older versions have none.
 	Parts          []JobPart       `json:"parts,omitempty"`
 	StragglerRatio *Stats          `json:"stragglerRatio,omitempty"`
 	Straggler      *int            `json:"stragglerRank,omitempty"` // the rank that computes longest in most steps
