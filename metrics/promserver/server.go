@@ -34,7 +34,7 @@ type Config struct {
 	Token string
 	// Interval is the time between two scrapes of a lab; 0: exposition.ScrapeInterval.
 	Interval time.Duration
-	// Retention is for how long the samples of labs are kept; 0: DefaultRetention. Those of
+	// Retention is for how long the samples of labs are kept; 0: defaultRetention. Those of
 	// run folders are kept until Close.
 	Retention time.Duration
 	// LocalNames refuses requests whose Host header names another machine than this one, so
@@ -50,7 +50,7 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultRetention = 6 * time.Hour
+	defaultRetention = 6 * time.Hour
 )
 
 // Server is a Prometheus server. Its methods may be called from several goroutines. Build
@@ -88,7 +88,7 @@ func New(c Config) (*Server, error) {
 		c.Interval = exposition.ScrapeInterval
 	}
 	if c.Retention <= 0 {
-		c.Retention = DefaultRetention
+		c.Retention = defaultRetention
 	}
 	if c.Say == nil {
 		c.Say = func(string) {}

@@ -8,8 +8,8 @@ import (
 
 // Bounds of a FabricLoad.
 const (
-	// FabricBins is how many bins of time it has at most.
-	FabricBins = 200
+	// fabricBins is how many bins of time it has at most.
+	fabricBins = 200
 	// fabricCells bounds its lines times bins, and fabricVariants the variants that have one.
 	fabricCells    = 24_000
 	fabricVariants = 4
@@ -77,7 +77,7 @@ func newFabricReaders(t *totals, f *Fabric, lines lineOf) (readers []*fabricRead
 		if len(r.line) == 0 {
 			continue
 		}
-		bins := min(FabricBins, max(20, fabricCells/len(f.Lines)))
+		bins := min(fabricBins, max(20, fabricCells/len(f.Lines)))
 		windows := max(1, math.Ceil(end/m.IntervalUS-1e-6))
 		r.of = FabricLoad{Variant: v.Name, Seed: seed, BinUS: m.IntervalUS * math.Ceil(windows/float64(bins)), Measured: true}
 		r.of.Bins = int(math.Ceil(windows * m.IntervalUS / r.of.BinUS))
