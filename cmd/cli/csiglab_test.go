@@ -365,7 +365,7 @@ func summaryOf(set map[string]float64, expectations ...runfolder.Expectation) ru
 
 func TestExitCodes(t *testing.T) {
 	valid := summaryOf(map[string]float64{"baseline": 4.6, "csig": 2.3})
-	failed := summaryOf(nil, runfolder.Expectation{Expr: "a.b > 1", Value: 0.5})
+	failed := summaryOf(nil, runfolder.Expectation{Expr: "a.b > 1", Text: "a.b = 0.5 > 1", Value: 0.5})
 	invalid := valid
 	invalid.Valid, invalid.Reasons = false, []string{"a frame is missing on link tor0-agg0"}
 	for _, c := range []struct {
@@ -376,7 +376,7 @@ func TestExitCodes(t *testing.T) {
 		says    string
 	}{
 		{"all held", valid, nil, 0, "report  runs/x/report.html"},
-		{"an expectation failed", failed, nil, 1, "a.b > 1 is 0.5 FAILED"},
+		{"an expectation failed", failed, nil, 1, "a.b = 0.5 > 1 FAILED"},
 		{"configuration", valid, fmt.Errorf("%w: no such queue", failure.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
 		{"invalid", invalid, nil, 3, "  a frame is missing on link tor0-agg0"},
 		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete: 1 of 10 runs has finished and is kept in runs/x; csiglab run --resume runs/x does the rest"},

@@ -185,10 +185,6 @@ func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readTable[PortRow](f
 // Flows reads the windows of all receivers; see Ports.
 func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readTable[FlowRow](f, tableFlows) }
 
-// Classes reads the totals of the classes of ports, none of fabrics with one class that may
-// lose packets; see Ports.
-func (f *Folder) Classes() iter.Seq2[ClassRow, error] { return readTable[ClassRow](f, tableClasses) }
-
 // CC reads the windows of all controllers; see Ports.
 func (f *Folder) CC() iter.Seq2[CCRow, error] { return readTable[CCRow](f, tableCC) }
 

@@ -51,12 +51,6 @@ type Ingress struct {
 	off      bool
 }
 
-// Off reports whether the peer is to be paused.
-func (g *Ingress) Off() bool { return g.off }
-
-// Held returns the bytes in the switch.
-func (g *Ingress) Held() units.Size { return g.reserved + g.shared + g.headroom }
-
 // MostHeadroom returns the most bytes of the headroom that were in use.
 func (g *Ingress) MostHeadroom() units.Size { return g.most }
 

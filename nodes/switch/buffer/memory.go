@@ -29,9 +29,6 @@ func (m *Memory) threshold() units.Size {
 	return units.Size(float64(float64(m.cfg.Shared-m.used) * m.cfg.Alpha))
 }
 
-// Used returns the shared bytes in use, Peak the most there were.
-func (m *Memory) Used() units.Size { return m.used }
-
 // Peak returns the most shared bytes that were in use.
 func (m *Memory) Peak() units.Size { return m.peak }
 
