@@ -57,3 +57,13 @@ func (s *Server) Query(ctx context.Context, expression string, from, to time.Tim
 	}
 	return nil, fmt.Errorf("query %s: it has no value", expression)
 }
+
+// copied returns a matrix whose points are not the engine's, which uses them again after
+// the query is closed.
+func copied(m promql.Matrix) promql.Matrix {
+	c := make(promql.Matrix, len(m))
+	for i, s := range m {
+		c[i] = promql.Series{Metric: s.Metric, DropName: s.DropName, Floats: slices.Clone(s.Floats)}
+	}
+	return c
+}

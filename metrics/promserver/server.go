@@ -13,11 +13,8 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/prometheus/prometheus/promql"
 
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/exposition"
@@ -211,16 +208,6 @@ func (s *Server) reserve(run string) string {
 	}
 	s.names[name] = true
 	return name
-}
-
-// copied returns a matrix whose points are not the engine's, which uses them again after
-// the query is closed.
-func copied(m promql.Matrix) promql.Matrix {
-	c := make(promql.Matrix, len(m))
-	for i, s := range m {
-		c[i] = promql.Series{Metric: s.Metric, DropName: s.DropName, Floats: slices.Clone(s.Floats)}
-	}
-	return c
 }
 
 // Handler returns the server's pages: the API below /api/v1/, /-/ready and /-/healthy, the

@@ -42,3 +42,23 @@ func (r Result) Differences(job, other int) (all []units.Duration) {
 	}
 	return all
 }
+
+// onwards returns the first iteration, counted from 1, from which on something holds.
+func (r Result) onwards(job int, holds func(*Iteration) bool) int {
+	from := 0
+	for i := range r[job] {
+		switch ok := holds(&r[job][i]); {
+		case !ok:
+			from = 0
+		case from == 0:
+			from = i + 1
+		}
+	}
+	return from
+}
+
+// Overlap returns Shared as a share of Communication, from 0 to 1.
+func (i *Iteration) Overlap() float64 { return float64(i.Shared) / float64(i.Communication) }
+
+// Together is the share of overlap below which phases count as apart.
+const Together = 0.05

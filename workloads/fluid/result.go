@@ -25,9 +25,6 @@ type Span struct{ From, To units.Time }
 // Time returns how long the iteration took.
 func (i *Iteration) Time() units.Duration { return i.End.Sub(i.Begin) }
 
-// Overlap returns Shared as a share of Communication, from 0 to 1.
-func (i *Iteration) Overlap() float64 { return float64(i.Shared) / float64(i.Communication) }
-
 // Mean returns the mean time of the iterations of a job from one on, counted from 0. It
 // is 0 if there are none.
 func (r Result) Mean(job, from int) units.Duration {
@@ -36,21 +33,4 @@ func (r Result) Mean(job, from int) units.Duration {
 		return 0
 	}
 	return all[len(all)-1].End.Sub(all[from].Begin) / units.Duration(len(all)-from)
-}
-
-// Together is the share of overlap below which phases count as apart.
-const Together = 0.05
-
-// onwards returns the first iteration, counted from 1, from which on something holds.
-func (r Result) onwards(job int, holds func(*Iteration) bool) int {
-	from := 0
-	for i := range r[job] {
-		switch ok := holds(&r[job][i]); {
-		case !ok:
-			from = 0
-		case from == 0:
-			from = i + 1
-		}
-	}
-	return from
 }
