@@ -52,14 +52,6 @@ type CollectiveInfo struct {
 	Bytes units.Size
 }
 
-// Phase returns the name of the phase of a tag, "" without.
-func (j *JobInfo) Phase(t Tag) string {
-	if t.Phase < 1 || int(t.Phase) > len(j.Phases) {
-		return ""
-	}
-	return j.Phases[t.Phase-1]
-}
-
 // Collective returns the collective of a tag, nil without.
 func (j *JobInfo) Collective(t Tag) *CollectiveInfo {
 	if t.Collective < 1 || int(t.Collective) > len(j.Collectives) {

@@ -230,10 +230,10 @@ func legend(r *analysis.Result, c *analysis.Chart) []Key {
 	return keys
 }
 
-// Shares returns a chart of stacked bars: the share of each part in the counts of
+// shares returns a chart of stacked bars: the share of each part in the counts of
 // each group. label returns a part's names in the legend and in bars. The caller
 // adds title and caption.
-func Shares(r *analysis.Result, c *analysis.Chart, quantity string, label func(part string) (name, short string)) Chart {
+func shares(r *analysis.Result, c *analysis.Chart, quantity string, label func(part string) (name, short string)) Chart {
 	chart := Chart{ID: c.ID}
 	parts, used := partsOf(c)
 	var names, shorts []string

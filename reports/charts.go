@@ -186,7 +186,7 @@ func delays(r *analysis.Result, c *analysis.Chart) Chart {
 
 // actions draws how often controllers did what while rates were measured.
 func actions(r *analysis.Result, c *analysis.Chart) Chart {
-	chart := Shares(r, c, "Share of ACKs", func(action string) (name, short string) { return actionLabels(r, action) })
+	chart := shares(r, c, "Share of ACKs", func(action string) (name, short string) { return actionLabels(r, action) })
 	chart.Title = "What congestion control did"
 	chart.Caption = "Share of the ACKs, by the action taken, from " + measured(r.Setup.Measure) + "."
 	return chart

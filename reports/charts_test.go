@@ -53,7 +53,7 @@ func TestShares(t *testing.T) {
 		all = append(all, analysis.Part{Name: name, Count: 1})
 	}
 	r := &analysis.Result{Variants: []analysis.Variant{{Name: "x"}, {Name: "y"}}, Groups: []analysis.Group{{Flow: "0-1", Flows: 1}}}
-	chart := Shares(r, &analysis.Chart{ID: "actions", Panels: []analysis.Panel{
+	chart := shares(r, &analysis.Chart{ID: "actions", Panels: []analysis.Panel{
 		{Variant: "x", Bars: []analysis.Bar{{Group: r.Groups[0], Parts: []analysis.Part{{Name: "g", Count: 3}, {Name: "h", Count: 0}, {Name: "a", Count: 1}}}}},
 		{Variant: "y", Bars: []analysis.Bar{{Group: r.Groups[0], Parts: all}}},
 	}}, "Share", func(part string) (string, string) { return "part " + part, part })

@@ -2,28 +2,17 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
 // expectations lists the expectations with the values of both sides and, of those that
-// failed, why, and what they are made of. Folders of older versions lack the sides: then
-// the value stands beside the expression.
+// failed, why, and what they are made of.
 func expectations(all []runfolder.Expectation) table {
-	t := table{Columns: []column{{Name: "Expectation"}}}
-	older := slices.ContainsFunc(all, func(e runfolder.Expectation) bool { return e.Text == "" })
-	if older {
-		t.Columns = append(t.Columns, column{"Value", true})
-	}
-	t.Columns = append(t.Columns, column{Name: "Outcome"})
+	t := table{Columns: []column{{Name: "Expectation"}, {Name: "Outcome"}}}
 	for i := range all {
 		e := &all[i]
-		row := []cell{{Text: expectationText(e)}}
-		if older {
-			row = append(row, cell{Text: expectationValue(e.Value)})
-		}
 		outcome := cell{"✗ failed", stateBad}
 		if e.OK {
 			outcome = cell{"✓ holds", stateGood}
@@ -31,26 +20,9 @@ func expectations(all []runfolder.Expectation) table {
 		if text := because(e); text != "" {
 			outcome.Text += ": " + text
 		}
-		t.Rows = append(t.Rows, append(row, outcome))
+		t.Rows = append(t.Rows, []cell{{Text: e.Text}, outcome})
 	}
 	return t
-}
-
-func expectationText(e *runfolder.Expectation) string {
-	if e.Text != "" {
-		return e.Text
-	}
-	return e.Expr
-}
-
-func expectationValue(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return none
-	case float64:
-		return number(v)
-	}
-	return fmt.Sprint(v)
 }
 
 // because says why an expectation failed, the values that it is made of, and which
@@ -78,10 +50,7 @@ func failedExpectations(all []runfolder.Expectation) []string {
 	for i := range all {
 		if e := &all[i]; !e.OK {
 			if failed++; failed <= most {
-				text := "✗ " + expectationText(e)
-				if e.Text == "" && e.Value != nil {
-					text += " is " + expectationValue(e.Value)
-				}
+				text := "✗ " + e.Text
 				if e.Reason != "" {
 					text += ": " + e.Reason
 				}
@@ -101,7 +70,7 @@ const maxOperands = 8
 // MadeOf lists the operands that the text of an expectation does not show, with their
 // values.
 func MadeOf(e *runfolder.Expectation, number func(float64) string) (list []string) {
-	text, more := expectationText(e), 0
+	more := 0
 	for _, o := range e.Operands {
 		value := ""
 		switch {
@@ -112,7 +81,7 @@ func MadeOf(e *runfolder.Expectation, number func(float64) string) (list []strin
 		default:
 			continue // the reason says why there is none
 		}
-		if strings.Contains(text, o.Expr+" = ") || strings.Contains(text, o.Expr+" (absent)") {
+		if strings.Contains(e.Text, o.Expr+" = ") || strings.Contains(e.Text, o.Expr+" (absent)") {
 			continue
 		}
 		if len(list) == maxOperands {

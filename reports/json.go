@@ -16,7 +16,7 @@ func WriteJSON(w io.Writer, r *analysis.Result) error {
 	v := struct {
 		*analysis.Result
 		Story []string `json:"story"`
-	}{r, Story(r)}
+	}{r, story(r)}
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

@@ -92,7 +92,7 @@ type fact struct{ Name, Value string }
 func newPage(r *analysis.Result) *page {
 	return &page{
 		Title: r.Name, Description: r.Description,
-		Verdict: newBanner(r), Story: Story(r), Notes: Notes(r), Findings: Findings(r), Compared: compared(r),
+		Verdict: newBanner(r), Story: story(r), Notes: notes(r), Findings: Findings(r), Compared: compared(r),
 		Published: published(r.Verdict.Published), Expectations: withNotEvaluated(expectations(r.Verdict.Expectations), r.Verdict.Incomplete),
 		Metrics: keyMetrics(r), Details: allMetrics(r), DetailsTitle: detailsTitle(r),
 		Distribution: distributions(r), Worst: worstFlows(r), PortClasses: portClasses(r.Ports), WorstPorts: worstPorts(r.Ports),

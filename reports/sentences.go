@@ -67,9 +67,9 @@ func inVariants(variants []analysis.LossIn, counts []float64) string {
 	return list(texts)
 }
 
-// Notes returns the notes as sentences. A note that is not of every variant begins
+// notes returns the notes as sentences. A note that is not of every variant begins
 // with the names of its variants, one of runs with their seeds too.
-func Notes(r *analysis.Result) []string {
+func notes(r *analysis.Result) []string {
 	var all []string
 	for _, n := range r.Notes {
 		text := n.Text + "."

@@ -10,10 +10,10 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-// Story returns at most five sentences on what came out of the experiment: what happened,
+// story returns at most five sentences on what came out of the experiment: what happened,
 // where, to whom, what another variant changed, and how sure that is. A reader needs to know
 // nothing of the experiment. What the numbers do not say has no sentence.
-func Story(r *analysis.Result) []string {
+func story(r *analysis.Result) []string {
 	var told []string
 	for _, tell := range []func(*analysis.Result) string{happened, limited, suffers, changed, sure} {
 		if text := tell(r); text != "" {

@@ -67,7 +67,7 @@ func TestStory(t *testing.T) {
 		{"NIC", ofJob(analysis.BlameNIC), []string{"in the sender's own NIC, behind its other messages, most of all at h7."}, "free"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			all := Story(c.r)
+			all := story(c.r)
 			text := strings.Join(all, " ")
 			if len(all) > 5 || len(all) < 2 {
 				t.Errorf("%d sentences", len(all))
@@ -90,7 +90,7 @@ func TestStory(t *testing.T) {
 			}
 		})
 	}
-	if all := Story(&analysis.Result{Verdict: analysis.Verdict{Valid: true}, Variants: []analysis.Variant{{Name: "run", Seeds: 1}}, Runs: make([]analysis.Run, 1)}); all != nil {
+	if all := story(&analysis.Result{Verdict: analysis.Verdict{Valid: true}, Variants: []analysis.Variant{{Name: "run", Seeds: 1}}, Runs: make([]analysis.Run, 1)}); all != nil {
 		t.Errorf("of nothing there is the story %q", all)
 	}
 }
@@ -102,7 +102,7 @@ func TestStoryForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Story(r)
+	want := story(r)
 	var page, markdown, text bytes.Buffer
 	for _, write := range []func() error{func() error { return WriteHTML(&page, r) }, func() error { return WriteMarkdown(&markdown, r) }, func() error { return WriteJSON(&text, r) }} {
 		if err := write(); err != nil {
@@ -147,8 +147,8 @@ func TestVictim(t *testing.T) {
 // The picture of the fabric is of the variant that the sentences on places are of.
 func TestSentencesAndPictureAreOfOneVariant(t *testing.T) {
 	r := ofJob(analysis.BlameCore)
-	if r.Told() != "b" || !strings.Contains(strings.Join(Story(r), " "), "In b ") {
-		t.Errorf("sentences are of %s: %q", r.Told(), Story(r))
+	if r.Told() != "b" || !strings.Contains(strings.Join(story(r), " "), "In b ") {
+		t.Errorf("sentences are of %s: %q", r.Told(), story(r))
 	}
 }
 

@@ -365,7 +365,7 @@ func summaryOf(set map[string]float64, expectations ...runfolder.Expectation) ru
 
 func TestExitCodes(t *testing.T) {
 	valid := summaryOf(map[string]float64{"baseline": 4.6, "csig": 2.3})
-	failed := summaryOf(nil, runfolder.Expectation{Expr: "a.b > 1", Value: 0.5})
+	failed := summaryOf(nil, runfolder.Expectation{Expr: "a.b > 1", Text: "a.b = 0.5 > 1", Value: 0.5})
 	invalid := valid
 	invalid.Valid, invalid.Reasons = false, []string{"a frame is missing on link tor0-agg0"}
 	for _, c := range []struct {
@@ -376,7 +376,7 @@ func TestExitCodes(t *testing.T) {
 		says    string
 	}{
 		{"all held", valid, nil, 0, "report  runs/x/report.html"},
-		{"an expectation failed", failed, nil, 1, "a.b > 1 is 0.5 FAILED"},
+		{"an expectation failed", failed, nil, 1, "a.b = 0.5 > 1 FAILED"},
 		{"configuration", valid, fmt.Errorf("%w: no such queue", failure.ErrConfiguration), 2, "csiglab: configuration: no such queue"},
 		{"invalid", invalid, nil, 3, "  a frame is missing on link tor0-agg0"},
 		{"infrastructure", valid, errors.New("node agg0 died"), 3, "node agg0 died\nthe run is incomplete: 1 of 10 runs has finished and is kept in runs/x; csiglab run --resume runs/x does the rest"},
@@ -475,7 +475,7 @@ func TestRunWithoutAnExperiment(t *testing.T) {
 
 func TestVerdictTable(t *testing.T) {
 	f := &fakeLab{summary: summaryOf(map[string]float64{"baseline": 4.65, "csig": 2.1},
-		runfolder.Expectation{Expr: "csig.fairness_ratio < 3", OK: true, Value: 2.1})}
+		runfolder.Expectation{Expr: "csig.fairness_ratio < 3", Text: "csig.fairness_ratio = 2.1 < 3", OK: true, Value: 2.1})}
 	code, stdout, _ := csiglab(f, nil, "demo")
 	for _, want := range []string{
 		"three-flow, median of 5 seeds  baseline  csig  csig-wide\n",
@@ -484,7 +484,7 @@ func TestVerdictTable(t *testing.T) {
 		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
 		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
 		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
-		"csig.fairness_ratio < 3 is 2.1 OK\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
+		"csig.fairness_ratio = 2.1 < 3 OK\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
 		"report  runs/x/report.html\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {

@@ -13,13 +13,6 @@ import (
 // comparisons and its outcome. Below one that failed are the values that it is made of.
 func writeExpectations(w io.Writer, all []runfolder.Expectation) {
 	for _, e := range all {
-		text := e.Text
-		if text == "" { // of an older version
-			text = e.Expr
-			if v, ok := e.Value.(float64); ok {
-				text += " is " + number(v, true)
-			}
-		}
 		state := "OK"
 		if !e.OK {
 			state = "FAILED"
@@ -27,7 +20,7 @@ func writeExpectations(w io.Writer, all []runfolder.Expectation) {
 		if e.Reason != "" {
 			state += ": " + e.Reason
 		}
-		fmt.Fprintln(w, text, state)
+		fmt.Fprintln(w, e.Text, state)
 		if with := reports.MadeOf(&e, func(v float64) string { return number(v, true) }); !e.OK && len(with) > 0 {
 			fmt.Fprintln(w, "  with "+strings.Join(with, ", "))
 		}

@@ -79,21 +79,8 @@ func TestDamagedFolders(t *testing.T) {
 	remove := func(name string) func(string) error {
 		return func(folder string) error { return os.Remove(filepath.Join(folder, name)) }
 	}
-	// unsealed takes the digests out of the manifest, so that what else is checked shows.
-	unsealed := func(change func(*runfolder.Manifest)) func(string) error {
-		return edit(runfolder.ManifestFile, func(b []byte) []byte {
-			var m runfolder.Manifest
-			if err := json.Unmarshal(b, &m); err != nil {
-				return nil
-			}
-			m.Files, m.Digest = nil, ""
-			change(&m)
-			b, err := json.Marshal(m)
-			if err != nil {
-				return nil
-			}
-			return b
-		})
+	resealed := func(change func(*runfolder.Manifest)) func(string) error {
+		return func(folder string) error { return analysistest.Reseal(folder, change) }
 	}
 	all := func(changes ...func(string) error) func(string) error {
 		return func(folder string) error {
@@ -113,19 +100,19 @@ func TestDamagedFolders(t *testing.T) {
 		want   string
 	}{
 		{"a truncated table", edit("ports.parquet", cut), exitInfrastructure, "ports.parquet"},
-		{"a truncated table without digests", all(unsealed(nothing), edit("ports.parquet", cut)), exitInfrastructure, "ports.parquet"},
-		{"a table of zeros", all(unsealed(nothing), edit("phases.parquet", zero)), exitInfrastructure, "phases.parquet"},
-		{"an empty table", all(unsealed(nothing), edit("ports.parquet", none)), exitInfrastructure, "ports.parquet"},
+		{"a truncated table with its digest", all(edit("ports.parquet", cut), resealed(nothing)), exitInfrastructure, "ports.parquet"},
+		{"a table of zeros", all(edit("phases.parquet", zero), resealed(nothing)), exitInfrastructure, "phases.parquet"},
+		{"an empty table", all(edit("ports.parquet", none), resealed(nothing)), exitInfrastructure, "ports.parquet"},
 		{"a changed byte", edit("ports.parquet", func(b []byte) []byte { b[len(b)/3] ^= 1; return b }), exitInfrastructure, "ports.parquet"},
 		{"no table", remove("phases.parquet"), exitInfrastructure, "phases.parquet"},
-		{"other rows", unsealed(func(m *runfolder.Manifest) { m.Tables["ports"]++ }), exitInfrastructure, "the manifest says"},
+		{"other rows", resealed(func(m *runfolder.Manifest) { m.Tables["ports"]++ }), exitInfrastructure, "the manifest says"},
 		{"no manifest", remove(runfolder.ManifestFile), exitUsage, "it has no manifest.json"},
 		{"half a manifest", edit(runfolder.ManifestFile, cut), exitInfrastructure, "manifest.json"},
 		{"another manifest", edit(runfolder.ManifestFile, func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"name": "three-flow"`), []byte(`"name": "four-flows"`), 1)
 		}), exitInfrastructure, "manifest.json"},
 		{"no summary", remove(runfolder.SummaryFile), exitInfrastructure, "summary.json is missing"},
-		{"half-written", unsealed(func(m *runfolder.Manifest) { m.Complete, m.Reason, m.Tables = false, "killed", nil }), exitInfrastructure, "incomplete"},
+		{"half-written", resealed(func(m *runfolder.Manifest) { m.Complete, m.Reason, m.Tables = false, "killed", nil }), exitInfrastructure, "incomplete"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")

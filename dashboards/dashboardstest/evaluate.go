@@ -187,7 +187,7 @@ func (p Prometheus) evaluate(a *panel, values Variables, from, to time.Time) (Re
 // frame is the answer to a query of a table.
 type frame struct {
 	value  string // name of the column with the values
-	series []Series
+	series []series
 }
 
 // merge joins the rows of several queries that have the same labels, as the transformation
@@ -243,8 +243,8 @@ func (r *Result) table(rows []map[string]string, a *panel) {
 	}
 }
 
-// Series is a series of an answer.
-type Series struct {
+// series is a series of an answer.
+type series struct {
 	Metric map[string]string
 	Value  []any
 	Values [][]any
@@ -256,7 +256,7 @@ type point struct {
 	Value float64
 }
 
-func (s *Series) points() (list []point) {
+func (s *series) points() (list []point) {
 	values := s.Values
 	if s.Value != nil {
 		values = append(values, s.Value)
@@ -272,7 +272,7 @@ func (s *Series) points() (list []point) {
 	return list
 }
 
-func (s *Series) count(from, to time.Time) (n int) {
+func (s *series) count(from, to time.Time) (n int) {
 	for _, v := range s.points() {
 		if !v.At.Before(from.Add(-time.Minute)) && !v.At.After(to.Add(time.Minute)) {
 			n++
@@ -281,7 +281,7 @@ func (s *Series) count(from, to time.Time) (n int) {
 	return n
 }
 
-func (p Prometheus) query(expr string, from, to time.Time, step time.Duration, instant bool) ([]Series, error) {
+func (p Prometheus) query(expr string, from, to time.Time, step time.Duration, instant bool) ([]series, error) {
 	form, path := url.Values{"query": {expr}}, "query_range"
 	if instant {
 		path = "query"
@@ -292,7 +292,7 @@ func (p Prometheus) query(expr string, from, to time.Time, step time.Duration, i
 		form.Set("end", seconds(align(to)))
 		form.Set("step", fmt.Sprint(step.Seconds()))
 	}
-	var data struct{ Result []Series }
+	var data struct{ Result []series }
 	err := p.ask(http.MethodPost, path, form, &data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", expr, err)

@@ -10,9 +10,9 @@ import (
 	"fmt"
 )
 
-// SchemaVersion is the version of Grafana's classic JSON. Grafana 10.3 and newer servers
+// schemaVersion is the version of Grafana's classic JSON. Grafana 10.3 and newer servers
 // migrate it, and servers back to 10.0 show it as it is.
-const SchemaVersion = 39
+const schemaVersion = 39
 
 // Board describes a dashboard.
 type Board struct {
@@ -104,7 +104,7 @@ func (b *Board) JSON() ([]byte, error) {
 
 func (b *Board) object() object {
 	return object{
-		"uid": b.UID, "title": b.Title, "description": b.Description, "id": nil, "schemaVersion": SchemaVersion, "version": 0,
+		"uid": b.UID, "title": b.Title, "description": b.Description, "id": nil, "schemaVersion": schemaVersion, "version": 0,
 		"tags": []string{"csiglab"}, "editable": true, "graphTooltip": 1, "timezone": "browser", "refresh": "5s",
 		"fiscalYearStartMonth": 0, "liveNow": false, "weekStart": "", "timepicker": object{},
 		"time":        object{"from": "now-15m", "to": "now"},

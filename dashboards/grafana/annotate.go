@@ -15,7 +15,7 @@ import (
 type Run struct {
 	Name     string // the value of the label run
 	From, To time.Time
-	Marks    []Mark // at most MostMarks
+	Marks    []Mark // at most mostMarks
 }
 
 // Mark is a step or a phase of a run.
@@ -25,23 +25,23 @@ type Mark struct {
 	Tags     []string // beside those of the run
 }
 
-// MostMarks is how many marks a run may have. The dashboards ask for as many.
-const MostMarks = 1000
+// mostMarks is how many marks a run may have. The dashboards ask for as many.
+const mostMarks = 1000
 
 // mostTag is how long a tag may be: Grafana's databases keep 100 characters of its name
 // and of its value.
 const mostTag = 100
 
-// Tag returns the tag that the annotations of a run have beside the tag csiglab.
-func (r *Run) Tag() string { return "run:" + r.Name }
+// tag returns the tag that the annotations of a run have beside the tag csiglab.
+func (r *Run) tag() string { return "run:" + r.Name }
 
 // check refuses what Grafana cannot hold.
 func (r *Run) check() error {
 	switch {
 	case len(r.Name) > mostTag:
 		return fmt.Errorf("%w: the name has %d bytes; Grafana's tags have at most %d", ErrConfig, len(r.Name), mostTag)
-	case len(r.Marks) > MostMarks:
-		return fmt.Errorf("%w: %d marks, at most %d", ErrConfig, len(r.Marks), MostMarks)
+	case len(r.Marks) > mostMarks:
+		return fmt.Errorf("%w: %d marks, at most %d", ErrConfig, len(r.Marks), mostMarks)
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (r *Run) check() error {
 // annotate brings the annotations of a run to those that it should have. The ones that are
 // there already stay.
 func (p *push) annotate(r *Run) error {
-	have, err := p.Annotations(url.Values{"tags": {"csiglab", r.Tag()}, "limit": {fmt.Sprint(10 * MostMarks)}, "type": {"annotation"}})
+	have, err := p.Annotations(url.Values{"tags": {"csiglab", r.tag()}, "limit": {fmt.Sprint(10 * mostMarks)}, "type": {"annotation"}})
 	if err != nil {
 		return err
 	}
@@ -80,12 +80,12 @@ func (p *push) annotate(r *Run) error {
 		again := gapi.Annotation{Time: old[i].Time, TimeEnd: old[i].TimeEnd, Text: old[i].Text, Tags: old[i].Tags, DashboardUID: old[i].DashboardUID, PanelID: old[i].PanelID}
 		p.undo = append(p.undo, func(api *client) error { _, err := api.NewAnnotation(&again); return err })
 	}
-	did := Unchanged
+	did := unchanged
 	switch {
 	case len(have) == 0 && len(missing) > 0:
-		did = Created
+		did = created
 	case len(missing) > 0 || len(old) > 0:
-		did = Updated
+		did = updated
 	}
 	p.changes = append(p.changes, Change{What: "annotations", Name: fmt.Sprintf("%s (%d)", r.Name, len(r.Marks)), Did: did})
 	return nil
@@ -94,7 +94,7 @@ func (p *push) annotate(r *Run) error {
 func annotation(r *Run, m *Mark) *gapi.Annotation {
 	return &gapi.Annotation{
 		Time: m.From.UnixMilli(), TimeEnd: max(m.From.UnixMilli(), m.To.UnixMilli()), Text: cmp.Or(m.Text, "step"),
-		Tags: append([]string{"csiglab", r.Tag()}, m.Tags...),
+		Tags: append([]string{"csiglab", r.tag()}, m.Tags...),
 	}
 }
 

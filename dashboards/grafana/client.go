@@ -26,8 +26,8 @@ var (
 	ErrOld         = errors.New("it is too old")
 )
 
-// DefaultTimeout is how long one request may take.
-const DefaultTimeout = 8 * time.Second
+// defaultTimeout is how long one request may take.
+const defaultTimeout = 8 * time.Second
 
 // mostBytes is how long an answer of the server may be.
 const mostBytes = 32 << 20

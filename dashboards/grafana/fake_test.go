@@ -144,12 +144,12 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		delete(f.state.Annotations, id)
 		answer(http.StatusOK, map[string]any{"message": "deleted"})
-	case route == "GET /api/datasources/uid/"+DataSourceUID && f.state.Source != nil:
+	case route == "GET /api/datasources/uid/"+dataSourceUID && f.state.Source != nil:
 		shown := maps.Clone(f.state.Source)
 		delete(shown, "secureJsonData")
 		shown["version"] = f.state.SourceTimes
 		answer(http.StatusOK, shown)
-	case route == "POST /api/datasources" || route == "PUT /api/datasources/uid/"+DataSourceUID:
+	case route == "POST /api/datasources" || route == "PUT /api/datasources/uid/"+dataSourceUID:
 		f.state.Source = body
 		f.state.SourceTimes++
 		answer(http.StatusOK, map[string]any{"id": 3})

@@ -33,7 +33,7 @@ type spanUS struct{ from, to float64 }
 // ReadRun reads when the steps and phases of a run folder were, at the times that csiglab
 // serve gives them: model time since the start of the run, stretched. A run without
 // training jobs has one mark, its measuring window. name is the value of the label run.
-// left is how many marks there are beyond MostMarks: those of other seeds are left out
+// left is how many marks there are beyond mostMarks: those of other seeds are left out
 // before those of the first one, and phases before steps.
 //
 // The error wraps runfolder.ErrDamaged when a table cannot be read.
@@ -124,7 +124,7 @@ func ReadRun(f *runfolder.Folder, name string, stretch int) (run Run, left int, 
 		slices.Sort(seeds)
 		run.Marks = []Mark{{From: at(m.Measure.FromUS), To: at(m.Measure.ToUS), Text: "measuring window", Tags: seeds}}
 	}
-	left = max(0, len(run.Marks)-MostMarks)
+	left = max(0, len(run.Marks)-mostMarks)
 	run.Marks = run.Marks[:len(run.Marks)-left]
 	return run, left, nil
 }

@@ -82,7 +82,7 @@ func (f *Files) render(dir string) (files []file, err error) {
 	}
 	add("provisioning/datasources/csiglab.yaml", f.dataSource())
 	add("provisioning/dashboards/csiglab.yaml", map[string]any{"apiVersion": 1, "providers": []any{map[string]any{
-		"name": "csiglab", "folder": FolderTitle, "folderUid": FolderUID, "type": "file", "allowUiUpdates": false,
+		"name": "csiglab", "folder": folderTitle, "folderUid": folderUID, "type": "file", "allowUiUpdates": false,
 		"options": map[string]any{"path": literal(filepath.Join(dir, "dashboards"))},
 	}}})
 	for _, d := range dashboards.All() {
@@ -110,7 +110,7 @@ func (f *Files) render(dir string) (files []file, err error) {
 
 func (f *Files) dataSource() any {
 	source := map[string]any{
-		"name": DataSourceName, "uid": DataSourceUID, "type": "prometheus", "access": "proxy", "url": literal(f.DataSource), "editable": false,
+		"name": dataSourceName, "uid": dataSourceUID, "type": "prometheus", "access": "proxy", "url": literal(f.DataSource), "editable": false,
 		"jsonData": dataSourceOptions(f.TokenFile != ""),
 	}
 	if f.TokenFile != "" {

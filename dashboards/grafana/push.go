@@ -21,10 +21,10 @@ import (
 
 // What a push creates. The UIDs are stable, so that another push finds it.
 const (
-	FolderUID      = "csiglab"
-	FolderTitle    = "csiglab"
-	DataSourceUID  = "csiglab"
-	DataSourceName = "csiglab"
+	folderUID      = "csiglab"
+	folderTitle    = "csiglab"
+	dataSourceUID  = "csiglab"
+	dataSourceName = "csiglab"
 )
 
 // Config is what to push, and where.
@@ -35,7 +35,7 @@ type Config struct {
 	DataSource DataSource
 	Runs       []Run         // that are annotated; the dashboards show their time
 	Message    string        // of new versions of dashboards
-	Timeout    time.Duration // of one request; 0: DefaultTimeout
+	Timeout    time.Duration // of one request; 0: defaultTimeout
 }
 
 // DataSource is a Prometheus, as Grafana reaches it.
@@ -57,9 +57,9 @@ type Did string
 
 // What can become of a thing.
 const (
-	Created   Did = "created"
-	Updated   Did = "updated"
-	Unchanged Did = "unchanged"
+	created   Did = "created"
+	updated   Did = "updated"
+	unchanged Did = "unchanged"
 )
 
 // Push brings folder, dashboards, annotations and data source to the state that the Config
@@ -89,7 +89,7 @@ func Push(ctx context.Context, c Config) (changes []Change, err error) {
 			return nil, fmt.Errorf("annotations of run %.100s: %w", c.Runs[i].Name, err)
 		}
 	}
-	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	api, err := newClient(ctx, address, c.Token, c.Timeout)
 	if err != nil {
 		return nil, fmt.Errorf("grafana: %w", err)
@@ -170,18 +170,18 @@ func (p *push) changed(what, name string, did Did, undo func(api *client) error)
 
 // folder creates the folder, unless there is one, under whatever title.
 func (p *push) folder() error {
-	have, err := p.FolderByUID(FolderUID)
+	have, err := p.FolderByUID(folderUID)
 	switch {
 	case err == nil:
-		p.changed("folder", have.Title, Unchanged, nil)
+		p.changed("folder", have.Title, unchanged, nil)
 		return nil
 	case !absent(err):
 		return err
 	}
-	if _, err := p.NewFolder(FolderTitle, FolderUID); err != nil {
+	if _, err := p.NewFolder(folderTitle, folderUID); err != nil {
 		return err
 	}
-	p.changed("folder", FolderTitle, Created, func(api *client) error { return api.DeleteFolder(FolderUID) })
+	p.changed("folder", folderTitle, created, func(api *client) error { return api.DeleteFolder(folderUID) })
 	return nil
 }
 
@@ -196,20 +196,20 @@ func (p *push) dashboard(d *dashboards.Dashboard) error {
 	page := p.page(d.UID)
 	switch {
 	case absent(err):
-		if _, err := p.NewDashboard(gapi.Dashboard{Model: model, FolderUID: FolderUID, Message: p.config.Message}); err != nil {
+		if _, err := p.NewDashboard(gapi.Dashboard{Model: model, FolderUID: folderUID, Message: p.config.Message}); err != nil {
 			return err
 		}
-		p.changed("dashboard", d.UID, Created, func(api *client) error { return api.DeleteDashboardByUID(d.UID) })
+		p.changed("dashboard", d.UID, created, func(api *client) error { return api.DeleteDashboardByUID(d.UID) })
 	case err != nil:
 		return err
 	case same(have.Model, model):
-		p.changed("dashboard", d.UID, Unchanged, nil)
+		p.changed("dashboard", d.UID, unchanged, nil)
 	default:
 		old := gapi.Dashboard{Model: have.Model, FolderUID: have.Meta.FolderUID, Overwrite: true, Message: "csiglab: taken back"}
 		if _, err := p.NewDashboard(gapi.Dashboard{Model: model, FolderUID: have.Meta.FolderUID, Overwrite: true, Message: p.config.Message}); err != nil {
 			return err
 		}
-		p.changed("dashboard", d.UID, Updated, func(api *client) error { _, err := api.NewDashboard(old); return err })
+		p.changed("dashboard", d.UID, updated, func(api *client) error { _, err := api.NewDashboard(old); return err })
 	}
 	p.changes[len(p.changes)-1].URL = page
 	return nil
@@ -221,7 +221,7 @@ func (p *push) page(uid string) *url.URL {
 	if from, to, ok := span(p.config.Runs); ok {
 		u.RawQuery = url.Values{
 			"from": {fmt.Sprint(from.UnixMilli())}, "to": {fmt.Sprint(to.UnixMilli())},
-			"var-run": {p.config.Runs[0].Name}, "var-datasource": {DataSourceUID},
+			"var-run": {p.config.Runs[0].Name}, "var-datasource": {dataSourceUID},
 		}.Encode()
 	}
 	return u
@@ -300,19 +300,19 @@ func dataSourceOptions(token bool) map[string]any {
 // so.
 func (p *push) planDataSource() (do func() error, err error) {
 	want := &gapi.DataSource{
-		UID: DataSourceUID, Name: DataSourceName, Type: "prometheus", Access: "proxy", URL: p.config.DataSource.URL,
+		UID: dataSourceUID, Name: dataSourceName, Type: "prometheus", Access: "proxy", URL: p.config.DataSource.URL,
 		JSONData: dataSourceOptions(p.config.DataSource.Token != ""), SecureJSONData: map[string]any{},
 	}
 	if token := p.config.DataSource.Token; token != "" {
 		want.SecureJSONData["httpHeaderValue1"] = "Bearer " + token
 	}
-	have, err := p.DataSourceByUID(DataSourceUID)
+	have, err := p.DataSourceByUID(dataSourceUID)
 	if absent(err) {
 		return func() error {
 			if _, err := p.NewDataSource(want); err != nil {
 				return err
 			}
-			p.changed("data source", want.Name, Created, nil)
+			p.changed("data source", want.Name, created, nil)
 			return nil
 		}, nil
 	}
@@ -322,20 +322,20 @@ func (p *push) planDataSource() (do func() error, err error) {
 	equal := have.Type == want.Type && have.URL == want.URL && have.Access == want.Access && reflect.DeepEqual(have.JSONData, want.JSONData)
 	switch {
 	case have.Type != want.Type:
-		return nil, fmt.Errorf("there is one with the UID %s that is of type %s and not csiglab's", DataSourceUID, have.Type)
+		return nil, fmt.Errorf("there is one with the UID %s that is of type %s and not csiglab's", dataSourceUID, have.Type)
 	case equal && (p.config.DataSource.Token == "" || have.ReadOnly):
-		return func() error { p.changed("data source", have.Name, Unchanged, nil); return nil }, nil
+		return func() error { p.changed("data source", have.Name, unchanged, nil); return nil }, nil
 	case have.ReadOnly:
-		return nil, fmt.Errorf("the one with the UID %s comes from a file of the server, which alone can change it", DataSourceUID)
+		return nil, fmt.Errorf("the one with the UID %s comes from a file of the server, which alone can change it", dataSourceUID)
 	}
 	want.ID, want.Name, want.IsDefault, want.Version = have.ID, have.Name, have.IsDefault, have.Version
 	return func() error {
 		if err := p.UpdateDataSourceByUID(want); err != nil {
 			return err
 		}
-		did := Updated
+		did := updated
 		if equal {
-			did = Unchanged
+			did = unchanged
 		}
 		p.changed("data source", want.Name, did, nil)
 		return nil

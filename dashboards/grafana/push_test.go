@@ -77,7 +77,7 @@ func TestPush(t *testing.T) {
 	if diff := cmp.Diff(source, f.bodies[n-1]); diff != "" {
 		t.Errorf("data source (-want +got):\n%s", diff)
 	}
-	if len(changes) != 1+len(dashboards.All())+1+1 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != Created }) {
+	if len(changes) != 1+len(dashboards.All())+1+1 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != created }) {
 		t.Errorf("changes %v, want all created", changes)
 	}
 	if got, want := changes[1].URL.String(), server.URL+"/d/csiglab-compare?from=1777629599000&to=1777629615000&var-datasource=csiglab&var-run=three-flow"; got != want {
@@ -102,7 +102,7 @@ func TestPushTwice(t *testing.T) {
 	push()
 	before := f.copy(t)
 	changes := push()
-	if f.writes != 0 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != Unchanged }) {
+	if f.writes != 0 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != unchanged }) {
 		t.Errorf("the second push writes %d times: %v", f.writes, changes)
 	}
 	if diff := cmp.Diff(before, f.copy(t)); diff != "" {

@@ -26,12 +26,12 @@ func TestRealGrafana(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := newClient(t.Context(), u, token, DefaultTimeout)
+	api, err := newClient(t.Context(), u, token, defaultTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.FolderByUID(FolderUID); !absent(err) {
-		t.Fatalf("%v: the server has a folder %s already", err, FolderUID)
+	if _, err := api.FolderByUID(folderUID); !absent(err) {
+		t.Fatalf("%v: the server has a folder %s already", err, folderUID)
 	}
 	c := Config{URL: address, Token: token, DataSource: DataSource{URL: "http://localhost:9090"}, Runs: []Run{sampleRun(step(1), step(2))}, Message: "csiglab test"}
 
@@ -50,10 +50,10 @@ func TestRealGrafana(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := api.DeleteFolder(FolderUID); err != nil && !absent(err) {
+		if err := api.DeleteFolder(folderUID); err != nil && !absent(err) {
 			t.Error(err)
 		}
-		if err := api.DeleteDataSourceByName(DataSourceName); err != nil && !absent(err) {
+		if err := api.DeleteDataSourceByName(dataSourceName); err != nil && !absent(err) {
 			t.Error(err)
 		}
 		list, err := api.Annotations(url.Values{"tags": {"csiglab", "run:three-flow"}, "limit": {"1000"}})
@@ -76,7 +76,7 @@ func TestRealGrafana(t *testing.T) {
 		return changes
 	}
 	for _, change := range push(c) {
-		if change.Did != Created {
+		if change.Did != created {
 			t.Errorf("first push: %+v", change)
 		}
 	}
@@ -85,7 +85,7 @@ func TestRealGrafana(t *testing.T) {
 		t.Errorf("the server has %v", first)
 	}
 	for _, change := range push(c) {
-		if change.Did != Unchanged {
+		if change.Did != unchanged {
 			t.Errorf("second push: %+v", change)
 		}
 	}
@@ -98,15 +98,15 @@ func TestRealGrafana(t *testing.T) {
 	other.Runs = []Run{sampleRun(step(2), step(13))}
 	other.Runs[0].To = other.Runs[0].To.Add(1e9)
 	for _, change := range push(other) {
-		if want := map[string]Did{"folder": Unchanged, "data source": Unchanged, "dashboard": Updated, "annotations": Updated}[change.What]; change.Did != want {
+		if want := map[string]Did{"folder": unchanged, "data source": unchanged, "dashboard": updated, "annotations": updated}[change.What]; change.Did != want {
 			t.Errorf("push of another run: %+v, want %s", change, want)
 		}
 	}
 	// Grafana refuses a second data source of the same name: all of it is taken back.
-	if err := api.DeleteDataSourceByName(DataSourceName); err != nil {
+	if err := api.DeleteDataSourceByName(dataSourceName); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.NewDataSource(&gapi.DataSource{UID: "another", Name: DataSourceName, Type: "prometheus", Access: "proxy", URL: "http://localhost:9"}); err != nil {
+	if _, err := api.NewDataSource(&gapi.DataSource{UID: "another", Name: dataSourceName, Type: "prometheus", Access: "proxy", URL: "http://localhost:9"}); err != nil {
 		t.Fatal(err)
 	}
 	before := snapshot(t, api, false)
@@ -133,7 +133,7 @@ func snapshot(t *testing.T, api *client, versions bool) map[string]string {
 		}
 		all[name] = string(text)
 	}
-	folder, err := api.FolderByUID(FolderUID)
+	folder, err := api.FolderByUID(folderUID)
 	add("folder", folder, err)
 	for _, d := range dashboards.All() {
 		have, err := api.DashboardByUID(d.UID)
@@ -142,7 +142,7 @@ func snapshot(t *testing.T, api *client, versions bool) map[string]string {
 		}
 		add(d.UID, have, err)
 	}
-	source, err := api.DataSourceByUID(DataSourceUID)
+	source, err := api.DataSourceByUID(dataSourceUID)
 	add("data source", source, err)
 	list, err := api.Annotations(url.Values{"tags": {"csiglab"}, "limit": {"1000"}})
 	for _, a := range list {

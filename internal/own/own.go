@@ -111,9 +111,9 @@ func Output(name string) (*Part, error) {
 	return &Part{file: file}, nil
 }
 
-// Silence is how long a file may give nothing before it counts as one that waits, such
+// silence is how long a file may give nothing before it counts as one that waits, such
 // as /proc/kmsg, which says that it is a regular file.
-const Silence = 3 * time.Second
+const silence = 3 * time.Second
 
 // Input opens a regular file of at most so many bytes for reading. Another kind of file,
 // such as a folder, would fail later and with a worse message, give bytes without end or
@@ -136,7 +136,7 @@ func Input(name string, most int64) (*File, error) {
 		err = regular(info, most)
 	}
 	if err == nil && info.Size() == 0 { // files of the kernel do not say their size
-		if err = f.SetReadDeadline(time.Now().Add(Silence)); errors.Is(err, os.ErrNoDeadline) {
+		if err = f.SetReadDeadline(time.Now().Add(silence)); errors.Is(err, os.ErrNoDeadline) {
 			err = nil
 		}
 	}
@@ -171,7 +171,7 @@ func (f *File) Read(p []byte) (int, error) {
 		return 0, tooLarge(f.most-f.left, f.most)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return 0, fmt.Errorf("it gave nothing for %v", Silence)
+		return 0, fmt.Errorf("it gave nothing for %v", silence)
 	}
 	return n, err
 }

@@ -8,8 +8,8 @@ import (
 // Common has the values of CommonLabels. The zero value's labels are empty.
 type Common struct{ Run, Variant, Seed, Stretch string }
 
-// Values returns the values in the order of CommonLabels.
-func (c Common) Values() []string { return []string{c.Run, c.Variant, c.Seed, c.Stretch} }
+// values returns the values in the order of CommonLabels.
+func (c Common) values() []string { return []string{c.Run, c.Variant, c.Seed, c.Stretch} }
 
 // Description says what the numbers in records stand for, as far as the records need it
 // that a Set gets. It is plain data.

@@ -79,7 +79,7 @@ func (w *Writer) Write(common Common, s Sample) {
 	}
 	if w.head == "" || common != w.common {
 		w.common, w.head = common, ""
-		values := common.Values()
+		values := common.values()
 		for i, name := range CommonLabels {
 			w.head += string(appendLabel(nil, name, values[i]))
 		}

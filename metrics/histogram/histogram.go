@@ -15,11 +15,11 @@ import (
 	"slices"
 )
 
-// Resolution is the number of buckets of a power of two. MaxError is how far a quantile
+// resolution is the number of buckets of a power of two. MaxError is how far a quantile
 // may be off, as a share of the value: half a bucket, which is 3.1 %.
 const (
-	Resolution = 1 << resolutionBits
-	MaxError   = 1.0 / (2 * Resolution)
+	resolution = 1 << resolutionBits
+	MaxError   = 1.0 / (2 * resolution)
 
 	resolutionBits = 4
 )
@@ -117,12 +117,12 @@ func (h *Histogram) carry(i int, over uint32) {
 
 // grow makes room for a bucket and returns where it is now.
 func (h *Histogram) grow(index int) int {
-	octave := index &^ (Resolution - 1)
+	octave := index &^ (resolution - 1)
 	if len(h.Buckets) == 0 {
 		h.First = int32(octave)
 	}
 	was := int(h.First)
-	first, end := min(was, octave), max(was+len(h.Buckets), octave+Resolution)
+	first, end := min(was, octave), max(was+len(h.Buckets), octave+resolution)
 	larger := func(old []uint32) []uint32 {
 		grown := make([]uint32, end-first)
 		copy(grown[was-first:], old)
@@ -173,7 +173,7 @@ func bounds(index int) (low, high int64) {
 	if shift <= 0 {
 		return int64(index), int64(index)
 	}
-	low = int64(index&(Resolution-1)|Resolution) << shift
+	low = int64(index&(resolution-1)|resolution) << shift
 	return low, low + (1<<shift - 1)
 }
 

@@ -95,7 +95,7 @@ func compare(t *testing.T, seed uint64, h *Histogram, e *exact) {
 	}
 	for _, q := range []float64{0, 0.01, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1} {
 		got, want := h.Quantile(q), e.quantile(q)
-		if off := math.Abs(float64(got - want)); off > MaxError*float64(want) || want < 2*Resolution && off > 0 {
+		if off := math.Abs(float64(got - want)); off > MaxError*float64(want) || want < 2*resolution && off > 0 {
 			t.Errorf("seed %d: quantile %v is %d, want %d: off by %.4f of it", seed, q, got, want, off/float64(want))
 		}
 	}
@@ -137,7 +137,7 @@ func TestBuckets(t *testing.T) {
 	next := int64(1)
 	for i := 1; ; i++ {
 		low, high := bounds(i)
-		if i < Resolution && low != int64(i) {
+		if i < resolution && low != int64(i) {
 			t.Fatalf("bucket %d begins at %d", i, low)
 		}
 		if low != next || high < low {
@@ -181,8 +181,8 @@ func TestMemory(t *testing.T) {
 	}
 	h.Add(1000, 1)
 	h.Add(9000, 1)
-	if got := len(h.Buckets); got != 5*Resolution { // 512 to 16383
-		t.Errorf("%d buckets for 1000 and 9000, want %d", got, 5*Resolution)
+	if got := len(h.Buckets); got != 5*resolution { // 512 to 16383
+		t.Errorf("%d buckets for 1000 and 9000, want %d", got, 5*resolution)
 	}
 	if n := testing.AllocsPerRun(1000, func() { h.Add(1000, 1); h.Add(7777, 3); h.Add(0, 1) }); n != 0 {
 		t.Errorf("%v allocations in the steady state", n)

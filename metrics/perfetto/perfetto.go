@@ -361,12 +361,7 @@ func (t *trace) ports(most int) error {
 	if len(ports) == 0 {
 		return nil
 	}
-	overhead, interval := int64(0), t.folder.Manifest.IntervalUS
-	for _, v := range t.folder.Manifest.Variants {
-		if v.Name == t.written.Variant {
-			overhead = v.Overhead
-		}
-	}
+	interval := t.folder.Manifest.IntervalUS
 	t.process(pidFabric, "fabric")
 	for r, err := range t.folder.Ports() {
 		if err != nil {
@@ -381,7 +376,7 @@ func (t *trace) ports(most int) error {
 		if r.StartUS > p.until+interval/2 { // nothing happened in between
 			t.counters(p, p.until, 0, 0)
 		}
-		busy := r.BusyUS(overhead) / interval
+		busy := r.BusyUS() / interval
 		t.counters(p, r.StartUS, r.QueueMax, min(1, busy))
 		p.until = r.StartUS + interval
 	}

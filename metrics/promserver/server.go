@@ -13,12 +13,8 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/exposition"
@@ -34,7 +30,7 @@ type Config struct {
 	Token string
 	// Interval is the time between two scrapes of a lab; 0: exposition.ScrapeInterval.
 	Interval time.Duration
-	// Retention is for how long the samples of labs are kept; 0: DefaultRetention. Those of
+	// Retention is for how long the samples of labs are kept; 0: defaultRetention. Those of
 	// run folders are kept until Close.
 	Retention time.Duration
 	// LocalNames refuses requests whose Host header names another machine than this one, so
@@ -50,7 +46,7 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultRetention = 6 * time.Hour
+	defaultRetention = 6 * time.Hour
 )
 
 // Server is a Prometheus server. Its methods may be called from several goroutines. Build
@@ -88,7 +84,7 @@ func New(c Config) (*Server, error) {
 		c.Interval = exposition.ScrapeInterval
 	}
 	if c.Retention <= 0 {
-		c.Retention = DefaultRetention
+		c.Retention = defaultRetention
 	}
 	if c.Say == nil {
 		c.Say = func(string) {}
@@ -212,64 +208,6 @@ func (s *Server) reserve(run string) string {
 	}
 	s.names[name] = true
 	return name
-}
-
-// Runs returns the run folders that have been loaded, in that order.
-func (s *Server) Runs() []Loaded {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.loaded)
-}
-
-// Query evaluates an expression of PromQL at each step from one moment to another, as
-// /api/v1/query_range does, or once if step is 0. The error is one of the expression or of
-// the limits of a query.
-func (s *Server) Query(ctx context.Context, expression string, from, to time.Time, step time.Duration) (promql.Matrix, error) {
-	ctx, leave, ok := s.enter(ctx)
-	if !ok {
-		return nil, fmt.Errorf("query %s: %w", expression, errClosed)
-	}
-	defer leave()
-	var q promql.Query
-	var err error
-	if step <= 0 {
-		q, err = s.engine.NewInstantQuery(ctx, limited{s.storage, &s.limits}, nil, expression, to)
-	} else {
-		q, err = s.engine.NewRangeQuery(ctx, limited{s.storage, &s.limits}, nil, expression, from, to, step)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", expression, err)
-	}
-	defer q.Close()
-	result := q.Exec(ctx)
-	if result.Err != nil {
-		return nil, fmt.Errorf("query %s: %w", expression, result.Err)
-	}
-	switch v := result.Value.(type) {
-	case promql.Matrix:
-		return copied(v), nil
-	case promql.Vector:
-		var m promql.Matrix
-		for _, sample := range v {
-			m = append(m, promql.Series{Metric: sample.Metric, DropName: sample.DropName, Floats: []promql.FPoint{{T: sample.T, F: sample.F}}})
-		}
-		return m, nil
-	case promql.Scalar:
-		return promql.Matrix{{Floats: []promql.FPoint{{T: v.T, F: v.V}}}}, nil
-	case parser.Value:
-		return nil, fmt.Errorf("query %s: it is a %s", expression, v.Type())
-	}
-	return nil, fmt.Errorf("query %s: it has no value", expression)
-}
-
-// copied returns a matrix whose points are not the engine's, which uses them again after
-// the query is closed.
-func copied(m promql.Matrix) promql.Matrix {
-	c := make(promql.Matrix, len(m))
-	for i, s := range m {
-		c[i] = promql.Series{Metric: s.Metric, DropName: s.DropName, Floats: slices.Clone(s.Floats)}
-	}
-	return c
 }
 
 // Handler returns the server's pages: the API below /api/v1/, /-/ready and /-/healthy, the

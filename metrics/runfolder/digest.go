@@ -83,7 +83,7 @@ func (w *Writer) writeManifest() error {
 // checkManifest compares the text of a manifest with its own digest, if it has one.
 func (m *Manifest) checkManifest(text []byte) error {
 	if m.Digest == "" && m.Files == nil {
-		return nil // of a csiglab before digests, or incomplete
+		return nil // incomplete
 	}
 	at := bytes.LastIndex(text, []byte(m.Digest))
 	if len(m.Digest) != len(noDigest) || at < 0 {

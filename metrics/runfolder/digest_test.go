@@ -60,30 +60,34 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// forget makes a folder as a csiglab before digests left it.
-func forget(t *testing.T, dir string) {
-	t.Helper()
-	path := filepath.Join(dir, ManifestFile)
-	var m map[string]any
-	if err := json.Unmarshal(must(os.ReadFile(path))(t), &m); err != nil {
-		t.Fatal(err)
-	}
-	delete(m, "files")
-	delete(m, "digest")
-	if err := os.WriteFile(path, must(json.Marshal(m))(t), 0o644); err != nil {
-		t.Fatal(err)
+// Folders of older csiglabs are refused, also those whose schema has the number of this one.
+func TestOlderFolders(t *testing.T) {
+	for _, c := range []struct {
+		change func(m map[string]any)
+		want   string
+	}{
+		{func(m map[string]any) { m["schema"] = 2 }, "manifest.json has schema 2, and this csiglab reads schema 3; it is of an older csiglab; run its experiment again"},
+		{func(m map[string]any) { delete(m, "files"); delete(m, "digest") }, "manifest.json has schema 3, but not the digests that this csiglab reads; it is of an older csiglab; run its experiment again"},
+		{func(m map[string]any) { delete(m["tables"].(map[string]any), tableOperations) }, "manifest.json has schema 3, but not the table operations that this csiglab reads; it is of an older csiglab; run its experiment again"},
+	} {
+		dir := finished(t)
+		path := filepath.Join(dir, ManifestFile)
+		var m map[string]any
+		if err := json.Unmarshal(must(os.ReadFile(path))(t), &m); err != nil {
+			t.Fatal(err)
+		}
+		c.change(m)
+		if err := os.WriteFile(path, must(json.Marshal(m))(t), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := "open run folder " + dir + ": " + c.want
+		if _, err := Open(dir); !errors.Is(err, ErrForeign) || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
 	}
 }
 
-func TestFolderWithoutDigests(t *testing.T) {
-	dir := finished(t)
-	forget(t, dir)
-	if err := readAll(dir); err != nil {
-		t.Errorf("a folder of last month: %v", err)
-	}
-}
-
-// A folder of which one half of the digests is gone is not one of last month.
+// A folder of which one half of the digests is gone is damaged.
 func TestHalfTheDigests(t *testing.T) {
 	for _, key := range []string{"files", "digest"} {
 		dir := finished(t)

@@ -34,7 +34,7 @@ type EventRow struct {
 	Action   string   `parquet:"action,dict,optional"`
 
 	Type       string   `parquet:"type,dict,optional"`   // name of the signal
-	Format     string   `parquet:"format,dict,optional"` // of the tag; "" in folders of older versions
+	Format     string   `parquet:"format,dict,optional"` // of the tag
 	Code       *int64   `parquet:"code,optional"`
 	Point      *int64   `parquet:"point,optional"` // in the type's unit, as in SignalRow
 	Low        *int64   `parquet:"low,optional"`   // ends of the interval that the code stands for
@@ -106,11 +106,7 @@ func microseconds(d units.Duration, value *float64) *float64 {
 	return value
 }
 
-// Events reads the events of the flows that were traced; see Ports. A folder of schema 2
-// has none.
+// Events reads the events of the flows that were traced; see Ports.
 func (f *Folder) Events() iter.Seq2[EventRow, error] {
-	if _, ok := f.Manifest.Tables[tableEvents]; !ok {
-		return func(func(EventRow, error) bool) {}
-	}
 	return readTable[EventRow](f, tableEvents)
 }

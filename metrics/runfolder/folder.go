@@ -32,11 +32,9 @@ type Folder struct {
 	OnRows func(rows int)
 }
 
-// Open reads the manifest and the summary of a complete run folder, of OldestSchema or a later one.
-// Readers of an older folder get what they get of one of Schema, as far as the folder has
-// it; Manifest.Schema stays that of the file. The error wraps
+// Open reads the manifest and the summary of a complete run folder. The error wraps
 // fs.ErrNotExist when there is none, ErrForeign when dir holds something else or
-// another schema, ErrIncomplete when the run did not end well, and ErrDamaged
+// what another csiglab writes, ErrIncomplete when the run did not end well, and ErrDamaged
 // when a file of it cannot be read.
 func Open(dir string) (*Folder, error) { return openFolder(dir, true) }
 
@@ -68,11 +66,14 @@ func (f *Folder) readManifest() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: it has no %s", ErrForeign, ManifestFile)
 	case m.Schema > Schema:
-		return m.schemaError("; it is of the newer csiglab " + m.Version)
+		return m.schemaError("of the newer csiglab " + m.Version + ", which reads it")
 	case err != nil:
 		return err
-	case m.Schema < OldestSchema:
-		return m.schemaError("")
+	case m.Schema < Schema:
+		return m.schemaError("of an older csiglab; run its experiment again")
+	}
+	if err := m.checkTables(); err != nil {
+		return err
 	}
 	return m.checkManifest(manifest)
 }
@@ -82,7 +83,6 @@ func (f *Folder) open(complete bool) error {
 		return err
 	}
 	m := &f.Manifest
-	m.upgrade()
 	if !m.Complete && (complete || m.Tables == nil) {
 		return fmt.Errorf("%w: %s", ErrIncomplete, m.Reason)
 	}
@@ -119,11 +119,31 @@ func (e *schemaError) Error() string { return e.text }
 func (e *schemaError) Is(target error) bool { return target == ErrForeign }
 
 func (m *Manifest) schemaError(origin string) error {
-	text := fmt.Sprintf("%s has schema %d, and this csiglab reads schemas %d to %d%s", ManifestFile, m.Schema, OldestSchema, Schema, origin)
+	text := fmt.Sprintf("%s has schema %d, and this csiglab reads schema %d", ManifestFile, m.Schema, Schema)
 	if m.Schema == 0 {
 		return fmt.Errorf("%w: %s", ErrForeign, text)
 	}
-	return &schemaError{text}
+	return &schemaError{text + "; it is " + origin}
+}
+
+// checkTables refuses folders of earlier csiglabs whose schema has the same number: they
+// lack digests or tables.
+func (m *Manifest) checkTables() error {
+	if m.Tables == nil && !m.Complete {
+		return nil
+	}
+	lacks := func(what string) error {
+		return &schemaError{fmt.Sprintf("%s has schema %d, but not the %s that this csiglab reads; it is of an older csiglab; run its experiment again", ManifestFile, m.Schema, what)}
+	}
+	if m.Files == nil && m.Digest == "" {
+		return lacks("digests")
+	}
+	for _, t := range recordTables {
+		if _, ok := m.Tables[t.tableName()]; !ok {
+			return lacks("table " + t.tableName())
+		}
+	}
+	return nil
 }
 
 // checkText compares a text file with its digest. It may be absent if it has none.
@@ -160,38 +180,19 @@ func (f *Folder) Experiment() ([]byte, error) {
 // from its start. An error is the last pair that the reader yields, and the rows
 // before it are valid. It wraps ErrDamaged when the file cannot be decoded, lacks
 // a column or has another number of rows than the manifest says.
-func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readRows[PortRow, portRow2](f, tablePorts) }
+func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readTable[PortRow](f, tablePorts) }
 
 // Flows reads the windows of all receivers; see Ports.
-func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readRows[FlowRow, flowRow2](f, tableFlows) }
-
-// Classes yields the rows of classes.parquet, none in folders of fabrics with one class
-// that may lose packets and of older versions.
-func (f *Folder) Classes() iter.Seq2[ClassRow, error] {
-	if _, ok := f.Manifest.Tables[tableClasses]; !ok {
-		return func(func(ClassRow, error) bool) {}
-	}
-	return readTable[ClassRow](f, tableClasses)
-}
+func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readTable[FlowRow](f, tableFlows) }
 
 // CC reads the windows of all controllers; see Ports.
-func (f *Folder) CC() iter.Seq2[CCRow, error] { return readRows[CCRow, ccRow2](f, tableCC) }
+func (f *Folder) CC() iter.Seq2[CCRow, error] { return readTable[CCRow](f, tableCC) }
 
-// HasMetrics reports whether the folder has the table of metrics. Folders of versions
-// before it have metrics in Summary alone.
-func (f *Folder) HasMetrics() bool {
-	_, ok := f.Manifest.Tables[tableMetrics]
-	return ok
-}
-
-// Metrics reads all metrics of all runs, those of a run one after another; see Ports and
-// HasMetrics.
+// Metrics reads all metrics of all runs, those of a run one after another; see Ports.
 func (f *Folder) Metrics() iter.Seq2[MetricRow, error] { return readTable[MetricRow](f, tableMetrics) }
 
 // Phases reads all transfers; see Ports.
-func (f *Folder) Phases() iter.Seq2[PhaseRow, error] {
-	return readRows[PhaseRow, phaseRow2](f, tablePhases)
-}
+func (f *Folder) Phases() iter.Seq2[PhaseRow, error] { return readTable[PhaseRow](f, tablePhases) }
 
 // read calls OnRows.
 func (f *Folder) read(rows int) {

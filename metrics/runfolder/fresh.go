@@ -35,7 +35,7 @@ func unbegun(dir string, root fs.FS, entries []fs.DirEntry) bool {
 
 // unbegun reports whether it is of a folder whose experiment has not been written.
 func (m *Manifest) unbegun() bool {
-	return !m.Complete && m.Schema == Schema && len(m.Runs) == 0 && m.Files[ExperimentFile] == FileDigest{}
+	return !m.Complete && len(m.Runs) == 0 && m.Files[ExperimentFile] == FileDigest{}
 }
 
 // empty removes the files of an unbegun folder, by which it is known last.

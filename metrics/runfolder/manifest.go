@@ -10,11 +10,9 @@ import (
 // Versions of the folder's files that this package writes and reads. Schema is
 // that of manifest.json and the tables; 2 has a variant's actions and constants,
 // and the column actions in cc.parquet; 3 names ports and hosts in the tables, and has
-// text in the column type of signals.parquet (see schema2.go). Open reads OldestSchema
-// and later ones.
+// text in the column type of signals.parquet. Open reads no other schema.
 const (
 	Schema        = 3
-	OldestSchema  = 2
 	SummarySchema = 1
 )
 
@@ -88,7 +86,7 @@ type Manifest struct {
 	Details []string `json:"details,omitempty"`
 
 	// Files has the digests of summary.json, experiment.yaml, log.jsonl and the tables of
-	// a complete folder. It is nil in a folder of a csiglab before them.
+	// a complete folder, and of experiment.yaml in one that is not.
 	Files map[string]FileDigest `json:"files,omitempty"`
 	// Digest is the SHA-256 of the text of manifest.json with as many zeros in its place,
 	// in hexadecimal; "" without Files.
@@ -175,8 +173,8 @@ type Port struct {
 	// Name is of the node and its peer, such as tor0-agg0; with the port's number,
 	// tor0:1-agg0, where several links join the two.
 	Name      string `json:"name"`
-	Tier      string `json:"tier"`      // of the node: host, tor, agg, core or other; "" in folders of schema 2
-	Direction string `json:"direction"` // up: away from the hosts, or within a tier; down; "" in folders of schema 2
+	Tier      string `json:"tier"`      // of the node: host, tor, agg, core or other
+	Direction string `json:"direction"` // up: away from the hosts, or within a tier; down
 }
 
 // Job is a training job: a metrics.JobInfo in JSON.
@@ -191,12 +189,10 @@ type Job struct {
 	Collectives []Collective `json:"collectives,omitempty"`
 	// Of Steps, operations.parquet has the first FirstSteps and the last one; none if
 	// FirstSteps is 0. Without Messages it lacks their sends and receives.
-	FirstSteps int  `json:"firstSteps"`
-	Messages   bool `json:"messages"`
-	// Prediction is nil in folders of versions before it.
+	FirstSteps int         `json:"firstSteps"`
+	Messages   bool        `json:"messages"`
 	Prediction *Prediction `json:"prediction,omitempty"`
-	// Shares are the other jobs that it shares links with, ascending; nil in folders of older
-	// versions.
+	// Shares are the other jobs that it shares links with, ascending.
 	Shares []Share `json:"shares,omitempty"`
 }
 
@@ -282,7 +278,7 @@ type Variant struct {
 	CC       string `json:"cc"`
 	LB       string `json:"lb"`
 	AQM      string `json:"aqm"`
-	Routing  string `json:"routing,omitempty"` // "" in folders of older versions: ecmp
+	Routing  string `json:"routing,omitempty"` // "": ecmp
 	CSIG     string `json:"csig"`              // format, or "none"
 	Second   string `json:"second,omitempty"`  // format of the other tags in the fabric; "" without
 
@@ -290,9 +286,9 @@ type Variant struct {
 	Constants []Constant `json:"constants,omitempty"` // of CC
 
 	Notes    []string      `json:"notes,omitempty"`    // what a reader of the results should know of the configuration
-	Locators *LocatorTable `json:"locators,omitempty"` // of CSIG tags; nil without tags, and in folders of older versions
+	Locators *LocatorTable `json:"locators,omitempty"` // of CSIG tags; nil without tags
 
-	Parameters *Parameters `json:"parameters,omitempty"` // nil in folders of schema 2
+	Parameters *Parameters `json:"parameters,omitempty"`
 
 	Nodes []Node `json:"nodes,omitempty"` // set when they differ from the manifest's
 	Ports []Port `json:"ports,omitempty"` // set when they differ from the manifest's
@@ -337,7 +333,7 @@ type LocatorTable struct {
 type Locator struct {
 	Locator int32    `json:"locator"`
 	Ports   []string `json:"ports"`  // names, as Port.Name
-	Places  []Place  `json:"places"` // of Ports, in the same order; nil in folders of schema 2
+	Places  []Place  `json:"places"` // of Ports, in the same order
 }
 
 // Place is where a switch port is, in names.

@@ -147,24 +147,14 @@ func (n *names) rank(j *Job, rank int32) string {
 	return n.node(j.Ranks[rank])
 }
 
-// Operations reads the operations of jobs that were kept; see Ports. Folders of older
-// versions have none.
+// Operations reads the operations of jobs that were kept; see Ports.
 func (f *Folder) Operations() iter.Seq2[OperationRow, error] {
-	return readNewTable[OperationRow](f, tableOperations)
+	return readTable[OperationRow](f, tableOperations)
 }
 
-// Instances reads the steps and collectives of jobs; see Ports. Folders of older versions
-// have none.
+// Instances reads the steps and collectives of jobs; see Ports.
 func (f *Folder) Instances() iter.Seq2[InstanceRow, error] {
-	return readNewTable[InstanceRow](f, tableInstances)
-}
-
-// readNewTable reads a table that folders of older versions lack.
-func readNewTable[T any](f *Folder, name string) iter.Seq2[T, error] {
-	if _, ok := f.Manifest.Tables[name]; !ok {
-		return func(func(T, error) bool) {}
-	}
-	return readTable[T](f, name)
+	return readTable[InstanceRow](f, tableInstances)
 }
 
 // belongs is what a row of a connection is about: the message whose packets it counts.

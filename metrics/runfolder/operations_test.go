@@ -2,10 +2,7 @@ package runfolder
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -169,77 +166,19 @@ func TestRecordsOfConnections(t *testing.T) {
 	}
 }
 
-// A table of a csiglab before jobs lacks the columns of Belongs, and is read.
-func TestTablesBeforeJobs(t *testing.T) {
+// A table without a column that csiglab writes is refused.
+func TestTableWithoutColumn(t *testing.T) {
 	type older struct {
-		Variant    string           `parquet:"variant,dict"`
-		Seed       uint64           `parquet:"seed"`
-		Flow       int32            `parquet:"flow"`
-		FlowName   string           `parquet:"flow_name,dict"`
-		SrcName    string           `parquet:"src_name,dict"`
-		DstName    string           `parquet:"dst_name,dict"`
-		StartUS    float64          `parquet:"start_us"`
-		Acks       int64            `parquet:"acks"`
-		DelaySumUS float64          `parquet:"delay_sum_us"`
-		Actions    map[string]int64 `parquet:"actions" parquet-key:",dict"`
-		Cwnd       int64            `parquet:"cwnd_bytes"`
-		BaseRTTUS  float64          `parquet:"base_rtt_us"`
+		Variant string  `parquet:"variant,dict"`
+		Seed    uint64  `parquet:"seed"`
+		StartUS float64 `parquet:"start_us"`
 	}
 	dir := t.TempDir()
-	row := older{Variant: "base", Flow: 1, FlowName: "1-0", Actions: map[string]int64{"hold": 2}, Cwnd: 7, BaseRTTUS: 8}
-	if err := parquet.WriteFile(filepath.Join(dir, "cc.parquet"), []older{row, row}); err != nil {
+	if err := parquet.WriteFile(filepath.Join(dir, "cc.parquet"), []older{{Variant: "base"}}); err != nil {
 		t.Fatal(err)
 	}
-	f := &Folder{Dir: dir, Manifest: Manifest{Schema: Schema, Tables: map[string]int64{"cc": 2}}}
-	want := CCRow{Variant: "base", Flow: 1, FlowName: "1-0", Actions: row.Actions, Cwnd: 7, BaseRTTUS: 8}
-	if d := cmp.Diff(must(collect(f.CC()))(t), []CCRow{want, want}); d != "" {
-		t.Errorf("rows (-got +want):\n%s", d)
-	}
-	if rows := must(collect(f.Operations()))(t); rows != nil {
-		t.Errorf("operations %v", rows)
-	}
-}
-
-// Tables of a csiglab whose windows had no busy time, no available bandwidth and no
-// interval are read: what they lack is nil, not 0.
-func TestTablesBeforeBusyTime(t *testing.T) {
-	without := func(row any, names ...string) reflect.Type {
-		var fields []reflect.StructField
-		for _, f := range reflect.VisibleFields(reflect.TypeOf(row)) {
-			column, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-			if !slices.Contains(names, column) {
-				fields = append(fields, f)
-			}
-		}
-		return reflect.StructOf(fields)
-	}
-	write := func(dir, table string, row reflect.Type) {
-		file := must(os.Create(filepath.Join(dir, table+".parquet")))(t)
-		w := parquet.NewWriter(file, parquet.SchemaOf(reflect.New(row).Elem().Interface()))
-		value := reflect.New(row).Elem()
-		value.FieldByName("Variant").SetString("base")
-		value.FieldByName("StartUS").SetFloat(100)
-		if err := errors.Join(w.Write(value.Interface()), w.Close(), file.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir := t.TempDir()
-	write(dir, "ports", without(PortRow{}, "busy_ps", "abw_min_bps"))
-	write(dir, "signals", without(SignalRow{}, "low_sum", "high_sum"))
-	write(dir, "cc", without(CCRow{}, "pacing_bps"))
-	f := &Folder{Dir: dir, Manifest: Manifest{Schema: Schema, Tables: map[string]int64{"ports": 1, "signals": 1, "cc": 1}}}
-	if d := cmp.Diff(must(collect(f.Ports()))(t), []PortRow{{Variant: "base", StartUS: 100}}); d != "" {
-		t.Errorf("ports (-got +want):\n%s", d)
-	}
-	if d := cmp.Diff(must(collect(f.Signals()))(t), []SignalRow{{Variant: "base", StartUS: 100}}); d != "" {
-		t.Errorf("signals (-got +want):\n%s", d)
-	}
-	if d := cmp.Diff(must(collect(f.CC()))(t), []CCRow{{Variant: "base", StartUS: 100, Actions: map[string]int64{}}}); d != "" {
-		t.Errorf("cc (-got +want):\n%s", d)
-	}
-	// What is no later column has to be there.
-	write(dir, "ports", without(PortRow{}, "tx_bytes"))
-	if _, err := collect(f.Ports()); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "tx_bytes") {
-		t.Errorf("a table without tx_bytes: %v", err)
+	f := &Folder{Dir: dir, Manifest: Manifest{Schema: Schema, Tables: map[string]int64{"cc": 1}}}
+	if _, err := collect(f.CC()); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "column flow is missing") {
+		t.Errorf("got %v", err)
 	}
 }

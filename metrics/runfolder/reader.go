@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -61,10 +60,6 @@ type tableReader[T any] struct {
 	have int64 // rows read
 }
 
-// laterColumns are the columns that tables in folders of older versions of schema 3 lack:
-// their rows are read without them. All of them may be null.
-var laterColumns = []string{"job", "step", "phase", "collective", "group", "busy_ps", "abw_min_bps", "low_sum", "high_sum", "low", "high", "pacing_bps"}
-
 // openTable opens a table and checks its columns, its number of rows and its digest. The
 // caller closes the file.
 func openTable[T any](f *Folder, name string) (r *tableReader[T], err error) {
@@ -103,7 +98,7 @@ func (r *tableReader[T]) open() (err error) {
 		return r.damaged("%v", err)
 	}
 	for _, column := range parquet.SchemaOf(new(T)).Columns() {
-		if _, ok := p.Schema().Lookup(column...); !ok && !slices.Contains(laterColumns, column[0]) {
+		if _, ok := p.Schema().Lookup(column...); !ok {
 			return r.damaged("column %s is missing", strings.Join(column, "."))
 		}
 	}

@@ -103,8 +103,6 @@ func (s *Stopped) open() (err error) {
 	switch {
 	case m.Complete:
 		return ErrComplete
-	case m.Schema != Schema:
-		return fmt.Errorf("%w: its %s has schema %d, this csiglab writes %d", ErrNotResumable, ManifestFile, m.Schema, Schema)
 	case m.Options.Held:
 		return fmt.Errorf("%w: it is of a lab", ErrNotResumable)
 	case m.unbegun():

@@ -375,7 +375,7 @@ func TestResumeRefuses(t *testing.T) {
 		{"no manifest", func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, ManifestFile)) }, ErrForeign, ManifestFile},
 		{"no folder", func(t *testing.T, dir string) { os.RemoveAll(dir) }, fs.ErrNotExist, "no such"},
 		{"a lab", edit(func(m *Manifest) { m.Options.Held = true }), ErrNotResumable, "a lab"},
-		{"an older folder", edit(func(m *Manifest) { m.Schema = OldestSchema }), ErrNotResumable, "schema 2"},
+		{"an older folder", edit(func(m *Manifest) { m.Schema = Schema - 1 }), ErrForeign, "schema 2"},
 		{"a folder before resuming", edit(func(m *Manifest) { m.Missing = nil }), ErrNotResumable, "which runs are missing"},
 		{"a folder for everybody", func(t *testing.T, dir string) { os.Chmod(dir, 0o777) }, ErrNotOwn, "everybody may write in it"},
 	} {

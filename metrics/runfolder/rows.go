@@ -28,8 +28,8 @@ type PortRow struct {
 	Port        int32   `parquet:"port"`
 	PortName    string  `parquet:"port_name,dict"`
 	PeerName    string  `parquet:"peer_name,dict"`
-	Tier        string  `parquet:"tier,dict"`      // "" in folders of schema 2
-	Direction   string  `parquet:"direction,dict"` // "" in folders of schema 2
+	Tier        string  `parquet:"tier,dict"`
+	Direction   string  `parquet:"direction,dict"`
 	RateBPS     int64   `parquet:"rate_bps,dict"`
 	StartUS     float64 `parquet:"start_us"`
 	TxPackets   int64   `parquet:"tx_packets"`
@@ -39,21 +39,16 @@ type PortRow struct {
 	Dropped     int64   `parquet:"dropped"`
 	QueueMax    int64   `parquet:"queue_max_bytes"`
 	QueueByteNS int64   `parquet:"queue_byte_ns"`
-	BusyPS      *int64  `parquet:"busy_ps,optional"`     // nil in folders of older versions
-	ABWBPS      *int64  `parquet:"abw_min_bps,optional"` // nil of a port without a meter, and in folders of older versions
+	BusyPS      *int64  `parquet:"busy_ps,optional"`     // never nil
+	ABWBPS      *int64  `parquet:"abw_min_bps,optional"` // nil of a port without a meter
 }
 
-// BusyUS returns how long the line was busy in the window; overhead is what each packet
-// takes on the line beyond its wire bytes. In folders without the column it is what the
-// packets take whose transmission began in the window, which may be more than the window.
-func (r *PortRow) BusyUS(overhead int64) float64 {
-	if r.BusyPS != nil {
-		return max(0, float64(*r.BusyPS)/1e6)
-	}
-	if r.RateBPS <= 0 {
+// BusyUS returns how long the line was busy in the window.
+func (r *PortRow) BusyUS() float64 {
+	if r.BusyPS == nil { // null in a damaged table
 		return 0
 	}
-	return float64(r.TxBytes+r.TxPackets*overhead) * 8e6 / float64(r.RateBPS)
+	return max(0, float64(*r.BusyPS)/1e6)
 }
 
 // ClassRow is a row of classes.parquet: a metrics.ClassTotals, without its distributions.
@@ -107,7 +102,7 @@ type CCRow struct {
 	Actions    map[string]int64 `parquet:"actions" parquet-key:",dict"` // ACKs by action; those without any are left out
 	Cwnd       int64            `parquet:"cwnd_bytes"`
 	BaseRTTUS  float64          `parquet:"base_rtt_us"`
-	PacingBPS  *int64           `parquet:"pacing_bps,optional"` // nil of a flow that is not paced, and in folders of older versions
+	PacingBPS  *int64           `parquet:"pacing_bps,optional"` // nil of a flow that is not paced
 	Job        *int32           `parquet:"job,optional"`        // of a connection of a job; nil otherwise
 	Step       *int32           `parquet:"step,optional"`       // of the message that the row is about, from 1
 	Phase      string           `parquet:"phase,dict,optional"`
@@ -127,7 +122,7 @@ type SignalRow struct {
 	SrcName    string  `parquet:"src_name,dict"`
 	DstName    string  `parquet:"dst_name,dict"`
 	Type       string  `parquet:"type,dict"`            // name of the signal, such as delay
-	Format     string  `parquet:"format,dict,optional"` // of the tags; "" in folders of older versions
+	Format     string  `parquet:"format,dict,optional"` // of the tags
 	Locator    int32   `parquet:"locator"`
 	Shared     int32   `parquet:"shared"` // ports that have the locator; 0: none has, as of locator 0, which no hop has written
 	Node       *int32  `parquet:"node,optional"`
@@ -142,8 +137,8 @@ type SignalRow struct {
 	PointSum   int64   `parquet:"point_sum"`
 	PointMax   int64   `parquet:"point_max"`
 	PointMin   int64   `parquet:"point_min"`
-	LowSum     *int64  `parquet:"low_sum,optional"`  // nil in folders of older versions
-	HighSum    *int64  `parquet:"high_sum,optional"` // nil too where the code of a sample has no upper end
+	LowSum     *int64  `parquet:"low_sum,optional"`  // never nil
+	HighSum    *int64  `parquet:"high_sum,optional"` // nil where the code of a sample has no upper end
 	Job        *int32  `parquet:"job,optional"`      // of a connection of a job; nil otherwise
 	Step       *int32  `parquet:"step,optional"`     // of the message that the row is about, from 1
 	Phase      string  `parquet:"phase,dict,optional"`

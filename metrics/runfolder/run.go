@@ -146,13 +146,6 @@ func (r *RunWriter) Err() error {
 	return r.fail(r.err)
 }
 
-// Dropped returns how many records of the run were dropped on their way here.
-func (r *RunWriter) Dropped() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.dropped
-}
-
 // End puts the rows of the run into the tables, and the run into the manifest. It
 // returns the error of Consume, if there was one. It is called once.
 func (r *RunWriter) End(d RunData) error {

@@ -163,7 +163,7 @@ func TestRoundTrip(t *testing.T) {
 	if len(want.Files) != 14 || want.Digest == "" {
 		t.Errorf("%d digests and %q of the manifest, want 14 and one", len(want.Files), want.Digest)
 	}
-	if !f.HasMetrics() {
+	if _, ok := f.Manifest.Tables[tableMetrics]; !ok {
 		t.Error("the folder has no table of metrics")
 	}
 	if d := cmp.Diff(f.Manifest, want); d != "" {
@@ -380,9 +380,9 @@ func TestOpenRefuses(t *testing.T) {
 		{"no folder", func(t *testing.T, dir string) { os.RemoveAll(dir) }, fs.ErrNotExist, "r"},
 		{"no manifest", remove(ManifestFile), ErrForeign, "has no manifest.json"},
 		{"empty manifest", write(ManifestFile, "{}"), ErrForeign, "schema 0"},
-		{"later schema", write(ManifestFile, `{"schema":99,"version":"9.1"}`), ErrForeign, ": manifest.json has schema 99, and this csiglab reads schemas 2 to 3; it is of the newer csiglab 9.1"},
-		{"later schema with other types", write(ManifestFile, `{"schema":4,"version":"9.1","ports":"elsewhere"}`), ErrForeign, ": manifest.json has schema 4, and this csiglab reads schemas 2 to 3; it is of the newer csiglab 9.1"},
-		{"earlier schema", write(ManifestFile, `{"schema":1}`), ErrForeign, ": manifest.json has schema 1, and this csiglab reads schemas 2 to 3"},
+		{"later schema", write(ManifestFile, `{"schema":99,"version":"9.1"}`), ErrForeign, ": manifest.json has schema 99, and this csiglab reads schema 3; it is of the newer csiglab 9.1, which reads it"},
+		{"later schema with other types", write(ManifestFile, `{"schema":4,"version":"9.1","ports":"elsewhere"}`), ErrForeign, ": manifest.json has schema 4, and this csiglab reads schema 3; it is of the newer csiglab 9.1, which reads it"},
+		{"earlier schema", write(ManifestFile, `{"schema":1}`), ErrForeign, ": manifest.json has schema 1, and this csiglab reads schema 3; it is of an older csiglab"},
 		{"cut manifest", cut(ManifestFile, 40), ErrDamaged, "manifest.json"},
 		{"no summary", remove(SummaryFile), ErrDamaged, "summary.json is missing"},
 		{"other summary", write(SummaryFile, `{"schema":1,"name":"other"}`), ErrDamaged, `"other"`},

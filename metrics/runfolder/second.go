@@ -60,7 +60,7 @@ func (f *Folder) Signals() iter.Seq2[SignalRow, error] {
 			same[v.Name] = v.Locators.samePlaces()
 		}
 	}
-	rows := readRows[SignalRow, signalRow2](f, tableSignals)
+	rows := readTable[SignalRow](f, tableSignals)
 	if len(same) == 0 {
 		return rows
 	}

@@ -21,8 +21,7 @@ type Summary struct {
 	NoTraceHash  bool                      `json:"noTraceHash,omitempty"` // the runs have no trace hashes
 	// NotEvaluated are the expectations of an incomplete folder.
 	NotEvaluated []string `json:"notEvaluated,omitempty"`
-	// Details is nil if the runs' Metrics are all metrics. Folders of older versions lack
-	// it.
+	// Details is nil if the runs' Metrics are all metrics.
 	Details *Details `json:"details,omitempty"`
 }
 
@@ -54,8 +53,7 @@ type Expectation struct {
 	OK    bool   `json:"ok"`
 	Value any    `json:"value"`
 	// Text is the expression with the value of each side of a comparison behind it,
-	// such as on["fct_us.p99"] = 1244.31 < off["fct_us.p99"] = 1190.02. Older folders
-	// lack it and what follows.
+	// such as on["fct_us.p99"] = 1244.31 < off["fct_us.p99"] = 1190.02.
 	Text string `json:"text,omitempty"`
 	// Reason is why it could not be computed; OK is then false.
 	Reason   string    `json:"reason,omitempty"`

@@ -21,7 +21,7 @@ type TruthRow struct {
 	Packet   int64   `parquet:"packet"`
 	Sent     int32   `parquet:"transmission"`
 	Type     string  `parquet:"type,dict"`
-	Format   string  `parquet:"format,dict,optional"` // of the tag; "" in folders of older versions
+	Format   string  `parquet:"format,dict,optional"` // of the tag
 	Code     int64   `parquet:"code"`
 	Point    int64   `parquet:"point"`
 	Low      int64   `parquet:"low"`
@@ -75,8 +75,7 @@ func truthRows(b *metrics.Batch, add func(TruthRow), n *names) {
 	}
 }
 
-// Truth reads the samples beside the truth of the runs that recorded it; see Ports. Folders
-// of older versions have none.
+// Truth reads the samples beside the truth of the runs that recorded it; see Ports.
 func (f *Folder) Truth() iter.Seq2[TruthRow, error] {
-	return readNewTable[TruthRow](f, tableTruth)
+	return readTable[TruthRow](f, tableTruth)
 }

@@ -495,6 +495,3 @@ func (w *Writer) writeFile(name string, data []byte) error {
 	}
 	return nil
 }
-
-// Valid reports whether nothing speaks against the run.
-func (d *RunData) Valid() bool { return len(d.Invalid) == 0 }

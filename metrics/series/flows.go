@@ -496,27 +496,15 @@ func (r *reader) readSlowdowns() (map[RunOf]map[string]float64, error) {
 	for _, one := range r.list {
 		of[one.RunOf] = map[string]float64{}
 	}
-	if r.f.HasMetrics() {
-		for row, err := range r.f.MetricsOf(slowdown) {
-			if err == nil {
-				err = r.check()
-			}
-			if err != nil {
-				return nil, err
-			}
-			if flows := of[RunOf{row.Variant, row.Seed}]; flows != nil {
-				flows[*row.Subject] = row.Value
-			}
+	for row, err := range r.f.MetricsOf(slowdown) {
+		if err == nil {
+			err = r.check()
 		}
-		return of, nil
-	}
-	for variant, v := range r.f.Summary.Variants {
-		for _, s := range v.Runs {
-			for name, value := range s.Metrics {
-				if flow, ok := strings.CutPrefix(name, slowdown+"."); ok && of[RunOf{variant, s.Seed}] != nil {
-					of[RunOf{variant, s.Seed}][flow] = value
-				}
-			}
+		if err != nil {
+			return nil, err
+		}
+		if flows := of[RunOf{row.Variant, row.Seed}]; flows != nil {
+			flows[*row.Subject] = row.Value
 		}
 	}
 	return of, nil

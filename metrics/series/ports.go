@@ -181,9 +181,6 @@ func (p *ports) add(row *runfolder.PortRow) error {
 	}
 	if row.BusyPS != nil {
 		w.utilisation = float64(*row.BusyPS) / float64(r.interval)
-	} else if row.RateBPS > 0 { // of a csiglab that counted bytes alone
-		line := float64(row.TxBytes) + float64(row.TxPackets)*float64(r.variant.Overhead)
-		w.utilisation = line * 8 / (float64(row.RateBPS) * float64(r.interval) / 1e12)
 	}
 	if one := p.own[portKey{row.Node, row.Port}]; one != nil {
 		one.add(start, &w)

@@ -136,7 +136,7 @@ type Judgement struct {
 }
 
 // Judge judges the pairs of one look. Pairs are in the order of seeds; only the first
-// MostPairs count. Give it all pairs so far, at Plan.Looks sizes that are fixed beforehand
+// mostPairs count. Give it all pairs so far, at Plan.Looks sizes that are fixed beforehand
 // (Looks). It panics if the plan fails Check.
 //
 // The sequence of P over the looks is a valid sequential p-value: the smallest of them is
@@ -234,7 +234,7 @@ func Compare(pairs []Pair, p Plan) Comparison { return compare(pairs, p).public(
 
 // Unpaired compares samples of runs with different seeds, by rank sums and, for other
 // quantiles than the median, by a bootstrap of each side. Effects are those of every
-// candidate's value on every baseline's value. Only the first MostPairs of each side count.
+// candidate's value on every baseline's value. Only the first mostPairs of each side count.
 // It panics if the plan fails Check.
 func Unpaired(baseline, candidate []float64, p Plan) Comparison {
 	return unpaired(baseline, candidate, p).public()
@@ -250,8 +250,8 @@ func Floor(pairs []Pair, p Plan) float64 {
 	return (c.High - c.Low) / 2
 }
 
-// MostPairs is how many pairs a test takes at most. Its time grows with their square.
-const MostPairs = 1000
+// mostPairs is how many pairs a test takes at most. Its time grows with their square.
+const mostPairs = 1000
 
 // comparison is what Judge, Compare and Unpaired have in common.
 type comparison struct {
@@ -288,7 +288,7 @@ func compare(pairs []Pair, p Plan) *comparison {
 	if len(pairs) == 0 {
 		return unknown(p, "there is no pair")
 	}
-	pairs = pairs[:min(len(pairs), MostPairs)]
+	pairs = pairs[:min(len(pairs), mostPairs)]
 	n := len(pairs)
 	baseline, candidate := make([]float64, n), make([]float64, n)
 	for i, one := range pairs {
@@ -319,7 +319,7 @@ func unpaired(baseline, candidate []float64, p Plan) *comparison {
 	if len(baseline) == 0 || len(candidate) == 0 {
 		return unknown(p, "a side has no sample")
 	}
-	baseline, candidate = baseline[:min(len(baseline), MostPairs)], candidate[:min(len(candidate), MostPairs)]
+	baseline, candidate = baseline[:min(len(baseline), mostPairs)], candidate[:min(len(candidate), mostPairs)]
 	scale, reason := scaleOf(baseline, candidate, p.Absolute)
 	if reason != "" {
 		return unknown(p, reason)

@@ -318,9 +318,9 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// Samples beyond MostPairs do not count, and those up to it are judged in a moment.
+// Samples beyond mostPairs do not count, and those up to it are judged in a moment.
 func TestManyPairs(t *testing.T) {
-	pairs := newNoise(9).pairs(MostPairs, 0, 0.02, normal)
+	pairs := newNoise(9).pairs(mostPairs, 0, 0.02, normal)
 	a := Judge(pairs, Plan{Delta: 0.05})
 	b := Judge(append(pairs, repeat(5000, Pair{1, 100})...), Plan{Delta: 0.05})
 	if a != b || a.Outcome != NoWorse || a.High-a.Low > 0.006 {

@@ -144,6 +144,3 @@ func (s *Scheduler) Next(heads *Heads) int {
 		s.turn, s.under = (s.turn+1)%len(s.weighted), false
 	}
 }
-
-// Deficit returns what a class may send beyond its next quantum, in bytes.
-func (s *Scheduler) Deficit(class int) units.Size { return s.deficit[class] }

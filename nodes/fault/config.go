@@ -77,7 +77,7 @@ func (c *Config) check(ports int) error {
 			wrong = fmt.Sprintf("a rate of %v", h.Rate)
 		case h.Begin && (h.Kind == Loss || h.Kind == Corruption) && !(h.Share > 0 && h.Share <= 1):
 			wrong = fmt.Sprintf("a share of %v", h.Share)
-		case h.Burst != 0 && !(h.Burst >= MinBurst(h.Share)) || math.IsInf(h.Burst, 0):
+		case h.Burst != 0 && !(h.Burst >= minBurst(h.Share)) || math.IsInf(h.Burst, 0):
 			wrong = fmt.Sprintf("bursts of %v packets", h.Burst)
 		default:
 			continue

@@ -23,10 +23,10 @@ type lossy struct {
 	enter, leave uint64
 }
 
-// MinBurst returns the least mean length of bursts with which a share of the packets can
+// minBurst returns the least mean length of bursts with which a share of the packets can
 // be lost: after a burst of the least length at least one packet arrives, which leaves
 // share/(1-share) packets for a burst, and no burst is shorter than a packet.
-func MinBurst(share float64) float64 { return max(1, float64(share/(1-share))) }
+func minBurst(share float64) float64 { return max(1, float64(share/(1-share))) }
 
 // newLossy returns the decisions of a fault, with the share and the mean length of bursts
 // of a Change. It begins in a state drawn with the share, so that the share holds from the

@@ -217,14 +217,6 @@ func (s *Sim) Drained() bool {
 	return true
 }
 
-// Events returns the number of events processed.
-func (s *Sim) Events() (count int64) {
-	for _, sh := range s.shards {
-		count += sh.count
-	}
-	return count
-}
-
 // Close closes all windows, so that every node emits what it measured, in the order
 // of the nodes. It is called once, after Run. It answers false when Progress, which is
 // called once in many nodes, has stopped it.

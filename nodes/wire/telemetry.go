@@ -21,14 +21,6 @@ func (p *Packet) SetPostcard(node, flow uint32, tag []byte) {
 	p.SetEcho(tag)
 }
 
-// Node returns the switch that sent a postcard, or that Weights are for.
-func (p *Packet) Node() uint32 {
-	if p.Kind() == Weights {
-		return p.u32(p.l4() + tpFlow)
-	}
-	return p.u32(p.l4() + tpPSN)
-}
-
 // PortWeight is the weight of one egress port.
 type PortWeight struct{ Port, Weight uint8 }
 

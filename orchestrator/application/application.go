@@ -25,8 +25,8 @@ import (
 // Interface is the name of the programs' interface.
 const Interface = "csig0"
 
-// IPv4 returns the address of a host's programs.
-func IPv4(host int) net.IP {
+// ipv4 returns the address of a host's programs.
+func ipv4(host int) net.IP {
 	a := wire.HostIP(host)
 	return net.IPv4(byte(a>>24), byte(a>>16), byte(a>>8), byte(a)).To4()
 }
@@ -35,8 +35,8 @@ func IPv4(host int) net.IP {
 // link.
 const prefixLen = 8
 
-// IPv6 returns the address of a host's programs.
-func IPv6(host int) net.IP {
+// ipv6 returns the address of a host's programs.
+func ipv6(host int) net.IP {
 	a := wire.HostIPv6(host)
 	return a[:]
 }
@@ -215,8 +215,8 @@ const queueLen = 1000
 // addresses gives an interface its addresses, and with them routes to all hosts.
 func addresses(h *netlink.Handle, link netlink.Link, host int) error {
 	for _, a := range []net.IPNet{
-		{IP: IPv4(host), Mask: net.CIDRMask(prefixLen, 32)},
-		{IP: IPv6(host), Mask: net.CIDRMask(prefixLenIPv6, 128)},
+		{IP: ipv4(host), Mask: net.CIDRMask(prefixLen, 32)},
+		{IP: ipv6(host), Mask: net.CIDRMask(prefixLenIPv6, 128)},
 	} {
 		err := h.AddrAdd(link, &netlink.Addr{IPNet: &a, Flags: unix.IFA_F_NODAD})
 		if a.IP.To4() == nil && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT)) {

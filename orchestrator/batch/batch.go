@@ -56,9 +56,9 @@ const (
 	mostPayload = 1000 << 10 // bytes, compressed; the rest of the MiB is for names
 )
 
-// MostPods is how many pods of a Job exist at a time unless Runner.Parallel says otherwise.
+// mostPods is how many pods of a Job exist at a time unless Runner.Parallel says otherwise.
 // Those that the nodes have no room for wait, and each costs the scheduler some work.
-const MostPods = 500
+const mostPods = 500
 
 // NewID returns an id for a sweep or campaign of a name: lower case, with a random end, and
 // short enough for the names of Jobs and their pods.
@@ -89,7 +89,7 @@ type Runner struct {
 	Cluster  Cluster
 	Image    string
 	ID       string  // of the sweep or campaign, for names in the cluster; see NewID
-	Parallel int     // the most pods at a time; 0: MostPods. Runs in real time go one by one
+	Parallel int     // the most pods at a time; 0: mostPods. Runs in real time go one by one
 	Results  Results // where whole run folders go; the zero value: nowhere
 	// Say receives remarks for the user, from several goroutines at once; may be nil.
 	Say func(text string)

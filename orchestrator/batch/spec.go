@@ -48,7 +48,7 @@ func quantity(bytes int64) resource.Quantity { return *resource.NewQuantity(byte
 
 // parallelism returns how many pods of a Job of so many trials exist at a time.
 func (r *Runner) parallelism(trials int, n needs) int {
-	most := MostPods
+	most := mostPods
 	if r.Parallel > 0 {
 		most = r.Parallel
 	}

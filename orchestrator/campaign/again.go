@@ -125,9 +125,6 @@ func inOption(origin string, wrong []*expression.Error) (errs experiment.Errors)
 // addDetails adds the metrics that summary.json lacks and that expressions mention, by
 // name or pattern, from the table of metrics.
 func addDetails(folder *runfolder.Folder, runs map[string][]expression.Run, mentioned []string) error {
-	if !folder.HasMetrics() {
-		return nil // of an older version
-	}
 	for row, err := range folder.Metrics() {
 		if err != nil {
 			return err
@@ -174,7 +171,7 @@ func knownOf(folder *runfolder.Folder, runs map[string][]expression.Run) ([]*exp
 		}
 	}
 	details := map[string]map[string]bool{} // of variants, where the plan does not say
-	if len(planned) == 0 && folder.HasMetrics() {
+	if len(planned) == 0 {
 		for row, err := range folder.Metrics() {
 			if err != nil {
 				return nil, err

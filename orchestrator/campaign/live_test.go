@@ -3,7 +3,6 @@ package campaign
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +24,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
 // realTime makes captureText a run in real time that any machine keeps, as far as
@@ -257,30 +257,10 @@ func TestRecapture(t *testing.T) {
 	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, runfolder.ErrDamaged) || !strings.Contains(fmt.Sprint(err), "experiment.yaml") {
 		t.Errorf("with another experiment: %v, want ErrDamaged with the file's name", err)
 	}
-	withoutDigests(t, folder)
+	if err := analysistest.Reseal(folder, func(*runfolder.Manifest) {}); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, failure.ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "leaves the trace") {
 		t.Errorf("with another experiment: %v", err)
-	}
-}
-
-// withoutDigests makes a folder as a csiglab before digests left it.
-func withoutDigests(t *testing.T, folder string) {
-	t.Helper()
-	path := filepath.Join(folder, runfolder.ManifestFile)
-	text, err := os.ReadFile(path)
-	var m map[string]any
-	if err == nil {
-		err = json.Unmarshal(text, &m)
-	}
-	delete(m, "files")
-	delete(m, "digest")
-	if err == nil {
-		text, err = json.Marshal(m)
-	}
-	if err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }

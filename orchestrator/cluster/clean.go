@@ -56,12 +56,12 @@ func (c *Cluster) Clean(ctx context.Context, which string, how Cleaner) (removed
 }
 
 // named returns the run with an id, or the only one whose id begins so.
-func named(list []Remains, which string) ([]Remains, error) {
-	var found []Remains
+func named(list []remains, which string) ([]remains, error) {
+	var found []remains
 	var ids []string
 	for _, r := range list {
 		if r.Run == which {
-			return []Remains{r}, nil
+			return []remains{r}, nil
 		}
 		if strings.HasPrefix(r.Run, which) {
 			found, ids = append(found, r), append(ids, r.Run)
@@ -76,15 +76,15 @@ func named(list []Remains, which string) ([]Remains, error) {
 
 // leaves returns why a run is not to be removed, empty if it is. named says that the user
 // has named it.
-func (how Cleaner) leaves(r *Remains, named bool) string {
+func (how Cleaner) leaves(r *remains, named bool) string {
 	force := fmt.Sprintf("csiglab clean --on kubernetes --force %s removes it", r.Run)
 	switch {
 	case !r.Lives, how.Force && (named || !r.Here):
 		return ""
 	case !r.Here:
-		return r.Holder() + "; " + force
+		return r.holder() + "; " + force
 	case how.All:
 		return ""
 	}
-	return r.Holder() + "; end it first, or " + force
+	return r.holder() + "; end it first, or " + force
 }

@@ -31,8 +31,8 @@ var (
 
 // Times of a cluster.
 const (
-	// ReachWithin bounds the first answer of a cluster.
-	ReachWithin = 10 * time.Second
+	// reachWithin bounds the first answer of a cluster.
+	reachWithin = 10 * time.Second
 	// callWithin bounds each later call that is not a stream.
 	callWithin = 20 * time.Second
 	// patience is how long a stream (Watch, Logs) goes on without an answer of the cluster.

@@ -26,7 +26,7 @@ import (
 // ~/.kube/config); an empty name means the current one. Without any kubeconfig, in a pod, it
 // connects to the pod's own cluster. An empty namespace means the context's, or "default".
 // It asks the server for its version, so that a cluster that does not answer within
-// ReachWithin is an error here. The errors wrap ErrContext, ErrUnreachable or ErrForbidden.
+// reachWithin is an error here. The errors wrap ErrContext, ErrUnreachable or ErrForbidden.
 func Connect(ctx context.Context, contextName, namespace string) (*Cluster, error) {
 	quiet()
 	c := &Cluster{Context: contextName, Namespace: namespace, times: defaultTimes()}
@@ -114,7 +114,7 @@ func (c *Cluster) use(config *rest.Config) error {
 
 // reach asks the server for its version.
 func (c *Cluster) reach(ctx context.Context) error {
-	within, cancel := context.WithTimeoutCause(ctx, ReachWithin, fmt.Errorf("no answer within %v", ReachWithin))
+	within, cancel := context.WithTimeoutCause(ctx, reachWithin, fmt.Errorf("no answer within %v", reachWithin))
 	defer cancel()
 	type answer struct {
 		version string

@@ -140,7 +140,7 @@ func (c *Cluster) marked(run, part string, spec *batch.JobSpecApplyConfiguration
 }
 
 // Config makes an immutable ConfigMap of the name of a Job, which the cluster removes with
-// the Job. Keys are file names. A ConfigMap holds at most 1 MiB (MaxConfig).
+// the Job. Keys are file names. A ConfigMap holds at most 1 MiB.
 func (c *Cluster) Config(ctx context.Context, job string, data map[string][]byte) error {
 	task := "make ConfigMap " + job
 	of, err := c.owner(ctx, job)
@@ -170,10 +170,6 @@ func (c *Cluster) Secret(ctx context.Context, job string, data map[string][]byte
 	_, err = c.client.CoreV1().Secrets(c.Namespace).Apply(asked, secret, metav1.ApplyOptions{FieldManager: Manager, Force: true})
 	return c.explain(task, err)
 }
-
-// MaxConfig is the largest content of a ConfigMap or Secret, in bytes, less room for its
-// names (core/v1 MaxSecretSize; etcd's limit of a request is 1.5 MiB).
-const MaxConfig = corev1.MaxSecretSize - 4<<10
 
 // owned is what an object of a Job takes from it.
 type owned struct {

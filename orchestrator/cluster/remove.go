@@ -17,8 +17,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// Remains is what a run has left in a cluster.
-type Remains struct {
+// remains is what a run has left in a cluster.
+type remains struct {
 	Run     string
 	Objects []string // as KIND/NAME, sorted
 	Owner   string   // AnnotationOwner
@@ -28,8 +28,8 @@ type Remains struct {
 	Lives, Here bool
 }
 
-// Holder returns who holds the run, in words.
-func (r *Remains) Holder() string {
+// holder returns who holds the run, in words.
+func (r *remains) holder() string {
 	name, _, _ := strings.Cut(r.Machine, "/")
 	switch {
 	case r.Machine == "":
@@ -92,17 +92,17 @@ func (c *Cluster) objects(ctx context.Context, selector string) (list []object, 
 }
 
 // Find returns what csiglab has made in the namespace, by run, in the order of their ids.
-func (c *Cluster) Find(ctx context.Context) ([]Remains, error) {
+func (c *Cluster) Find(ctx context.Context) ([]remains, error) {
 	list, err := c.objects(ctx, LabelManaged+"="+Manager+","+LabelRun)
 	if err != nil {
 		return nil, err
 	}
-	byRun := map[string]*Remains{}
+	byRun := map[string]*remains{}
 	for _, o := range list {
 		id := o.meta.Labels[LabelRun]
 		r := byRun[id]
 		if r == nil {
-			r = &Remains{Run: id}
+			r = &remains{Run: id}
 			byRun[id] = r
 		}
 		r.Objects = append(r.Objects, o.kind+"/"+o.meta.Name)
@@ -110,7 +110,7 @@ func (c *Cluster) Find(ctx context.Context) ([]Remains, error) {
 			r.Owner, r.Machine = o.meta.Annotations[AnnotationOwner], o.meta.Annotations[AnnotationMachine]
 		}
 	}
-	found := []Remains{}
+	found := []remains{}
 	for _, id := range slices.Sorted(maps.Keys(byRun)) {
 		r := byRun[id]
 		slices.Sort(r.Objects)

@@ -86,7 +86,7 @@ func WriteClabernetes(w io.Writer, lab Lab, group string) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%w %q: "+format, append([]any{ErrInvalid, lab.Name}, args...)...)
 	}
-	f := briefFile{Name: lab.Name, Topology: briefTopology{Defaults: briefDefaults{Kind: "linux", Labels: map[string]string{LabelLab: lab.Name}}}}
+	f := briefFile{Name: lab.Name, Topology: briefTopology{Defaults: briefDefaults{Kind: "linux", Labels: map[string]string{labelLab: lab.Name}}}}
 	for i, n := range lab.Graph.Nodes {
 		if !dnsLabel.MatchString(n.Name) || len(lab.Name)+1+len(n.Name) > maxLabel {
 			return fail("node %s: Kubernetes wants names of a-z, 0-9 and -, with a letter or digit at both ends; this and the lab's have at most %d characters together", n.Name, maxLabel-1)
@@ -95,11 +95,11 @@ func WriteClabernetes(w io.Writer, lab Lab, group string) error {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[LabelRole] = "switch"
+		labels[labelRole] = "switch"
 		if n.Kind == topologies.Host {
-			labels[LabelRole] = "host"
+			labels[labelRole] = "host"
 		} else if n.Tier != topologies.TierHost {
-			labels[LabelTier] = n.Tier.String()
+			labels[labelTier] = n.Tier.String()
 		}
 		f.Topology.Nodes = append(f.Topology.Nodes, yaml.MapItem{Key: n.Name, Value: briefNode{
 			Image: s.Image, Cmd: quote(s.Cmd), Env: s.Env, Labels: labels,
@@ -118,7 +118,7 @@ func WriteClabernetes(w io.Writer, lab Lab, group string) error {
 	}
 	r := topologyResource{
 		APIVersion: group + "/v1alpha1", Kind: "Topology",
-		Metadata: resourceMetadata{Name: lab.Name, Labels: map[string]string{LabelLab: lab.Name}},
+		Metadata: resourceMetadata{Name: lab.Name, Labels: map[string]string{labelLab: lab.Name}},
 		Spec:     resourceSpec{Definition: resourceDefinition{string(definition)}},
 	}
 	switch group {

@@ -39,10 +39,10 @@ func (e *Engine) List(ctx context.Context) ([]Summary, error) {
 	}
 	labs := make(map[string]*Summary)
 	for _, c := range containers {
-		id, created := c.Labels[LabelRun], time.Unix(c.Created, 0)
+		id, created := c.Labels[labelRun], time.Unix(c.Created, 0)
 		s := labs[id]
 		if s == nil {
-			s = &Summary{RunID: id, Lab: c.Labels[LabelLab], Owner: c.Labels[LabelOwner], Topology: c.Labels["clab-topo-file"], Created: created}
+			s = &Summary{RunID: id, Lab: c.Labels[labelLab], Owner: c.Labels[labelOwner], Topology: c.Labels["clab-topo-file"], Created: created}
 			labs[id] = s
 		}
 		s.Containers++
@@ -130,7 +130,7 @@ func (e *Engine) Clean(ctx context.Context, runID string) (found int, err error)
 
 // containers returns the containers of a run, or of all runs if runID is empty.
 func (e *Engine) containers(ctx context.Context, runID string) ([]container.Summary, error) {
-	label := LabelRun
+	label := labelRun
 	if runID != "" {
 		label += "=" + runID
 	}

@@ -27,19 +27,19 @@ import (
 
 // Labels of every container of a lab.
 const (
-	LabelRun   = "csiglab.run"   // Lab.RunID
-	LabelLab   = "csiglab.lab"   // Lab.Name
-	LabelDelay = "csiglab.delay" // of a switch's node: topologies.Node.Delay; topology.clab reads it
-	LabelOwner = "csiglab.owner" // Lab.Owner
-	LabelRole  = "csiglab.role"  // of an exported node, where it has no group: host or switch
-	LabelTier  = "csiglab.tier"  // likewise: tor, agg or core
+	labelRun   = "csiglab.run"   // Lab.RunID
+	labelLab   = "csiglab.lab"   // Lab.Name
+	labelDelay = "csiglab.delay" // of a switch's node: topologies.Node.Delay; topology.clab reads it
+	labelOwner = "csiglab.owner" // Lab.Owner
+	labelRole  = "csiglab.role"  // of an exported node, where it has no group: host or switch
+	labelTier  = "csiglab.tier"  // likewise: tor, agg or core
 )
 
 // Limits of a container whose settings give none. An idle switch takes 8 MB
 // (docs/references.md#cost-of-a-hop) and a Go program a handful of threads.
 const (
-	DefaultMemory = 256 * units.MiB
-	DefaultPIDs   = 256
+	defaultMemory = 256 * units.MiB
+	defaultPIDs   = 256
 )
 
 // ErrInvalid is wrapped by the errors of a Lab that cannot be written.
@@ -63,9 +63,9 @@ type NodeSettings struct {
 	Cmd    []string          // arguments after the image's entry point
 	Env    map[string]string // besides what containerlab adds (CLAB_…)
 	Binds  []string          // source:target or source:target:ro
-	Labels map[string]string // besides LabelRun and LabelLab
-	Memory units.Size        // whole MiB; 0 means DefaultMemory
-	PIDs   int               // 0 means DefaultPIDs
+	Labels map[string]string // besides labelRun and labelLab
+	Memory units.Size        // whole MiB; 0 means defaultMemory
+	PIDs   int               // 0 means defaultPIDs
 }
 
 // Deployed is a lab that runs.

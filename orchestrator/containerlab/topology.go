@@ -112,12 +112,12 @@ func (lab *Lab) path() string { return filepath.Join(lab.Folder, lab.Name+".clab
 
 // render returns the file of the lab, or of a part of it.
 func (lab *Lab) render(s *Shard) ([]byte, error) {
-	labels := map[string]string{LabelLab: lab.Name}
+	labels := map[string]string{labelLab: lab.Name}
 	if lab.RunID != "" {
-		labels[LabelRun] = lab.RunID
+		labels[labelRun] = lab.RunID
 	}
 	if lab.Owner != "" {
-		labels[LabelOwner] = lab.Owner
+		labels[labelOwner] = lab.Owner
 	}
 	name := lab.name()
 	if s != nil {
@@ -181,7 +181,7 @@ func (lab *Lab) labels(node int) map[string]string {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[LabelDelay] = delay.String()
+		labels[labelDelay] = delay.String()
 	}
 	return labels
 }
@@ -203,14 +203,14 @@ func (lab *Lab) marshal(f any) ([]byte, error) {
 
 func (s *NodeSettings) memory() units.Size {
 	if s.Memory == 0 {
-		return DefaultMemory
+		return defaultMemory
 	}
 	return s.Memory
 }
 
 func (s *NodeSettings) pids() int64 {
 	if s.PIDs == 0 {
-		return DefaultPIDs
+		return defaultPIDs
 	}
 	return int64(s.PIDs)
 }

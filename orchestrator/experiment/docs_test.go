@@ -134,7 +134,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	resolved["seeds"] = "1"
 	resolved["jobs[].stragglers[].slow"], resolved["jobs[].stragglers[].pause"] = "0", "0s" // one of them is given
 	delete(resolved, "jobs[].name")
-	resolved["jobs[].model.preset"] = NoPreset                                    // one is given
+	resolved["jobs[].model.preset"] = noPreset                                    // one is given
 	delete(resolved, "csig.ports[].policy")                                       // one of policy, outside and init is given
 	delete(resolved, "faults[].links")                                            // what a kind needs
 	resolved["generators[].every"] = "auto"                                       // one of every and rate is given

@@ -52,7 +52,7 @@ type Local struct {
 // newJob returns an item of jobs with the defaults that are not 0. A rate of 3600 Gbps is
 // the 450 GB/s of NVLink 4 in one direction (NVIDIA H100 data sheet).
 func newJob() Job {
-	return Job{RanksPerHost: 1, Placement: Placements[0], Order: Orders[0], OrderSeed: 1, Steps: 1,
+	return Job{RanksPerHost: 1, Placement: placements[0], Order: orders[0], OrderSeed: 1, Steps: 1,
 		Schedule: Schedule{Period: noSchedule, Offset: autoSchedule, Correction: autoSchedule}, Local: Local{Rate: 3600 * units.Gbps}}
 }
 
@@ -138,7 +138,7 @@ func (d *decoder) jobs(e *Experiment, hosts int) {
 		}
 		before := len(d.errs)
 		j.Spec.Check(&Check{decoder: d, experiment: e, path: join(path, kindOf(jobSection, reflect.TypeOf(j.Spec)).Name), hosts: hosts})
-		if _, ok := j.Spec.(CollectiveJob); j.Order != OrderGiven && !ok {
+		if _, ok := j.Spec.(CollectiveJob); j.Order != orderGiven && !ok {
 			d.failAt(path+".order", "is for kind collective; with other kinds placement says which rank is where", "")
 		}
 		switch j.Spec.(type) {
@@ -228,9 +228,9 @@ func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph, hosts []int
 		return j.autoSchedule(key)
 	case "placement":
 		if len(j.Hosts) > 0 {
-			return PlaceGiven
+			return placeGiven
 		}
-		return PlacePacked
+		return placePacked
 	}
 	_, key, _ = strings.Cut(key, ".") // of the kind
 	return j.Spec.(JobDeriver).Auto(key, j.input(hosts, newFabric(g)))

@@ -91,7 +91,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			{Src: 1, Dst: 2, Size: 2 * units.MB},
 			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * units.Microsecond},
 		}},
-		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: TraceHashFull, Operations: OperationsAuto},
+		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: traceHashFull, Operations: operationsAuto},
 		Variants:  []Variant{{"run", map[string]any{}}},
 		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual", Wall: Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05, Underlay: 0.5}},
 	}
@@ -300,7 +300,7 @@ published: [{variant: plain, metric: slow, value: 1e-3, low: 0, high: .5, source
 	if got := len(set.Variants); got != 3 {
 		t.Fatalf("variants: got %d, want 3", got)
 	}
-	if p, ok := set.Variants[1].Experiment.Workload.Spec.(Permutation); !ok || p.Seed != RunSeed {
+	if p, ok := set.Variants[1].Experiment.Workload.Spec.(Permutation); !ok || p.Seed != runSeed {
 		t.Errorf("permutation of other: got %+v, want the run's seed", p)
 	}
 	roundTrip(t, set, testTables())

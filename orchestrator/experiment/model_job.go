@@ -72,8 +72,8 @@ type TrainingAlgorithms struct {
 	DP string `yaml:"dp"`
 }
 
-// NoPreset is the ModelJob.Preset of a model whose sizes are all given.
-const NoPreset = "none"
+// noPreset is the ModelJob.Preset of a model whose sizes are all given.
+const noPreset = "none"
 
 func sizeKey(path, doc string) Key {
 	return Key{Path: path, Default: "auto", Rule: Between(1, training.MaxSize).Or("auto"), Doc: doc + "; auto: the preset's"}
@@ -95,8 +95,8 @@ var _ = RegisterJob(JobKind{
 	Kind: Kind{
 		Name: "model", Doc: "training of a transformer: compute, tensor, pipeline, data, expert and context parallelism", Rank: 10,
 		Keys: []Key{
-			{Path: "", Default: NoPreset, Doc: "a preset alone, such as `gpt3-175b`, or a mapping"},
-			{Path: "preset", Default: NoPreset, Rule: oneOfTable(modelPresets), Doc: "a model with its sizes, which the keys below may change; none: the keys say all"},
+			{Path: "", Default: noPreset, Doc: "a preset alone, such as `gpt3-175b`, or a mapping"},
+			{Path: "preset", Default: noPreset, Rule: oneOfTable(modelPresets), Doc: "a model with its sizes, which the keys below may change; none: the keys say all"},
 			sizeKey("layers", "of the model"),
 			sizeKey("hidden", "size of the model's vectors"),
 			sizeKey("ffn", "inner size of the feed-forward part, or of one expert"),
@@ -141,9 +141,9 @@ var _ = RegisterJob(JobKind{
 	Spec: ModelJob{},
 })
 
-// modelPresets returns the names of the presets, and NoPreset.
+// modelPresets returns the names of the presets, and noPreset.
 func modelPresets() []string {
-	names := []string{NoPreset}
+	names := []string{noPreset}
 	for _, p := range training.Presets {
 		names = append(names, p.Name)
 	}
@@ -165,7 +165,7 @@ func (m ModelJob) Check(c *Check) {
 			missing = append(missing, size.key)
 		}
 	}
-	if m.Preset == NoPreset && len(missing) > 0 {
+	if m.Preset == noPreset && len(missing) > 0 {
 		c.Fail("", "without preset, %s are missing; presets: %s", strings.Join(missing, ", "), strings.Join(modelPresets()[1:], " "))
 		return
 	}

@@ -18,7 +18,7 @@ var _ = RegisterWorkload(WorkloadKind{
 		Name: "permutation", Doc: "a message from every host to another, each receiving one", Rank: 30,
 		Keys: []Key{
 			{Path: "size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "every host sends this to another; each receives once"},
-			{Path: "seed", Default: string(RunSeed), Rule: seedRule, Doc: "which permutation; run: another one with each seed of the run, a number: always the same"},
+			{Path: "seed", Default: string(runSeed), Rule: seedRule, Doc: "which permutation; run: another one with each seed of the run, a number: always the same"},
 			{Path: "shift", Default: "0", Rule: Between(0, maxHosts), Doc: "host i sends to host i + shift, around the end; 0: a random permutation"},
 		},
 	},

@@ -13,25 +13,25 @@ import (
 
 // Values of Job.Placement: how the ranks of a job take its hosts.
 const (
-	PlaceAuto   = algorithm.Auto // given where the job names its hosts, otherwise packed
-	PlacePacked = "packed"       // rack after rack
-	PlaceSpread = "spread"       // the next server is in the next rack
-	PlaceRail   = "rail"         // the next rank is at the next server, on the same rail
-	PlaceGiven  = "given"        // in the order of the job's hosts
+	placeAuto   = algorithm.Auto // given where the job names its hosts, otherwise packed
+	placePacked = "packed"       // rack after rack
+	placeSpread = "spread"       // the next server is in the next rack
+	placeRail   = "rail"         // the next rank is at the next server, on the same rail
+	placeGiven  = "given"        // in the order of the job's hosts
 )
 
-// Placements are the values of Job.Placement, the default first.
-var Placements = []string{PlaceAuto, PlacePacked, PlaceSpread, PlaceRail, PlaceGiven}
+// placements are the values of Job.Placement, the default first.
+var placements = []string{placeAuto, placePacked, placeSpread, placeRail, placeGiven}
 
 // Values of Job.Order: the order of the ranks in rings and trees.
 const (
-	OrderGiven    = "given"    // of their numbers
-	OrderTopology = "topology" // rack after rack, and server after server
-	OrderRandom   = "random"   // by Job.OrderSeed
+	orderGiven    = "given"    // of their numbers
+	orderTopology = "topology" // rack after rack, and server after server
+	orderRandom   = "random"   // by Job.OrderSeed
 )
 
-// Orders are the values of Job.Order, the default first.
-var Orders = []string{OrderGiven, OrderTopology, OrderRandom}
+// orders are the values of Job.Order, the default first.
+var orders = []string{orderGiven, orderTopology, orderRandom}
 
 // location is where a host is: which hosts have short ways to each other.
 type location struct{ rack, server, nic int }
@@ -95,13 +95,13 @@ func (f *fabric) spread(hosts []int) []int {
 // sorted returns the hosts of a job in the order in which its ranks take them. given says
 // that the job names them. f is nil before there is a fabric.
 func (j *Job) sorted(hosts []int, given bool, f *fabric) ([]int, error) {
-	if f == nil || j.Placement == PlaceGiven || j.Placement == PlaceAuto && given {
+	if f == nil || j.Placement == placeGiven || j.Placement == placeAuto && given {
 		return hosts, nil
 	}
 	switch j.Placement {
-	case PlaceSpread:
+	case placeSpread:
 		return f.spread(hosts), nil
-	case PlaceRail:
+	case placeRail:
 		if f.nics < 2 {
 			return nil, errors.New("rail needs a fabric whose servers have several NICs, such as topology.rail")
 		}
@@ -117,9 +117,9 @@ func (j *Job) order(hosts []int, f *fabric) []int {
 		ranks[r] = r
 	}
 	switch j.Order {
-	case OrderTopology:
+	case orderTopology:
 		slices.SortStableFunc(ranks, func(a, b int) int { return f.byRack(hosts[a], hosts[b]) })
-	case OrderRandom:
+	case orderRandom:
 		random := rand.New(rand.NewPCG(j.OrderSeed, 0x6f726472)) // "ordr": a stream of its own
 		random.Shuffle(len(ranks), func(a, b int) { ranks[a], ranks[b] = ranks[b], ranks[a] })
 	}
@@ -209,8 +209,8 @@ func (e *Experiment) jobHosts(hosts int) (given [][]int, free []int, err error) 
 			switch {
 			case hosts > 0 && h >= hosts:
 				return nil, nil, &PathError{at, fmt.Errorf("no host %d; hosts go from 0 to %d", h, hosts-1)}
-			case seen[h] && j.Placement != PlaceGiven && j.Placement != PlaceAuto:
-				return nil, nil, &PathError{at, fmt.Errorf("host %d is given twice, which only placement %s allows", h, PlaceGiven)}
+			case seen[h] && j.Placement != placeGiven && j.Placement != placeAuto:
+				return nil, nil, &PathError{at, fmt.Errorf("host %d is given twice, which only placement %s allows", h, placeGiven)}
 			case hosts > 0:
 				taken[h] = true
 			}

@@ -33,8 +33,8 @@ var _ = RegisterJob(JobKind{
 	Kind: Kind{
 		Name: "profile", Doc: "a time of compute and then an all-reduce, again and again, as the literature describes jobs that share a link", Rank: 25,
 		Keys: []Key{
-			{Path: "", Default: NoPreset, Doc: "a preset alone, such as `vgg19`, or a mapping"},
-			{Path: "preset", Default: NoPreset, Rule: oneOfTable(profilePresets), Doc: "a model with the bytes of its communication and, where it is known, its compute"},
+			{Path: "", Default: noPreset, Doc: "a preset alone, such as `vgg19`, or a mapping"},
+			{Path: "preset", Default: noPreset, Rule: oneOfTable(profilePresets), Doc: "a model with the bytes of its communication and, where it is known, its compute"},
 			{Path: "compute", Default: "auto", Rule: Rule{min: 0, max: int64(maxLength), word: "auto", special: int64(autoCompute)}, Doc: "time of a step; auto: the preset's, or 10ms"},
 			{Path: "bytes", Default: "auto", Rule: Between(units.Byte, maxTransfer).Or("auto"), Doc: "of the buffer of the all-reduce; auto: the preset's, or 100MB"},
 			{Path: "overlap", Default: "0", Doc: "part of `compute` that runs beside the communication"},
@@ -50,9 +50,9 @@ var _ = RegisterJob(JobKind{
 	Spec: ProfileJob{},
 })
 
-// profilePresets returns the names of the presets, and NoPreset.
+// profilePresets returns the names of the presets, and noPreset.
 func profilePresets() []string {
-	names := []string{NoPreset}
+	names := []string{noPreset}
 	for _, p := range training.ProfilePresets {
 		names = append(names, p.Name)
 	}

@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// Seed is the seed of what is random in a workload: RunSeed, or a whole number, with which
-// the traffic is the same under all seeds of the run. The zero value is RunSeed.
+// Seed is the seed of what is random in a workload: runSeed, or a whole number, with which
+// the traffic is the same under all seeds of the run. The zero value is runSeed.
 type Seed string
 
-// RunSeed is the seed of the run.
-const RunSeed Seed = "run"
+// runSeed is the seed of the run.
+const runSeed Seed = "run"
 
 // ofRun reports whether the seed is that of the run.
-func (s Seed) ofRun() bool { return s == RunSeed || s == "" }
+func (s Seed) ofRun() bool { return s == runSeed || s == "" }
 
 // number returns the seed, which has been checked, in a run with a seed.
 func (s Seed) number(run uint64) uint64 {
@@ -27,7 +27,7 @@ func (s Seed) number(run uint64) uint64 {
 
 // seedRule is that of a Seed.
 var seedRule = Rule{parse: func(text string) error {
-	if _, err := strconv.ParseUint(text, 10, 64); err != nil && text != string(RunSeed) {
+	if _, err := strconv.ParseUint(text, 10, 64); err != nil && text != string(runSeed) {
 		return fmt.Errorf("%q is neither run nor a whole number from 0 to %d", text, uint64(math.MaxUint64))
 	}
 	return nil

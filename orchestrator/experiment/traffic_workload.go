@@ -130,7 +130,7 @@ var _ = func() (none struct{}) {
 // trafficKeys returns the keys of the items: those of each generator, which share several.
 func trafficKeys() []Key {
 	size, length := Between(units.Byte, maxTransfer), Between(0, maxLength)
-	seed := []Key{{Path: "seed", Default: string(RunSeed), Rule: seedRule, Doc: "of what is random; run: other traffic with each seed of the run, a number: always the same"}}
+	seed := []Key{{Path: "seed", Default: string(runSeed), Rule: seedRule, Doc: "of what is random; run: other traffic with each seed of the run, a number: always the same"}}
 	persistent := []Key{{Path: "persistent", Default: "false", Doc: "messages between two hosts follow each other on one connection, whose congestion control keeps its state; without it each is a flow of its own"}}
 	start := []Key{{Path: "start", Default: "0s", Rule: length, Doc: "when it begins"}}
 	one := []Key{{Path: "size", Required: true, Rule: size, Doc: "of each message"}}

@@ -256,37 +256,37 @@ type Telemetry struct {
 
 // Values of Telemetry.TraceHash.
 const (
-	TraceHashFull = "full"
-	TraceHashNone = "none"
+	traceHashFull = "full"
+	traceHashNone = "none"
 )
 
 // Values of Telemetry.Operations beside a number of steps.
 const (
-	OperationsAuto = "auto"
-	OperationsAll  = "all"
-	OperationsNone = "none"
+	operationsAuto = "auto"
+	operationsAll  = "all"
+	operationsNone = "none"
 )
 
 // ParseOperations reads telemetry.operations: from the first one so many steps of each job,
 // and the last one. For auto it returns -1, for all math.MaxInt32, for none 0.
 func ParseOperations(text string) (steps int, err error) {
 	switch text {
-	case OperationsAuto:
+	case operationsAuto:
 		return -1, nil
-	case OperationsAll:
+	case operationsAll:
 		return math.MaxInt32, nil
-	case OperationsNone:
+	case operationsNone:
 		return 0, nil
 	}
 	steps, err = strconv.Atoi(text)
 	if err != nil || steps < 1 || steps > math.MaxInt32 {
-		return 0, fmt.Errorf("%q: want %s, %s, %s or a number of steps from 1", text, OperationsAuto, OperationsAll, OperationsNone)
+		return 0, fmt.Errorf("%q: want %s, %s, %s or a number of steps from 1", text, operationsAuto, operationsAll, operationsNone)
 	}
 	return steps, nil
 }
 
 // Untraced reports whether runs have no trace hash.
-func (t Telemetry) Untraced() bool { return t.TraceHash == TraceHashNone }
+func (t Telemetry) Untraced() bool { return t.TraceHash == traceHashNone }
 
 // Trace is the flows that are traced: their events are recorded one by one.
 type Trace struct {

@@ -20,7 +20,7 @@ import (
 // Bounds of reading.
 const (
 	atOnce    = 64              // processes that are read at the same time
-	DefaultIn = 2 * time.Second // Timeout of a Reader that has none
+	defaultIn = 2 * time.Second // Timeout of a Reader that has none
 )
 
 // ErrNoMetrics reports that no node of a run serves metrics: it is not in real time, or it
@@ -67,7 +67,7 @@ type Reading struct {
 // Reader reads the processes of one run, again and again. It keeps connections. Its methods may
 // be called from several goroutines. Build it with NewReader, and end it with Close.
 type Reader struct {
-	Timeout time.Duration // for all processes together; 0: DefaultIn
+	Timeout time.Duration // for all processes together; 0: defaultIn
 
 	targets []Target
 	clients []*endpoint.Client
@@ -98,7 +98,7 @@ func (r *Reader) Close() {
 func (r *Reader) Read(ctx context.Context) []Reading {
 	timeout := r.Timeout
 	if timeout == 0 {
-		timeout = DefaultIn
+		timeout = defaultIn
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -88,7 +88,7 @@ func (c *classSums) Consume(b *metrics.Batch) {
 }
 
 // classMetricNames declares the metrics of classSums.
-func classMetricNames(s *Subjects) []Family {
+func classMetricNames(s *subjects) []family {
 	all, lossless, switches := []string{}, []string{}, []string{}
 	for _, c := range s.Plan.Classes {
 		all = append(all, c.Name)
@@ -100,26 +100,26 @@ func classMetricNames(s *Subjects) []Family {
 		switches = append(switches, n.Name())
 	}
 	noClasses, noLossless := unless(len(all) > 0, lacksClasses), unless(len(lossless) > 0, lacksLossless)
-	words := func(list []string) *Part {
+	words := func(list []string) *part {
 		if len(list) == 0 {
 			return AnyWord()
 		}
 		return Words(list...)
 	}
 	classes, safe := words(all), words(lossless)
-	families := []Family{
-		{Parts: []*Part{Words(classQueue), statisticNames(), classes}, Lacks: noClasses},
-		{Parts: []*Part{Words(classWait), statisticNames(), classes}, Lacks: noClasses},
-		{Parts: []*Part{Words("buffer_kb.max")}, Lacks: noClasses},
-		{Parts: []*Part{Words("buffer_kb.max"), Words(switches...)}, Lacks: noClasses},
-		{Parts: []*Part{Words(pausedTime), safe}, Lacks: noLossless},
-		{Parts: []*Part{Words("headroom_kb.max"), safe}, Lacks: noLossless},
+	families := []family{
+		{Parts: []*part{Words(classQueue), statisticNames(), classes}, Lacks: noClasses},
+		{Parts: []*part{Words(classWait), statisticNames(), classes}, Lacks: noClasses},
+		{Parts: []*part{Words("buffer_kb.max")}, Lacks: noClasses},
+		{Parts: []*part{Words("buffer_kb.max"), Words(switches...)}, Lacks: noClasses},
+		{Parts: []*part{Words(pausedTime), safe}, Lacks: noLossless},
+		{Parts: []*part{Words("headroom_kb.max"), safe}, Lacks: noLossless},
 	}
 	for _, c := range classCounts {
 		if c.lossless {
-			families = append(families, Family{Parts: []*Part{Words(c.name), safe}, Lacks: noLossless})
+			families = append(families, family{Parts: []*part{Words(c.name), safe}, Lacks: noLossless})
 		} else {
-			families = append(families, Family{Parts: []*Part{Words(c.name), classes}, Lacks: noClasses})
+			families = append(families, family{Parts: []*part{Words(c.name), classes}, Lacks: noClasses})
 		}
 	}
 	if len(lossless) == 0 {
@@ -134,8 +134,8 @@ func classMetricNames(s *Subjects) []Family {
 	}
 	names := Words(ports...)
 	return append(families,
-		Family{Parts: []*Part{Words(pauses), safe, names}},
-		Family{Parts: []*Part{Words(pausedTime), safe, names}},
+		family{Parts: []*part{Words(pauses), safe, names}},
+		family{Parts: []*part{Words(pausedTime), safe, names}},
 	)
 }
 
@@ -147,16 +147,16 @@ func (c *classSums) measure(e *emitter, nodes []metrics.NodeTotals) {
 	for k := range c.classes {
 		of, class := &c.classes[k], &c.plan.Classes[k]
 		queue, wait := distributionOf(&of.depth, bytesPerKB), distributionOf(&of.wait, perMicrosecond)
-		e.distribution(classQueue, class.Name, &queue, OfRun)
-		e.distribution(classWait, class.Name, &wait, OfRun)
+		e.distribution(classQueue, class.Name, &queue, ofRun)
+		e.distribution(classWait, class.Name, &wait, ofRun)
 		for i, count := range classCounts {
 			if !count.lossless || class.Lossless {
-				e.of(count.name, class.Name, float64(of.counts[i]), OfRun)
+				e.of(count.name, class.Name, float64(of.counts[i]), ofRun)
 			}
 		}
 		if class.Lossless {
-			e.of(pausedTime, class.Name, of.paused, OfRun)
-			e.of("headroom_kb.max", class.Name, float64(of.room)/bytesPerKB, OfRun)
+			e.of(pausedTime, class.Name, of.paused, ofRun)
+			e.of("headroom_kb.max", class.Name, float64(of.room)/bytesPerKB, ofRun)
 		}
 	}
 	slices.SortFunc(c.ports, func(a, b metrics.ClassTotals) int {
@@ -166,14 +166,14 @@ func (c *classSums) measure(e *emitter, nodes []metrics.NodeTotals) {
 		t := &c.ports[i]
 		if class := &c.plan.Classes[t.Class]; class.Lossless {
 			subject := class.Name + "." + c.layout.name(int(t.Node), int(t.Port))
-			e.of(pauses, subject, float64(t.PausesSent), OfPort)
-			e.of(pausedTime, subject, t.Paused.Microseconds(), OfPort)
+			e.of(pauses, subject, float64(t.PausesSent), ofPort)
+			e.of(pausedTime, subject, t.Paused.Microseconds(), ofPort)
 		}
 	}
 	var most int64
 	for i := c.plan.Hosts(); i < len(nodes); i++ {
 		most = max(most, nodes[i].Memory.BufferMax)
-		e.of("buffer_kb.max", c.plan.Nodes[i].Name(), float64(nodes[i].Memory.BufferMax)/bytesPerKB, OfPort)
+		e.of("buffer_kb.max", c.plan.Nodes[i].Name(), float64(nodes[i].Memory.BufferMax)/bytesPerKB, ofPort)
 	}
 	e.run("buffer_kb.max", float64(most)/bytesPerKB)
 }

@@ -12,16 +12,16 @@ type Kind uint8
 
 // Kinds of metrics.
 const (
-	OfRun         Kind = iota // the whole run, a class of ports or a group of flows
-	OfFlow                    // one flow
-	OfPort                    // one port
-	OfFlowAndPort             // a transfer and a port
-	OfCollective              // a collective of a job
+	ofRun         Kind = iota // the whole run, a class of ports or a group of flows
+	ofFlow                    // one flow
+	ofPort                    // one port
+	ofFlowAndPort             // a transfer and a port
+	ofCollective              // a collective of a job
 	kinds
 )
 
 // kindNames are the kinds in manifest.json and summary.json.
-var kindNames = [kinds]string{OfFlow: "flows", OfPort: "ports", OfFlowAndPort: "flows by port", OfCollective: "collectives"}
+var kindNames = [kinds]string{ofFlow: "flows", ofPort: "ports", ofFlowAndPort: "flows by port", ofCollective: "collectives"}
 
 // Limits of summary.json (docs/metrics.md#metrics). They keep it to about 3 MB: a flow
 // has some 40 metrics of 50 bytes, for the run and for the median over the runs.
@@ -56,14 +56,14 @@ func DetailsOf(runs iter.Seq[*plan.Plan]) Details {
 			ofJobs += len(p.Jobs[i].Collectives)
 		}
 		collectives += ofJobs
-		d[OfCollective] = d[OfCollective] || ofJobs > SummaryCollectives
-		d[OfPort] = d[OfPort] || of > SummaryPorts
-		d[OfFlowAndPort] = d[OfFlowAndPort] || p.CSIG != nil && p.Transfers*of > SummaryShares
+		d[ofCollective] = d[ofCollective] || ofJobs > SummaryCollectives
+		d[ofPort] = d[ofPort] || of > SummaryPorts
+		d[ofFlowAndPort] = d[ofFlowAndPort] || p.CSIG != nil && p.Transfers*of > SummaryShares
 	}
-	d[OfFlow] = flows > SummaryFlows
-	d[OfCollective] = d[OfCollective] || collectives > SummaryRuns
-	d[OfPort] = d[OfPort] || ports > SummaryPortsRuns
-	d[OfFlowAndPort] = d[OfFlowAndPort] || tags && (d[OfFlow] || d[OfPort])
+	d[ofFlow] = flows > SummaryFlows
+	d[ofCollective] = d[ofCollective] || collectives > SummaryRuns
+	d[ofPort] = d[ofPort] || ports > SummaryPortsRuns
+	d[ofFlowAndPort] = d[ofFlowAndPort] || tags && (d[ofFlow] || d[ofPort])
 	return d
 }
 

@@ -23,7 +23,7 @@ var statistics = []struct {
 }
 
 // statisticNames is the words of their names.
-func statisticNames() *Part {
+func statisticNames() *part {
 	var names []string
 	for _, s := range statistics {
 		names = append(names, s.name)

@@ -11,18 +11,18 @@ import (
 )
 
 // faultNames declares the metrics of addFaults.
-func faultNames(s *Subjects) []Family {
+func faultNames(s *subjects) []family {
 	if len(s.Plan.Faults) == 0 {
-		return []Family{
-			{Parts: []*Part{Words("fault_drops")}, Lacks: lacksFaults},
-			{Parts: []*Part{Words("fault_drops"), AnyWord()}, Lacks: lacksFaults},
+		return []family{
+			{Parts: []*part{Words("fault_drops")}, Lacks: lacksFaults},
+			{Parts: []*part{Words("fault_drops"), AnyWord()}, Lacks: lacksFaults},
 		}
 	}
 	names := make([]string, len(s.Plan.Faults))
 	for i, f := range s.Plan.Faults {
 		names[i] = f.Name
 	}
-	return []Family{{Parts: []*Part{Words("fault_drops")}}, {Parts: []*Part{Words("fault_drops"), Words(names...)}}}
+	return []family{{Parts: []*part{Words("fault_drops")}}, {Parts: []*part{Words("fault_drops"), Words(names...)}}}
 }
 
 // addFaults adds the packets that faults dropped: of each fault and of all.
@@ -33,7 +33,7 @@ func addFaults(e *emitter, r *Run) {
 	all := 0.0
 	for i, t := range faultTotals(r.Plan, r.Nodes) {
 		packets := float64(t.Arriving + t.Queued)
-		e.named("fault_drops", r.Plan.Faults[i].Name, "fault_drops."+r.Plan.Faults[i].Name, packets, OfRun)
+		e.named("fault_drops", r.Plan.Faults[i].Name, "fault_drops."+r.Plan.Faults[i].Name, packets, ofRun)
 		all += packets
 	}
 	e.run("fault_drops", all)
@@ -90,7 +90,7 @@ func stranded(r *Run, _ *Records) []string {
 		return nil
 	}
 	var first *metrics.Flow
-	gaveUp, open, transfers := 0, 0, r.Transfers()
+	gaveUp, open, transfers := 0, 0, r.transfers()
 	for i := range transfers {
 		f := &transfers[i]
 		if f.Sender.Done != units.Never {

@@ -94,18 +94,18 @@ func percentile(share float64) func(sorted []float64) float64 {
 const jain = "jain"
 
 // fairnessNames declares the metrics of addFairness.
-func fairnessNames(s *Subjects) []Family {
+func fairnessNames(s *subjects) []family {
 	var groups []string
 	for _, g := range s.Plan.Groups {
 		groups = append(groups, g.Name)
 	}
 	if s.Plan.Transfers == 0 {
-		return []Family{
-			{Parts: []*Part{Words(jain), Words(groups...)}},
-			{Parts: []*Part{Words(jain), Words(plan.AllTransfers)}, Lacks: lacksTransfers},
+		return []family{
+			{Parts: []*part{Words(jain), Words(groups...)}},
+			{Parts: []*part{Words(jain), Words(plan.AllTransfers)}, Lacks: lacksTransfers},
 		}
 	}
-	return []Family{{Parts: []*Part{Words(jain), Words(groups...)}}}
+	return []family{{Parts: []*part{Words(jain), Words(groups...)}}}
 }
 
 // addFairness adds Jain's index of each group: the square of the sum of the flows'
@@ -121,7 +121,7 @@ func addFairness(e *emitter, r *Run) {
 			}
 		}
 		if sum > 0 {
-			e.of(jain, g.Name, sum*sum/(n*squares), OfRun)
+			e.of(jain, g.Name, sum*sum/(n*squares), ofRun)
 		}
 	}
 }

@@ -26,7 +26,7 @@ var exact = []struct {
 }
 
 // groupNames declares the metrics of addGroups.
-func groupNames(s *Subjects) []Family {
+func groupNames(s *subjects) []family {
 	names := make([]string, len(exact))
 	for i := range exact {
 		names[i] = exact[i].name
@@ -40,12 +40,12 @@ func groupNames(s *Subjects) []Family {
 			calling = append(calling, g.Name)
 		}
 	}
-	families := []Family{
-		{Parts: []*Part{Words(groupFCT), Words(names...), Words(groups...)}},
-		{Parts: []*Part{Words(groupRPC), Words(names...), Words(calling...)}},
+	families := []family{
+		{Parts: []*part{Words(groupFCT), Words(names...), Words(groups...)}},
+		{Parts: []*part{Words(groupRPC), Words(names...), Words(calling...)}},
 	}
 	if s.Plan.Transfers > 0 && len(s.Plan.Calls) == 0 {
-		families = append(families, Family{Parts: []*Part{Words(groupRPC), Words(names...), Words(groups...)}, Lacks: "its workload has no RPCs"})
+		families = append(families, family{Parts: []*part{Words(groupRPC), Words(names...), Words(groups...)}, Lacks: "its workload has no RPCs"})
 	}
 	return families
 }
@@ -80,7 +80,7 @@ func addGroups(e *emitter, r *Run) {
 		}
 		slices.Sort(values)
 		for _, s := range exact {
-			e.named(quantity+"."+s.name, group, quantity+"."+s.name+"."+group, s.of(values), OfRun)
+			e.named(quantity+"."+s.name, group, quantity+"."+s.name+"."+group, s.of(values), ofRun)
 		}
 	}
 	took := func(from, to units.Time, values []float64) []float64 {

@@ -83,14 +83,14 @@ func (t *iterations) measure(e *emitter, job string) {
 	if len(t.times) == 0 {
 		return
 	}
-	e.of(settledTime, job, mean(t.times[len(t.times)/2:]), OfRun)
-	e.values(iterationTime, job, t.times, OfRun)
+	e.of(settledTime, job, mean(t.times[len(t.times)/2:]), ofRun)
+	e.values(iterationTime, job, t.times, ofRun)
 	if t.lacks {
 		return
 	}
 	times, shares := partTimes(), partShares()
 	for i := range t.parts {
-		e.values(times[i], job, t.parts[i], OfRun)
-		e.of(shares[i], job, float64(t.sum[i])/(float64(t.length)*float64(len(t.ranks))), OfRun)
+		e.values(times[i], job, t.parts[i], ofRun)
+		e.of(shares[i], job, float64(t.sum[i])/(float64(t.length)*float64(len(t.ranks))), ofRun)
 	}
 }

@@ -35,16 +35,16 @@ const (
 )
 
 // jobNames declares the metrics of jobSums.
-func jobNames(s *Subjects) []Family {
+func jobNames(s *subjects) []family {
 	jobs := s.Plan.Jobs
 	if len(jobs) == 0 {
-		var families []Family
+		var families []family
 		for _, quantity := range slices.Concat([]string{iterationTime, straggling, messageTime, collectiveTime, arrivalSkew, algorithmRate, busRate, holdTime, lateTime}, partTimes()) {
-			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksJobs})
+			families = append(families, family{Parts: []*part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksJobs})
 		}
 		return append(families,
-			Family{Parts: []*Part{Words(stragglerRank), AnyWord()}, Lacks: lacksJobs},
-			Family{Parts: []*Part{Words(append(partShares(), stepsDone, settledTime)...), AnyWord()}, Lacks: lacksJobs})
+			family{Parts: []*part{Words(stragglerRank), AnyWord()}, Lacks: lacksJobs},
+			family{Parts: []*part{Words(append(partShares(), stepsDone, settledTime)...), AnyWord()}, Lacks: lacksJobs})
 	}
 	var names, scheduled, collectives, sized []string
 	for i := range jobs {
@@ -63,11 +63,11 @@ func jobNames(s *Subjects) []Family {
 			}
 		}
 	}
-	var families []Family
+	var families []family
 	add := func(of []string, quantities ...string) {
 		subjects := Words(of...)
 		for _, quantity := range quantities {
-			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), subjects}})
+			families = append(families, family{Parts: []*part{Words(quantity), statisticNames(), subjects}})
 		}
 	}
 	add(names, iterationTime, straggling, messageTime)
@@ -76,12 +76,12 @@ func jobNames(s *Subjects) []Family {
 		add(scheduled, holdTime, lateTime)
 	} else {
 		for _, quantity := range []string{holdTime, lateTime} {
-			families = append(families, Family{Parts: []*Part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksSchedule})
+			families = append(families, family{Parts: []*part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksSchedule})
 		}
 	}
 	add(collectives, collectiveTime, arrivalSkew)
 	add(sized, algorithmRate, busRate)
-	return append(families, Family{Parts: []*Part{Words(append(partShares(), stragglerRank, stepsDone, settledTime)...), Words(names...)}})
+	return append(families, family{Parts: []*part{Words(append(partShares(), stragglerRank, stepsDone, settledTime)...), Words(names...)}})
 }
 
 // jobSums computes the metrics and the instances of jobs from the operations of their
@@ -346,7 +346,7 @@ func (j *jobSum) endCollective(open *openInstance, s *jobSums) {
 	sum.times = append(sum.times, time.Microseconds())
 	sum.skews = append(sum.skews, i.LastBegin.Sub(i.Begin).Microseconds())
 	if c.Bytes > 0 && time > 0 {
-		alg := AlgorithmBandwidth(c.Bytes, time)
+		alg := algorithmBandwidth(c.Bytes, time)
 		sum.alg = append(sum.alg, alg)
 		if kind, err := collective.ParseKind(c.Kind); err == nil {
 			sum.bus = append(sum.bus, alg*collective.BusFactor(kind, c.Ranks))
@@ -358,9 +358,9 @@ func (j *jobSum) endCollective(open *openInstance, s *jobSums) {
 	s.ready = append(s.ready, *i)
 }
 
-// AlgorithmBandwidth returns the size of a collective's buffer over its time, in Gb/s:
+// algorithmBandwidth returns the size of a collective's buffer over its time, in Gb/s:
 // the algorithm bandwidth of nccl-tests (docs/references.md#collectives).
-func AlgorithmBandwidth(size units.Size, time units.Duration) float64 {
+func algorithmBandwidth(size units.Size, time units.Duration) float64 {
 	return float64(size) * 8 / time.Seconds() / float64(units.Gbps)
 }
 
@@ -416,18 +416,18 @@ func (s *jobSums) measure(e *emitter) {
 	for k := range s.jobs {
 		j := &s.jobs[k]
 		name := j.info.Name
-		e.of(stepsDone, name, float64(j.done), OfRun)
+		e.of(stepsDone, name, float64(j.done), ofRun)
 		j.iterations.measure(e, name)
 		messages := distributionOf(&j.messages, perMicrosecond)
-		e.distribution(messageTime, name, &messages, OfRun)
+		e.distribution(messageTime, name, &messages, ofRun)
 		if j.info.Schedule.Period > 0 {
 			held, late := distributionOf(&j.held, perMicrosecond), distributionOf(&j.late, perMicrosecond)
-			e.distribution(holdTime, name, &held, OfRun)
-			e.distribution(lateTime, name, &late, OfRun)
+			e.distribution(holdTime, name, &held, ofRun)
+			e.distribution(lateTime, name, &late, ofRun)
 		}
-		e.values(straggling, name, j.straggling, OfRun)
+		e.values(straggling, name, j.straggling, ofRun)
 		if len(j.straggling) > 0 {
-			e.of(stragglerRank, name, float64(slices.Index(j.slow, slices.Max(j.slow))), OfRun)
+			e.of(stragglerRank, name, float64(slices.Index(j.slow, slices.Max(j.slow))), ofRun)
 		}
 		for i := range j.collectives {
 			c := &j.collectives[i]
@@ -435,10 +435,10 @@ func (s *jobSums) measure(e *emitter) {
 				continue
 			}
 			subject := name + "." + j.info.Collectives[i].Name
-			e.values(collectiveTime, subject, c.times, OfCollective)
-			e.values(arrivalSkew, subject, c.skews, OfCollective)
-			e.values(algorithmRate, subject, c.alg, OfCollective)
-			e.values(busRate, subject, c.bus, OfCollective)
+			e.values(collectiveTime, subject, c.times, ofCollective)
+			e.values(arrivalSkew, subject, c.skews, ofCollective)
+			e.values(algorithmRate, subject, c.alg, ofCollective)
+			e.values(busRate, subject, c.bus, ofCollective)
 		}
 		s.measureOverlaps(e, j)
 	}

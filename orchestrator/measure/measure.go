@@ -1,6 +1,6 @@
 // Package measure computes a run's metrics from its plan and its outcome. The suffix
 // of a quantity's name is its unit; docs/metrics.md describes them. A scalar metric is
-// an entry of a table (Scalars, CompletionScalars, TransferScalars, FlowScalars), in this package alone. Each
+// an entry of a table (Scalars, completionScalars, TransferScalars, flowScalars), in this package alone. Each
 // part of Each also declares from the plan the names that runs can have (Names).
 package measure
 
@@ -56,7 +56,7 @@ type emitter struct {
 }
 
 // run emits a metric of the whole run.
-func (e *emitter) run(metric string, value float64) { e.named(metric, "", metric, value, OfRun) }
+func (e *emitter) run(metric string, value float64) { e.named(metric, "", metric, value, ofRun) }
 
 // of emits a metric of a subject, with the usual name.
 func (e *emitter) of(metric, subject string, value float64, of Kind) {

@@ -17,36 +17,36 @@ import (
 // not single names: a fabric may have millions of metrics. It is not safe for
 // concurrent use.
 type NameSet struct {
-	families []Family
+	families []family
 }
 
-// Family is the metrics whose names have one form: a word of each part in turn, joined
+// family is the metrics whose names have one form: a word of each part in turn, joined
 // by dots. {"cc_share"}, flows, actions stands for cc_share.0-8.noop and so on.
-type Family struct {
-	Parts []*Part
+type family struct {
+	Parts []*part
 	// Lacks is why no run of the plan has these metrics, as the end of "variant x has
 	// no such metric: …". It is empty if runs can have them.
 	Lacks string
 }
 
-// Part is the words that can stand in one place of a name. Families may share it.
-type Part struct {
+// part is the words that can stand in one place of a name. Families may share it.
+type part struct {
 	words []string
 	index map[string]struct{} // made when it is first needed
 	any   bool
 }
 
 // Words returns a part of the given words, which it keeps.
-func Words(words ...string) *Part { return &Part{words: words} }
+func Words(words ...string) *part { return &part{words: words} }
 
 // AnyWord returns a part that has every word. It is for families that runs lack, whose
 // words are not known.
-func AnyWord() *Part { return &Part{any: true} }
+func AnyWord() *part { return &part{any: true} }
 
 // linearWords is the number of words up to which a part is searched one by one.
 const linearWords = 16
 
-func (p *Part) has(word string) bool {
+func (p *part) has(word string) bool {
 	switch {
 	case p.any:
 		return true
@@ -62,18 +62,18 @@ func (p *Part) has(word string) bool {
 	return ok
 }
 
-// Subjects are the parts that several families have in common: what metrics are about.
-type Subjects struct {
+// subjects are the parts that several families have in common: what metrics are about.
+type subjects struct {
 	Plan      *plan.Plan
-	Transfers *Part // names of the workload's transfers, and of the connections of jobs
-	Completes *Part // of Transfers, those that are complete at some time: no connections
-	Raw       *Part // names of the flows of raw frames: of programs and generators
-	Flows     *Part // both
+	Transfers *part // names of the workload's transfers, and of the connections of jobs
+	Completes *part // of Transfers, those that are complete at some time: no connections
+	Raw       *part // names of the flows of raw frames: of programs and generators
+	Flows     *part // both
 }
 
 // namers is the table of what declares the names of metrics: one entry for each part of
 // Metrics, in the same file.
-var namers = []func(s *Subjects) []Family{
+var namers = []func(s *subjects) []family{
 	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, groupNames, ccNames, signalNames, truthNames, portNames, classMetricNames, jobNames, overlapNames, predictionNames,
 }
 
@@ -84,7 +84,7 @@ func Names(p *plan.Plan) *NameSet {
 	for i := range p.Flows {
 		flows[i] = p.Flows[i].Name
 	}
-	s := &Subjects{Plan: p, Flows: Words(flows...), Transfers: Words(flows[:p.Transfers]...), Raw: Words(flows[p.Transfers:]...)}
+	s := &subjects{Plan: p, Flows: Words(flows...), Transfers: Words(flows[:p.Transfers]...), Raw: Words(flows[p.Transfers:]...)}
 	s.Completes = Words(flows[:p.Completing()]...)
 	n := &NameSet{}
 	for _, declare := range namers {
@@ -106,7 +106,7 @@ func NamesOfSet(set *experiment.Set) ([]expression.Names, error) {
 
 // Has reports whether a run can have a metric of this name.
 func (n *NameSet) Has(name string) bool {
-	return slices.ContainsFunc(n.families, func(f Family) bool { return f.Lacks == "" && has(f.Parts, name) })
+	return slices.ContainsFunc(n.families, func(f family) bool { return f.Lacks == "" && has(f.Parts, name) })
 }
 
 // Lacks returns why no run has the metric of a name that Has does not know but other
@@ -120,7 +120,7 @@ func (n *NameSet) Lacks(name string) string {
 	return ""
 }
 
-func has(parts []*Part, name string) bool {
+func has(parts []*part, name string) bool {
 	if len(parts) == 1 {
 		return parts[0].has(name)
 	}
@@ -153,11 +153,11 @@ func (n *NameSet) Match(pattern string) iter.Seq[string] {
 }
 
 // match yields the names of a family that match a pattern.
-func (f *Family) match(pattern string) iter.Seq[string] {
+func (f *family) match(pattern string) iter.Seq[string] {
 	prefix := wildcard.Prefix(pattern)
 	return func(yield func(string) bool) {
-		var walk func(parts []*Part, before string) bool
-		walk = func(parts []*Part, before string) bool {
+		var walk func(parts []*part, before string) bool
+		walk = func(parts []*part, before string) bool {
 			words := parts[0].words
 			if parts[0].any {
 				words = []string{"*"}
@@ -309,16 +309,16 @@ func unless(has bool, reason string) string {
 }
 
 // constantNames declares the metrics of p.Constants.
-func constantNames(s *Subjects) []Family {
+func constantNames(s *subjects) []family {
 	var names []string
 	for _, c := range s.Plan.Constants {
 		names = append(names, c.Name)
 	}
-	return []Family{{Parts: []*Part{Words(names...)}}}
+	return []family{{Parts: []*part{Words(names...)}}}
 }
 
 // counterNames declares the metrics of addNamed.
-func counterNames(s *Subjects) []Family {
+func counterNames(s *subjects) []family {
 	var tags, programs []string
 	add := func(to *[]string, names []string) {
 		for _, name := range names {
@@ -332,9 +332,9 @@ func counterNames(s *Subjects) []Family {
 		add(&tags, t)
 		add(&programs, p)
 	}
-	families := []Family{{Parts: []*Part{Words("tags"), Words(tags...)}}}
+	families := []family{{Parts: []*part{Words("tags"), Words(tags...)}}}
 	if len(programs) == 0 {
-		return append(families, Family{Parts: []*Part{Words("programs"), AnyWord()}, Lacks: lacksPrograms})
+		return append(families, family{Parts: []*part{Words("programs"), AnyWord()}, Lacks: lacksPrograms})
 	}
-	return append(families, Family{Parts: []*Part{Words("programs"), Words(programs...)}})
+	return append(families, family{Parts: []*part{Words("programs"), Words(programs...)}})
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// NoteRule returns what a reader of a run's results should know of the run, a
+// noteRule returns what a reader of a run's results should know of the run, a
 // sentence without a final period for each remark; nothing if there is none. The
 // manifest keeps the sentences and the report shows them at its top, with the variant
 // and the seed. Records has the sums over windows that its consumers keep.
-type NoteRule func(r *Run, records *Records) []string
+type noteRule func(r *Run, records *Records) []string
 
-// NoteRules is the table of the rules of Notes. A new note is an entry. Notes that
+// noteRules is the table of the rules of Notes. A new note is an entry. Notes that
 // follow from the experiment alone belong to plan.Shape.
-var NoteRules = []NoteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided, truthNotes}
+var noteRules = []noteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided, truthNotes}
 
-// Notes returns the notes of a run, in the order of NoteRules.
+// Notes returns the notes of a run, in the order of noteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
 	r := newRun(p, out, records)
 	var notes []string
-	for _, rule := range NoteRules {
+	for _, rule := range noteRules {
 		notes = append(notes, rule(r, records)...)
 	}
 	return notes
 }
 
 func droppedRecords(_ *Run, records *Records) []string {
-	n := records.Dropped()
+	n := records.dropped()
 	if n == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ const starvedRTTs = 10
 // starved finds flows whose samples stayed away. It names the worst.
 func starved(r *Run, _ *Records) []string {
 	var worst *metrics.Flow
-	flows, transfers := 0, r.Transfers()
+	flows, transfers := 0, r.transfers()
 	for i := range transfers {
 		f := &transfers[i]
 		if f.Sender.SampleGap <= starvedRTTs*r.Plan.Path.NetworkRTT {

@@ -21,23 +21,23 @@ const lacksShares = "it has no jobs that share a link"
 const Apart = 0.05
 
 // overlapNames declares the metrics of overlaps.
-func overlapNames(s *Subjects) []Family {
+func overlapNames(s *subjects) []family {
 	var names []string
 	for i := range s.Plan.Jobs {
 		if j := &s.Plan.Jobs[i]; len(j.Shares) > 0 {
 			names = append(names, j.Name)
 		}
 	}
-	parts := []*Part{Words(overlapShare+".first", overlapShare+".last", apartIteration), Words(names...)}
+	parts := []*part{Words(overlapShare+".first", overlapShare+".last", apartIteration), Words(names...)}
 	if len(names) == 0 {
 		lacks := lacksShares
 		if len(s.Plan.Jobs) == 0 {
 			lacks = lacksJobs
 		}
 		parts[1] = AnyWord()
-		return []Family{{Parts: parts, Lacks: lacks}}
+		return []family{{Parts: parts, Lacks: lacks}}
 	}
-	return []Family{{Parts: parts}}
+	return []family{{Parts: parts}}
 }
 
 // phaseSum is when a job that shares links communicates: while a collective of it is under
@@ -146,18 +146,18 @@ func (s *jobSums) measureOverlaps(e *emitter, j *jobSum) {
 	if len(all) == 0 {
 		return
 	}
-	e.of(overlapShare+".first", j.info.Name, all[0].share, OfRun)
+	e.of(overlapShare+".first", j.info.Name, all[0].share, ofRun)
 	last := make([]float64, 0, len(all)/4+1)
 	for _, o := range all[len(all)-(len(all)+3)/4:] {
 		last = append(last, o.share)
 	}
 	slices.Sort(last)
-	e.of(overlapShare+".last", j.info.Name, percentile(0.5)(last), OfRun)
+	e.of(overlapShare+".last", j.info.Name, percentile(0.5)(last), ofRun)
 	apart := len(all)
 	for apart > 0 && all[apart-1].share < Apart {
 		apart--
 	}
 	if apart < len(all) {
-		e.of(apartIteration, j.info.Name, float64(all[apart].step), OfRun)
+		e.of(apartIteration, j.info.Name, float64(all[apart].step), ofRun)
 	}
 }

@@ -85,7 +85,7 @@ func (l *portLayout) name(node, port int) string {
 }
 
 // portNames declares the metrics of portSums.
-func portNames(s *Subjects) []Family {
+func portNames(s *subjects) []family {
 	l := newPortLayout(s.Plan)
 	var names, queues, present, queueing []string
 	var has, queue uint8
@@ -107,13 +107,13 @@ func portNames(s *Subjects) []Family {
 		}
 	}
 	ports, ofClass := Words(names...), Words(present...)
-	return []Family{
-		{Parts: []*Part{Words(queueDepth), statisticNames(), ofClass}},
-		{Parts: []*Part{Words(queueDepth), statisticNames(), ports}},
-		{Parts: []*Part{Words(hopDelay), statisticNames(), Words(queueing...)}},
-		{Parts: []*Part{Words(hopDelay), statisticNames(), Words(queues...)}},
-		{Parts: []*Part{Words(utilisation), Words("mean", "max"), ofClass}},
-		{Parts: []*Part{Words(utilisation), ports}},
+	return []family{
+		{Parts: []*part{Words(queueDepth), statisticNames(), ofClass}},
+		{Parts: []*part{Words(queueDepth), statisticNames(), ports}},
+		{Parts: []*part{Words(hopDelay), statisticNames(), Words(queueing...)}},
+		{Parts: []*part{Words(hopDelay), statisticNames(), Words(queues...)}},
+		{Parts: []*part{Words(utilisation), Words("mean", "max"), ofClass}},
+		{Parts: []*part{Words(utilisation), ports}},
 	}
 }
 
@@ -187,10 +187,10 @@ func (c *portSums) measure(e *emitter, out *backend.Outcome) {
 		depth := of.depth
 		depth.Add(0, counts[k]*int64(window)-depth.Weight()) // ports that did nothing
 		queue, wait := distributionOf(&depth, bytesPerKB), distributionOf(&of.wait, perMicrosecond)
-		e.distribution(queueDepth, name, &queue, OfRun)
-		e.distribution(hopDelay, name, &wait, OfRun)
-		e.of(utilisation+".mean", name, float64(of.busy)/float64(window)/float64(counts[k]), OfRun)
-		e.of(utilisation+".max", name, float64(of.most)/float64(window), OfRun)
+		e.distribution(queueDepth, name, &queue, ofRun)
+		e.distribution(hopDelay, name, &wait, ofRun)
+		e.of(utilisation+".mean", name, float64(of.busy)/float64(window)/float64(counts[k]), ofRun)
+		e.of(utilisation+".max", name, float64(of.most)/float64(window), ofRun)
 	}
 	idle := portSum{queue: Distribution{Any: true}}
 	for n, ports := range c.layout.adjacency {
@@ -200,9 +200,9 @@ func (c *portSums) measure(e *emitter, out *backend.Outcome) {
 				of = &idle
 			}
 			name := c.layout.name(n, port)
-			e.distribution(queueDepth, name, &of.queue, OfPort)
-			e.distribution(hopDelay, name, &of.wait, OfPort)
-			e.of(utilisation, name, float64(of.busy)/float64(window), OfPort)
+			e.distribution(queueDepth, name, &of.queue, ofPort)
+			e.distribution(hopDelay, name, &of.wait, ofPort)
+			e.of(utilisation, name, float64(of.busy)/float64(window), ofPort)
 		}
 	}
 }

@@ -277,17 +277,17 @@ func spread(jobs []fluid.Job, s *fluid.Sharing) {
 }
 
 // predictionNames declares the metrics of predictions. Jobs without one say why.
-func predictionNames(s *Subjects) []Family {
+func predictionNames(s *subjects) []family {
 	if len(s.Plan.Jobs) == 0 {
-		return []Family{{Parts: []*Part{Words(iterationAlone, iterationFluid), AnyWord()}, Lacks: lacksJobs}}
+		return []family{{Parts: []*part{Words(iterationAlone, iterationFluid), AnyWord()}, Lacks: lacksJobs}}
 	}
-	var families []Family
+	var families []family
 	all := newOutlook(s.Plan).all
 	for i := range all {
 		name := Words(s.Plan.Jobs[i].Name)
 		families = append(families,
-			Family{Parts: []*Part{Words(iterationAlone), name}, Lacks: all[i].NoAlone},
-			Family{Parts: []*Part{Words(iterationFluid), name}, Lacks: all[i].NoFluid})
+			family{Parts: []*part{Words(iterationAlone), name}, Lacks: all[i].NoAlone},
+			family{Parts: []*part{Words(iterationFluid), name}, Lacks: all[i].NoFluid})
 	}
 	return families
 }
@@ -298,10 +298,10 @@ func addPredictions(e *emitter, p *plan.Plan) {
 	for i := range all {
 		name := p.Jobs[i].Name
 		if all[i].NoAlone == "" {
-			e.of(iterationAlone, name, all[i].Alone.Microseconds(), OfRun)
+			e.of(iterationAlone, name, all[i].Alone.Microseconds(), ofRun)
 		}
 		if all[i].NoFluid == "" && all[i].Fluid > 0 {
-			e.of(iterationFluid, name, all[i].Fluid.Microseconds(), OfRun)
+			e.of(iterationFluid, name, all[i].Fluid.Microseconds(), ofRun)
 		}
 	}
 }

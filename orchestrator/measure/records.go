@@ -156,8 +156,8 @@ func (r *Records) Nodes() []metrics.NodeTotals {
 	return r.totals.Totals()
 }
 
-// Dropped returns the number of records that were dropped because a buffer was full.
-func (r *Records) Dropped() int64 {
+// dropped returns the number of records that were dropped because a buffer was full.
+func (r *Records) dropped() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.totals.Dropped()
@@ -198,14 +198,14 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 }
 
 // ccNames declares the metrics of ccSums.
-func ccNames(s *Subjects) []Family {
+func ccNames(s *subjects) []family {
 	var actions []string
 	for _, a := range s.Plan.Actions {
 		actions = append(actions, a.Name)
 	}
-	return []Family{
-		{Parts: []*Part{Words("cc_delay_us"), s.Transfers}},
-		{Parts: []*Part{Words("cc_share"), s.Transfers, Words(actions...)}},
+	return []family{
+		{Parts: []*part{Words("cc_delay_us"), s.Transfers}},
+		{Parts: []*part{Words("cc_share"), s.Transfers, Words(actions...)}},
 	}
 }
 
@@ -217,9 +217,9 @@ func (c *ccSums) measure(e *emitter) {
 			continue
 		}
 		name := c.plan.Flows[i].Name
-		e.of("cc_delay_us", name, s.delay.Microseconds()/float64(s.acks), OfFlow)
+		e.of("cc_delay_us", name, s.delay.Microseconds()/float64(s.acks), ofFlow)
 		for _, a := range c.plan.Actions {
-			e.named("cc_share."+a.Name, name, "cc_share."+name+"."+a.Name, float64(s.actions[a.Name])/float64(s.acks), OfFlow)
+			e.named("cc_share."+a.Name, name, "cc_share."+name+"."+a.Name, float64(s.actions[a.Name])/float64(s.acks), ofFlow)
 		}
 	}
 }

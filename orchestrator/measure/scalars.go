@@ -24,12 +24,12 @@ type Run struct {
 	slowdowns []float64        // ascending; when they are needed
 }
 
-// Transfers returns the flows of the workload's transfers.
-func (r *Run) Transfers() []metrics.Flow { return r.Flows[:r.Plan.Transfers] }
+// transfers returns the flows of the workload's transfers.
+func (r *Run) transfers() []metrics.Flow { return r.Flows[:r.Plan.Transfers] }
 
-// Completing returns the flows that are complete at some time: transfers that are no
+// completing returns the flows that are complete at some time: transfers that are no
 // connections of jobs.
-func (r *Run) Completing() []metrics.Flow { return r.Flows[:r.Plan.Completing()] }
+func (r *Run) completing() []metrics.Flow { return r.Flows[:r.Plan.Completing()] }
 
 // Scalar is a metric with one number for each run.
 type Scalar struct {
@@ -118,9 +118,9 @@ type FlowScalar struct {
 	Of func(r *Run, f *metrics.Flow) (value float64, ok bool)
 }
 
-// CompletionScalars is the table of the metrics of each transfer that has a completion
+// completionScalars is the table of the metrics of each transfer that has a completion
 // time. Connections of jobs have none.
-var CompletionScalars = []FlowScalar{
+var completionScalars = []FlowScalar{
 	{Name: "fct_us", Of: func(_ *Run, f *metrics.Flow) (float64, bool) {
 		return f.Sender.Done.Sub(f.Sender.Start).Microseconds(), f.Sender.Done != units.Never
 	}},
@@ -142,9 +142,9 @@ var TransferScalars = slices.Concat([]FlowScalar{
 	ofMeasured("rtt_us", func(m *Measured) *Distribution { return &m.RTT }),
 )
 
-// FlowScalars is the table of the metrics of each flow: a transfer, or the flow
+// flowScalars is the table of the metrics of each flow: a transfer, or the flow
 // between two hosts with programs.
-var FlowScalars = []FlowScalar{
+var flowScalars = []FlowScalar{
 	{Name: "rate_gbps", Of: func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredWire) }},
 	{Name: "goodput_gbps", Of: func(r *Run, f *metrics.Flow) (float64, bool) { return meanRate(r, f, f.Receiver.MeasuredPayload) }},
 	{Name: "samples_untouched", Lacks: noCSIG, Of: func(r *Run, f *metrics.Flow) (float64, bool) {
@@ -161,25 +161,25 @@ func ofTagged(name string, count func(*metrics.SenderTotals) int64) FlowScalar {
 }
 
 // scalarNames declares the metrics of the table Scalars.
-func scalarNames(s *Subjects) []Family {
-	var families []Family
+func scalarNames(s *subjects) []family {
+	var families []family
 	for _, one := range Scalars {
-		families = append(families, Family{Parts: []*Part{Words(one.Name)}, Lacks: lacks(one.Lacks, s.Plan)})
+		families = append(families, family{Parts: []*part{Words(one.Name)}, Lacks: lacks(one.Lacks, s.Plan)})
 	}
 	return families
 }
 
-// flowNames declares the metrics of the tables TransferScalars and FlowScalars.
-func flowNames(s *Subjects) []Family {
-	var families []Family
-	add := func(table []FlowScalar, flows *Part) {
+// flowNames declares the metrics of the tables TransferScalars and flowScalars.
+func flowNames(s *subjects) []family {
+	var families []family
+	add := func(table []FlowScalar, flows *part) {
 		for _, one := range table {
-			families = append(families, Family{Parts: []*Part{Words(one.Name), flows}, Lacks: lacks(one.Lacks, s.Plan)})
+			families = append(families, family{Parts: []*part{Words(one.Name), flows}, Lacks: lacks(one.Lacks, s.Plan)})
 		}
 	}
-	add(CompletionScalars, s.Completes)
+	add(completionScalars, s.Completes)
 	add(TransferScalars, s.Transfers)
-	add(FlowScalars, s.Flows)
+	add(flowScalars, s.Flows)
 	return families
 }
 
@@ -194,7 +194,7 @@ func lacks(of func(*plan.Plan) string, p *plan.Plan) string {
 func newRun(p *plan.Plan, out *backend.Outcome, records *Records) *Run {
 	nodes := records.Nodes()
 	r := &Run{Plan: p, Outcome: out, Nodes: nodes, Flows: metrics.Flows(p.Flows, nodes), Measured: records.flows}
-	for _, f := range r.Completing() {
+	for _, f := range r.completing() {
 		if f.Sender.Done != units.Never {
 			r.FCTs = append(r.FCTs, f.Sender.Done.Sub(f.Sender.Start).Microseconds())
 		}
@@ -209,14 +209,14 @@ func (r *Run) addScalars(e *emitter) {
 		for i := range flows {
 			for _, s := range table {
 				if value, ok := s.Of(r, &flows[i]); ok {
-					e.of(s.Name, flows[i].Info.Name, value, OfFlow)
+					e.of(s.Name, flows[i].Info.Name, value, ofFlow)
 				}
 			}
 		}
 	}
-	add(CompletionScalars, r.Completing())
-	add(TransferScalars, r.Transfers())
-	add(FlowScalars, r.Flows)
+	add(completionScalars, r.completing())
+	add(TransferScalars, r.transfers())
+	add(flowScalars, r.Flows)
 	for _, s := range Scalars {
 		if value, ok := s.Of(r); ok {
 			e.run(s.Name, value)
@@ -253,7 +253,7 @@ func ofSlowdowns(name string, of func(sorted []float64) float64) Scalar {
 			return 0, false
 		}
 		if r.slowdowns == nil {
-			transfers := r.Completing()
+			transfers := r.completing()
 			for i := range transfers {
 				if s, ok := slowdown(r, &transfers[i]); ok {
 					r.slowdowns = append(r.slowdowns, s)
@@ -270,7 +270,7 @@ func retransmitted(f *metrics.Flow) int64 { return f.Sender.Retransmitted }
 
 // sum returns the sum of a count over the transfers.
 func sum(r *Run, count func(*metrics.Flow) int64) (total float64) {
-	transfers := r.Transfers()
+	transfers := r.transfers()
 	for i := range transfers {
 		total += float64(count(&transfers[i]))
 	}
@@ -296,7 +296,7 @@ func drops(r *Run) (total float64) {
 	return total
 }
 
-func incomplete(r *Run) float64 { return float64(len(r.Completing()) - len(r.FCTs)) }
+func incomplete(r *Run) float64 { return float64(len(r.completing()) - len(r.FCTs)) }
 
 func mean(values []float64) float64 {
 	var total float64

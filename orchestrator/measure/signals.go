@@ -154,7 +154,7 @@ func (c *signalSums) portName(locator int32) string {
 }
 
 // signalNames declares the metrics of signalSums.
-func signalNames(s *Subjects) []Family {
+func signalNames(s *subjects) []family {
 	metrics, types := signalWords()
 	ports := []string{unknownPort}
 	for _, name := range s.Plan.PortNames() {
@@ -169,12 +169,12 @@ func signalNames(s *Subjects) []Family {
 	if untagged != "" {
 		named = AnyWord()
 	}
-	return []Family{
-		{Parts: []*Part{Words(metrics...), Words("mean", "min", "max"), flows}, Lacks: untagged},
-		{Parts: []*Part{Words("samples"), s.Raw}, Lacks: untagged},
-		{Parts: []*Part{Words("abw_gbps"), raw}, Lacks: ofRaw},
-		{Parts: []*Part{Words(bottleneckShare), Words(types...), named}, Lacks: untagged},
-		{Parts: []*Part{Words(bottleneckShare), flows, Words(types...), named}, Lacks: untagged},
+	return []family{
+		{Parts: []*part{Words(metrics...), Words("mean", "min", "max"), flows}, Lacks: untagged},
+		{Parts: []*part{Words("samples"), s.Raw}, Lacks: untagged},
+		{Parts: []*part{Words("abw_gbps"), raw}, Lacks: ofRaw},
+		{Parts: []*part{Words(bottleneckShare), Words(types...), named}, Lacks: untagged},
+		{Parts: []*part{Words(bottleneckShare), flows, Words(types...), named}, Lacks: untagged},
 	}
 }
 
@@ -187,10 +187,10 @@ func (c *signalSums) measure(e *emitter) {
 		if signals == nil {
 			continue
 		}
-		name, ofPrograms, kind := c.plan.Flows[flow].Name, flow >= c.plan.Transfers, OfFlowAndPort
+		name, ofPrograms, kind := c.plan.Flows[flow].Name, flow >= c.plan.Transfers, ofFlowAndPort
 		if ofPrograms {
-			kind = OfFlow // few flows: no limit of its own
-			e.of("samples", name, float64(signals.samples), OfFlow)
+			kind = ofFlow // few flows: no limit of its own
+			e.of("samples", name, float64(signals.samples), ofFlow)
 		}
 		for t := range signals.types {
 			s := &signals.types[t]
@@ -199,11 +199,11 @@ func (c *signalSums) measure(e *emitter) {
 			}
 			metric := metricOf(csig.Type(t))
 			mean := float64(s.points) / float64(s.samples)
-			e.of(metric.name+".mean", name, mean/metric.unit, OfFlow)
-			e.of(metric.name+".min", name, float64(s.least)/metric.unit, OfFlow)
-			e.of(metric.name+".max", name, float64(s.most)/metric.unit, OfFlow)
+			e.of(metric.name+".mean", name, mean/metric.unit, ofFlow)
+			e.of(metric.name+".min", name, float64(s.least)/metric.unit, ofFlow)
+			e.of(metric.name+".max", name, float64(s.most)/metric.unit, ofFlow)
 			if ofPrograms && csig.Type(t) == csig.ABW {
-				e.of("abw_gbps", name, mean/metric.unit, OfFlow)
+				e.of("abw_gbps", name, mean/metric.unit, ofFlow)
 			}
 			share := bottleneckShare + "." + csig.Type(t).String()
 			for _, l := range s.named {
@@ -217,7 +217,7 @@ func (c *signalSums) measure(e *emitter) {
 	}
 	for t := range all {
 		for _, l := range all[t].named {
-			e.of(bottleneckShare+"."+csig.Type(t).String(), c.portName(l.locator), float64(l.samples)/float64(all[t].samples), OfPort)
+			e.of(bottleneckShare+"."+csig.Type(t).String(), c.portName(l.locator), float64(l.samples)/float64(all[t].samples), ofPort)
 		}
 	}
 }

@@ -177,19 +177,19 @@ const (
 )
 
 // truthNames declares the metrics of truths.
-func truthNames(s *Subjects) []Family {
+func truthNames(s *subjects) []family {
 	metrics, types := signalWords()
 	lacks := cmp.Or(noCSIG(s.Plan), unless(s.Plan.Truth != 0, lacksTruth))
-	families := []Family{
-		{Parts: []*Part{Words(truthSamples, truthMissed, truthOutside), Words(types...)}, Lacks: lacks},
-		{Parts: []*Part{Words(metrics...), Words("error_p50", "error_p99", "stale_p50", "stale_p99")}, Lacks: lacks},
-		{Parts: []*Part{Words(errorPercent), Words("p50", "p99"), Words(types...)}, Lacks: lacks},
+	families := []family{
+		{Parts: []*part{Words(truthSamples, truthMissed, truthOutside), Words(types...)}, Lacks: lacks},
+		{Parts: []*part{Words(metrics...), Words("error_p50", "error_p99", "stale_p50", "stale_p99")}, Lacks: lacks},
+		{Parts: []*part{Words(errorPercent), Words("p50", "p99"), Words(types...)}, Lacks: lacks},
 	}
 	if lacks == "" {
 		lacks = unless(s.Plan.Second != nil, lacksSecond)
 	}
 	for _, f := range families[:3:3] {
-		families = append(families, Family{Parts: append(slices.Clone(f.Parts), Words(csig.Formats()[1:]...)), Lacks: lacks})
+		families = append(families, family{Parts: append(slices.Clone(f.Parts), Words(csig.Formats()[1:]...)), Lacks: lacks})
 	}
 	return families
 }

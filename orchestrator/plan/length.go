@@ -9,9 +9,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Loads sums what the traffic of a run needs of each link, every flow on one shortest
-// path. Build it with NewLoads.
-type Loads struct {
+// loads sums what the traffic of a run needs of each link, every flow on one shortest
+// path. Build it with newLoads.
+type loads struct {
 	graph *topologies.Graph
 	paths *topologies.Paths
 	times []units.Duration // by link and direction
@@ -22,15 +22,15 @@ type Loads struct {
 	Longest units.Duration
 }
 
-// NewLoads returns the Loads of a fabric without traffic. The paths are those of the
+// newLoads returns the Loads of a fabric without traffic. The paths are those of the
 // same graph.
-func NewLoads(g *topologies.Graph, paths *topologies.Paths) *Loads {
-	return &Loads{graph: g, paths: paths, times: make([]units.Duration, 2*len(g.Links))}
+func newLoads(g *topologies.Graph, paths *topologies.Paths) *loads {
+	return &loads{graph: g, paths: paths, times: make([]units.Duration, 2*len(g.Links))}
 }
 
 // Add adds bytes from one host to another, with the line overhead of their packets, and
 // returns the number of links that they cross.
-func (l *Loads) Add(source, destination int, bytes units.Size) (hops int) {
+func (l *loads) Add(source, destination int, bytes units.Size) (hops int) {
 	l.route = l.paths.AppendLinks(l.route[:0], source, destination)
 	at := source
 	for _, id := range l.route {
@@ -46,9 +46,9 @@ func (l *Loads) Add(source, destination int, bytes units.Size) (hops int) {
 	return len(l.route)
 }
 
-// BySource calls visit with the index of each flow, those of one source together: the
+// bySource calls visit with the index of each flow, those of one source together: the
 // paths of a large fabric are then computed once without being kept.
-func BySource(flows []metrics.FlowInfo, visit func(i int)) {
+func bySource(flows []metrics.FlowInfo, visit func(i int)) {
 	order := make([]int32, len(flows))
 	for i := range order {
 		order[i] = int32(i)
@@ -67,8 +67,8 @@ func (s *Shape) length(flows []metrics.FlowInfo) (length units.Duration) {
 	if e.Applications != nil {
 		return e.End
 	}
-	loads, adjacency := NewLoads(s.graph, topologies.NewPaths(s.graph)), s.graph.Adjacency()
-	BySource(flows, func(i int) {
+	loads, adjacency := newLoads(s.graph, topologies.NewPaths(s.graph)), s.graph.Adjacency()
+	bySource(flows, func(i int) {
 		f, t := &flows[i], &s.workload.Transfers[i]
 		bytes := f.Size + units.Size(f.Packets)*e.Links.Overhead
 		alone := s.graph.Links[adjacency[t.Src][0].Link].Rate.Serialisation(bytes)

@@ -161,10 +161,6 @@ func (s *Shape) build(seed uint64) (load *workloads.Workload, notes []string, er
 	return load, slices.Concat(notes, more), nil
 }
 
-// Notes returns remarks for the user on how the inputs were read. Those on what in the
-// configuration may mislead are the plans'.
-func (s *Shape) Notes() []string { return s.notes }
-
 // controlDelay returns the delay of dependencies that cross hosts: the one given,
 // or the smallest link delay where that is 0. A delay below the smallest link delay
 // is an error, so that clocks that keep nodes in step look as far ahead with

@@ -76,9 +76,9 @@ func flowFilter(item string, flows []metrics.FlowInfo) (fits func(*metrics.FlowI
 }
 
 const (
-	// AcksPerData is about how many ACKs a data packet causes, with the ACKs that
+	// acksPerData is about how many ACKs a data packet causes, with the ACKs that
 	// packets ask for at the end of a window.
-	AcksPerData = 0.8
+	acksPerData = 0.8
 	// manyEvents is how many rows of events.parquet deserve a note.
 	manyEvents = 10_000_000
 	// eventBytes is about what a row of events.parquet takes on disk.
@@ -95,10 +95,10 @@ func (p *Plan) TracedEvents() int64 {
 			events += n
 		}
 		if kinds.Has(metrics.EventAck) && acks {
-			events += n * AcksPerData
+			events += n * acksPerData
 		}
 		if kinds.Has(metrics.EventSample) && p.CSIG != nil {
-			events += n * AcksPerData
+			events += n * acksPerData
 		}
 	}
 	if len(p.Traced) == 0 {

@@ -296,7 +296,7 @@ func (m *Meter) Predict(ctx context.Context, loads []Load, way Way, there Availa
 		}
 	}
 	if m != nil && !known && (m.Anew || virtual && rough.CPU > m.Worth || float64(rough.Memory) > largeShare*float64(there.Bytes)) {
-		costs, err = m.Costs(ctx)
+		costs, err = m.costs(ctx)
 	}
 	return costs.Predict(loads, way), err
 }

@@ -118,10 +118,10 @@ func TestCostsAreKept(t *testing.T) {
 		}}
 	}
 	file := meter().file()
-	change := func(edit func(*MeasuredCosts)) {
+	change := func(edit func(*measuredCosts)) {
 		t.Helper()
 		text, err := os.ReadFile(file)
-		var c MeasuredCosts
+		var c measuredCosts
 		if err == nil {
 			err = json.Unmarshal(text, &c)
 		}
@@ -146,15 +146,15 @@ func TestCostsAreKept(t *testing.T) {
 		{"wanted", func(m *Meter) { m.Anew = true }, true},
 		{"another version", func(m *Meter) { m.Version = "v2" }, true},
 		{"the same version", func(m *Meter) { m.Version = "v2" }, false},
-		{"another machine", func(*Meter) { change(func(c *MeasuredCosts) { c.CPU = "z80" }) }, true},
+		{"another machine", func(*Meter) { change(func(c *measuredCosts) { c.CPU = "z80" }) }, true},
 		{"calm, 6 days old", func(*Meter) {
-			change(func(c *MeasuredCosts) { c.At, c.Busy = time.Now().Add(-6*24*time.Hour), 0 })
+			change(func(c *measuredCosts) { c.At, c.Busy = time.Now().Add(-6*24*time.Hour), 0 })
 		}, false},
 		{"calm, 8 days old", func(*Meter) {
-			change(func(c *MeasuredCosts) { c.At, c.Busy = time.Now().Add(-8*24*time.Hour), 0 })
+			change(func(c *measuredCosts) { c.At, c.Busy = time.Now().Add(-8*24*time.Hour), 0 })
 		}, true},
-		{"busy, 2 hours old", func(*Meter) { change(func(c *MeasuredCosts) { c.At, c.Busy = time.Now().Add(-2*time.Hour), 3 }) }, true},
-		{"damaged", func(*Meter) { change(func(c *MeasuredCosts) { c.Costs.Hop = 0 }) }, true},
+		{"busy, 2 hours old", func(*Meter) { change(func(c *measuredCosts) { c.At, c.Busy = time.Now().Add(-2*time.Hour), 3 }) }, true},
+		{"damaged", func(*Meter) { change(func(c *measuredCosts) { c.Costs.Hop = 0 }) }, true},
 	} {
 		m := meter()
 		if strings.Contains(c.name, "version") {
@@ -162,13 +162,13 @@ func TestCostsAreKept(t *testing.T) {
 		}
 		c.do(m)
 		before := measured
-		costs, err := m.Costs(t.Context())
+		costs, err := m.costs(t.Context())
 		if diff := cmp.Diff(costs, Reference); err != nil || diff != "" || measured > before != c.want {
 			t.Errorf("%s: %v, measured %v, want %v\n%s", c.name, err, measured > before, c.want, diff)
 		}
 		if m.Version == "v2" && c.name == "the same version" { // back
 			m.Version, m.Anew = "v1", true
-			if _, err := m.Costs(t.Context()); err != nil {
+			if _, err := m.costs(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -24,8 +24,8 @@ const (
 	busyCostsAge = time.Hour
 )
 
-// MeasuredCosts are Costs with what they are valid for.
-type MeasuredCosts struct {
+// measuredCosts are Costs with what they are valid for.
+type measuredCosts struct {
 	CPU     string    `json:"cpu"`
 	Cores   int       `json:"cores"`
 	Kernel  string    `json:"kernel"`
@@ -57,9 +57,9 @@ func (m *Meter) without() *Meter {
 	return &other
 }
 
-// Costs returns the costs of this machine. If they cannot be measured it returns the
+// costs returns the costs of this machine. If they cannot be measured it returns the
 // Reference with the reason, or with ctx's error.
-func (m *Meter) Costs(ctx context.Context) (Costs, error) {
+func (m *Meter) costs(ctx context.Context) (Costs, error) {
 	if m == nil || m.Measure == nil {
 		return Reference, nil
 	}
@@ -89,7 +89,7 @@ func (m *Meter) Costs(ctx context.Context) (Costs, error) {
 	case !c.sound():
 		return Reference, fmt.Errorf("the costs that were measured make no sense, those of another machine serve: %s", strings.TrimSpace(out.String()))
 	}
-	m.keep(MeasuredCosts{At: time.Now().UTC(), Busy: busy, Costs: c})
+	m.keep(measuredCosts{At: time.Now().UTC(), Busy: busy, Costs: c})
 	return c, nil
 }
 
@@ -118,7 +118,7 @@ func (m *Meter) file() string {
 // too old.
 func (m *Meter) cached() (c Costs, ok bool) {
 	text, err := os.ReadFile(m.file())
-	var got MeasuredCosts
+	var got measuredCosts
 	if err != nil || json.Unmarshal(text, &got) != nil {
 		return c, false
 	}
@@ -134,18 +134,18 @@ func (m *Meter) cached() (c Costs, ok bool) {
 }
 
 // here returns what costs that are measured now are valid for.
-func (m *Meter) here() MeasuredCosts {
+func (m *Meter) here() measuredCosts {
 	machine := Machine()
 	program, err := programKey(m.Version)
 	if err != nil {
 		program = ""
 	}
-	return MeasuredCosts{CPU: machine.CPU, Cores: runtime.NumCPU(), Kernel: machine.Kernel, Program: program}
+	return measuredCosts{CPU: machine.CPU, Cores: runtime.NumCPU(), Kernel: machine.Kernel, Program: program}
 }
 
 // keep writes costs into the cache. Without a place to keep them, the next prediction
 // measures again.
-func (m *Meter) keep(c MeasuredCosts) {
+func (m *Meter) keep(c measuredCosts) {
 	here := m.here()
 	c.CPU, c.Cores, c.Kernel, c.Program = here.CPU, here.Cores, here.Kernel, here.Program
 	file := m.file()

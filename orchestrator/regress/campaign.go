@@ -329,7 +329,7 @@ func (c *Campaign) perSeed(one *cell) (n int) {
 // plan returns how a metric is judged.
 func (c *Campaign) plan(one *cell, r *judged) statistics.Plan {
 	return statistics.Plan{
-		Delta: r.Delta, Absolute: r.Absolute, Higher: r.Better == verdict.Higher, Quantile: r.Quantile(),
+		Delta: r.Delta, Absolute: r.Absolute, Higher: r.Better == verdict.Higher, Quantile: r.quantile(),
 		Confidence: c.Suite.Confidence, FalseFail: c.Suite.FalseFail / float64(c.metrics()), Looks: len(one.looks),
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
-// StoredSchema is the version of baseline files.
-const StoredSchema = 1
+// storedSchema is the version of baseline files.
+const storedSchema = 1
 
 // maxStored is the most bytes that a baseline file may have.
 const maxStored = 64 << 20
@@ -125,7 +125,7 @@ func (s *Stored) NotDeterministic() (names []string) {
 // well.
 func (s *Stored) Text() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\n  \"schema\": %d,\n  \"suite\": %s,\n  \"version\": %s,\n  \"label\": %s,\n  \"experiments\": [", StoredSchema, text(s.Suite), text(s.Version), text(s.Label))
+	fmt.Fprintf(&b, "{\n  \"schema\": %d,\n  \"suite\": %s,\n  \"version\": %s,\n  \"label\": %s,\n  \"experiments\": [", storedSchema, text(s.Suite), text(s.Version), text(s.Label))
 	for i, c := range s.Cells {
 		if i > 0 {
 			b.WriteByte(',')
@@ -221,8 +221,8 @@ func (r *storedReader) stored(s *Stored) error {
 	err := r.Fields("a baseline file", map[string]func() error{
 		"schema": func() error {
 			v, err := r.Int("the schema", 0, math.MaxInt32)
-			if err == nil && v != StoredSchema {
-				return r.Errorf(r.Pos(), "schema %d of a baseline file; this csiglab reads %d", v, StoredSchema)
+			if err == nil && v != storedSchema {
+				return r.Errorf(r.Pos(), "schema %d of a baseline file; this csiglab reads %d", v, storedSchema)
 			}
 			return err
 		},

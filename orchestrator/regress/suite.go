@@ -18,8 +18,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
-// SuiteSchema is the version of the text of suites.
-const SuiteSchema = 1
+// suiteSchema is the version of the text of suites.
+const suiteSchema = 1
 
 // MaxSuite is the most bytes that the text of a suite may have.
 const MaxSuite = 1 << 20
@@ -27,8 +27,8 @@ const MaxSuite = 1 << 20
 // Defaults of a suite, and of its entries. With DefaultSeeds a suite of 20 metrics can
 // still fail one by a metric's rank test: of 24 equal signs the share is 2^-24.
 const (
-	DefaultConfidence = 0.95
-	DefaultFalseFail  = 0.02
+	defaultConfidence = 0.95
+	defaultFalseFail  = 0.02
 )
 
 // DefaultSeeds are those of an entry that names none, nor the suite.
@@ -85,8 +85,8 @@ type Rule struct {
 	node *experiment.Node
 }
 
-// Quantile returns Of as a share of the seeds.
-func (r *Rule) Quantile() float64 {
+// quantile returns Of as a share of the seeds.
+func (r *Rule) quantile() float64 {
 	q, _ := parseOf(r.Of) // checked when it was read
 	return q
 }
@@ -152,15 +152,15 @@ func (r *suiteReader) mapping(n *experiment.Node, required []string, read map[st
 }
 
 func (r *suiteReader) suite(root *experiment.Node) *Suite {
-	s := &Suite{Confidence: DefaultConfidence, FalseFail: DefaultFalseFail}
+	s := &Suite{Confidence: defaultConfidence, FalseFail: defaultFalseFail}
 	seeds := DefaultSeeds
 	if n := root.Get("seeds"); n != nil && n.Kind != experiment.Nothing {
 		seeds = r.seeds(n, seeds)
 	}
 	r.mapping(root, []string{"schema", "name", "experiments"}, map[string]func(*experiment.Node){
 		"schema": func(n *experiment.Node) {
-			if n.Text != strconv.Itoa(SuiteSchema) {
-				r.wrong(n, "", "schema %q of a suite; this csiglab reads %d", n.Text, SuiteSchema)
+			if n.Text != strconv.Itoa(suiteSchema) {
+				r.wrong(n, "", "schema %q of a suite; this csiglab reads %d", n.Text, suiteSchema)
 			}
 		},
 		"name":        func(n *experiment.Node) { s.Name = r.name(n) },
@@ -395,6 +395,6 @@ func stem(experiment string) string {
 // One returns a suite of one experiment.
 func One(nameOrPath string, variants, set []string, seeds Seeds, rules []Rule) *Suite {
 	name := stem(nameOrPath)
-	return &Suite{Name: name, Confidence: DefaultConfidence, FalseFail: DefaultFalseFail,
+	return &Suite{Name: name, Confidence: defaultConfidence, FalseFail: defaultFalseFail,
 		Entries: []Entry{{Name: name, Experiment: nameOrPath, Variants: variants, Set: set, Seeds: seeds, Rules: rules}}}
 }

@@ -54,7 +54,7 @@ experiments:
 	if diff := cmp.Diff(want, s, cmp.AllowUnexported(Entry{}, Rule{})); diff != "" {
 		t.Error(diff)
 	}
-	if q := s.Entries[0].Rules[2].Quantile(); q != 0.9 {
+	if q := s.Entries[0].Rules[2].quantile(); q != 0.9 {
 		t.Errorf("p90 is %v", q)
 	}
 }

@@ -167,7 +167,7 @@ func (c Cleaner) end(ctx context.Context, r *Run) error {
 	if r.PID == os.Getpid() {
 		return errors.New("it is this process's own")
 	}
-	if r.Owner().Life() == LifeUnknown {
+	if r.owner().Life() == LifeUnknown {
 		return fmt.Errorf("process %d, which holds it, is not visible from here", r.PID)
 	}
 	p, err := os.FindProcess(r.PID)

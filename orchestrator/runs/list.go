@@ -76,7 +76,7 @@ func (r *Run) alive() bool { return r.life() == Lives }
 // life returns the life of the run's holder. Where its process cannot be seen, as by the
 // programs of a run, the run's lock shows it.
 func (r *Run) life() Life {
-	if l := r.Owner().Life(); l != LifeUnknown {
+	if l := r.owner().Life(); l != LifeUnknown {
 		return l
 	}
 	return lockedLife(r.ID)

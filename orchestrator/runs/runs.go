@@ -106,8 +106,8 @@ type Link struct {
 	Memory  bool      `json:"memory,omitempty"` // in a process's memory, without interfaces
 }
 
-// Owner returns the process that holds the run.
-func (r *Run) Owner() Owner {
+// owner returns the process that holds the run.
+func (r *Run) owner() Owner {
 	return Owner{PID: r.PID, Ticks: r.Ticks, Boot: r.Boot, Space: r.PIDSpace}
 }
 

@@ -43,8 +43,8 @@ type Limit struct {
 	Frame, Packet int
 }
 
-// WireRate returns what the shaper of the link lets through, margin included.
-func (l Limit) WireRate() units.Rate {
+// wireRate returns what the shaper of the link lets through, margin included.
+func (l Limit) wireRate() units.Rate {
 	longer := max(1, float64(l.Frame)/float64(l.Packet))
 	return units.Rate(math.Ceil(float64(l.Rate) / l.Dilation * margin * longer))
 }
@@ -52,7 +52,7 @@ func (l Limit) WireRate() units.Rate {
 // Set puts a shaper on the interface with the given index, in the network
 // namespace of h, or changes the one that is there.
 func Set(h *netlink.Handle, index int, l Limit) error {
-	perSecond := max(1, uint64(l.WireRate())/8)
+	perSecond := max(1, uint64(l.wireRate())/8)
 	size := min(max(burst*float64(perSecond), burstMin, 2*float64(l.Frame)), burstMax)
 	ticks := size / float64(perSecond) * 1e9 / psched
 	tbf := &netlink.Tbf{
@@ -60,7 +60,7 @@ func Set(h *netlink.Handle, index int, l Limit) error {
 		Rate:       perSecond, Limit: queue, Buffer: uint32(min(ticks, math.MaxUint32)),
 	}
 	if err := h.QdiscReplace(tbf); err != nil {
-		return fmt.Errorf("shape to %v with tbf: %w", l.WireRate(), err)
+		return fmt.Errorf("shape to %v with tbf: %w", l.wireRate(), err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func TestWireRate(t *testing.T) {
 		{Limit{Rate: 100 * units.Gbps, Dilation: 1000, Frame: 3000, Packet: 4000}, 110 * units.Mbps},
 		{Limit{Rate: units.Gbps, Dilation: 3e9, Frame: 1, Packet: 1}, 1},
 	} {
-		if got := c.link.WireRate(); got < c.want || got > c.want+1 { // it is rounded up
+		if got := c.link.wireRate(); got < c.want || got > c.want+1 { // it is rounded up
 			t.Errorf("wire rate of %+v is %v, want %v", c.link, got, c.want)
 		}
 	}

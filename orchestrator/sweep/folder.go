@@ -19,7 +19,7 @@ import (
 
 // Names in the folder of a sweep.
 const (
-	PlanFile = "sweep.json"
+	planFile = "sweep.json"
 	runsDir  = "runs" // run folders that are kept
 	workDir  = "work" // run folders under way
 )
@@ -46,7 +46,7 @@ type Sweep struct {
 // folder is new, empty, or of that sweep; otherwise the error wraps ErrNotEmpty or
 // trial.ErrOtherPlan. The caller ends with Close.
 func Create(folder string, p *Plan) (*Sweep, error) {
-	old, err := ReadPlan(folder)
+	old, err := readPlan(folder)
 	switch {
 	case err == nil && (old.Digest != p.Digest || old.Shard != p.Shard):
 		return nil, fmt.Errorf("%s: %w; name a new one, or go on with that sweep: csiglab sweep --resume %s", folder, trial.ErrOtherPlan, folder)
@@ -69,7 +69,7 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 	}
 	text, err := json.Marshal(p)
 	if err == nil {
-		err = own.WriteFile(filepath.Join(folder, PlanFile), append(text, '\n'), 0o644)
+		err = own.WriteFile(filepath.Join(folder, planFile), append(text, '\n'), 0o644)
 	}
 	if err != nil {
 		return nil, errors.Join(failure.Infrastructure(fmt.Errorf("%s: %w", folder, cause.Of(err))), s.Close())
@@ -80,9 +80,9 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 // Open opens the folder of a sweep to do what it lacks. The error wraps ErrNoSweep if it is
 // none, and ErrChanged if the experiment is another one by now.
 func Open(ctx context.Context, folder string) (*Sweep, error) {
-	p, err := ReadPlan(folder)
+	p, err := readPlan(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w: it has no %s", folder, ErrNoSweep, PlanFile)
+		return nil, fmt.Errorf("%s: %w: it has no %s", folder, ErrNoSweep, planFile)
 	}
 	if err != nil {
 		return nil, err
@@ -113,10 +113,10 @@ func open(folder string, p *Plan) (*Sweep, error) {
 	return s, nil
 }
 
-// ReadPlan reads sweep.json of a folder. The error wraps fs.ErrNotExist if there is none, and
+// readPlan reads sweep.json of a folder. The error wraps fs.ErrNotExist if there is none, and
 // ErrNoSweep if it is of something else or damaged.
-func ReadPlan(folder string) (*Plan, error) {
-	name := filepath.Join(folder, PlanFile)
+func readPlan(folder string) (*Plan, error) {
+	name := filepath.Join(folder, planFile)
 	data, err := own.ReadFile(name, maxPlan)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", folder, fs.ErrNotExist)

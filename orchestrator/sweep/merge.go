@@ -21,9 +21,9 @@ var ErrUnlike = errors.New("a trial that two folders have differs")
 func Merge(folder string, shards []string) (*Sweep, error) {
 	plans := make([]*Plan, len(shards))
 	for i, shard := range shards {
-		p, err := ReadPlan(shard)
+		p, err := readPlan(shard)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s: %w: it has no %s", shard, ErrNoSweep, PlanFile)
+			err = fmt.Errorf("%s: %w: it has no %s", shard, ErrNoSweep, planFile)
 		}
 		if err != nil {
 			return nil, err
@@ -32,7 +32,7 @@ func Merge(folder string, shards []string) (*Sweep, error) {
 			return nil, fmt.Errorf("%s and %s: %w: %s", shards[0], shard, trial.ErrOtherPlan, difference(plans[0], p))
 		}
 	}
-	if _, err := ReadPlan(folder); err == nil {
+	if _, err := readPlan(folder); err == nil {
 		return nil, fmt.Errorf("%s: %w; name another one", folder, ErrNotEmpty)
 	}
 	whole := *plans[0]
@@ -58,7 +58,7 @@ func (s *Sweep) take(p *Plan, folder string) error {
 	}
 	defer j.Close() // opened for reading
 	if plan := j.Plan(); plan != p.Digest && j.Len() > 0 {
-		return fmt.Errorf("%s: %w: its journal is of another plan than its %s", folder, trial.ErrOtherPlan, PlanFile)
+		return fmt.Errorf("%s: %w: its journal is of another plan than its %s", folder, trial.ErrOtherPlan, planFile)
 	}
 	return s.journal.Batch(func(add func(trial.Trial, trial.Outcome) error) error {
 		for i := range p.Trials() {

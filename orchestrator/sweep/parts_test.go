@@ -44,7 +44,7 @@ func TestParts(t *testing.T) {
 	if sum.Done != 9 || len(sum.Points) != 4 || sum.Points[3].Seeds != 2 {
 		t.Errorf("%+v", sum)
 	}
-	if again, err := ReadPlan(s.Folder); err != nil || again.Trials() != 9 {
+	if again, err := readPlan(s.Folder); err != nil || again.Trials() != 9 {
 		t.Errorf("read again: %v", err)
 	}
 	other := *r

@@ -460,7 +460,7 @@ func TestFolders(t *testing.T) {
 func TestHostilePlans(t *testing.T) {
 	s := create(t, plan(t, request(file(t, text))))
 	s.Close()
-	name := filepath.Join(s.Folder, PlanFile)
+	name := filepath.Join(s.Folder, planFile)
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -482,7 +482,7 @@ func TestHostilePlans(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ReadPlan(s.Folder) // must not panic
+		readPlan(s.Folder) // must not panic
 	}
 }
 

@@ -72,7 +72,7 @@ type Local struct {
 // Run performs a trial. The error wraps the context's, ErrProgramChanged, or is of class
 // failure.ErrInfrastructure: a full disk, a program that cannot be started.
 func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
-	p, err := l.program(ctx, t)
+	p, err := l.program(t)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -82,7 +82,7 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 	}
 	defer remove()
 	args := []string{"run", "--out", folder, "--json", "--parallel", "1", "--seed", strconv.FormatUint(t.Seed, 10)}
-	args = append(args, p.flags...)
+	args = append(args, "--"+NoReportFlag, "--"+predict.ProbeFlag)
 	if t.Variant != "" {
 		args = append(args, "--variant="+t.Variant)
 	}
@@ -149,7 +149,6 @@ type program struct {
 	file    string
 	belongs []string // what it consists of
 	stamp   string   // of belongs
-	flags   []string // of csiglab run that it knows
 
 	mu       sync.Mutex
 	looked   bool             // look has found the rest, or err
@@ -157,9 +156,8 @@ type program struct {
 	verified map[string]error // by Trial.Identity
 }
 
-// program returns the program of a trial, which is asked once which flags it knows, and
-// verified once for each identity.
-func (l *Local) program(ctx context.Context, t Trial) (*program, error) {
+// program returns the program of a trial, which is verified once for each identity.
+func (l *Local) program(t Trial) (*program, error) {
 	name := cmp.Or(t.Program, l.Program)
 	l.mu.Lock()
 	if l.programs == nil {
@@ -174,10 +172,7 @@ func (l *Local) program(ctx context.Context, t Trial) (*program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.looked {
-		if p.err = l.look(ctx, p); p.err != nil && ctx.Err() != nil {
-			return nil, p.err // it says nothing about the program
-		}
-		p.looked = true
+		p.err, p.looked = p.look(), true
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -193,8 +188,8 @@ func (l *Local) program(ctx context.Context, t Trial) (*program, error) {
 	return p, err
 }
 
-// look finds out where a program is and which flags it knows.
-func (l *Local) look(ctx context.Context, p *program) (err error) {
+// look finds out where a program is and what belongs to it.
+func (p *program) look() (err error) {
 	if p.file == "" {
 		p.file, err = programs.Core()
 	} else {
@@ -207,17 +202,6 @@ func (l *Local) look(ctx context.Context, p *program) (err error) {
 		return failure.Infrastructure(err)
 	}
 	p.stamp, p.verified = stamp(p.belongs...), map[string]error{}
-	// A program of an older version lacks flags, and says so with exit code 2.
-	for _, flags := range [][]string{{"--" + NoReportFlag, "--" + predict.ProbeFlag}, {"--" + predict.ProbeFlag}} {
-		c, err := l.call(ctx, p.file, append(append([]string{"run"}, flags...), "--help"))
-		if err != nil {
-			return err
-		}
-		if c.state.ExitCode() == 0 {
-			p.flags = flags
-			return nil
-		}
-	}
 	return nil
 }
 
@@ -305,6 +289,8 @@ func (c *call) outcome(t Trial) Outcome {
 		return invalid("csiglab was killed by a signal: %v", status.Signal())
 	case code == 2 && strings.Contains(said, "\ngoroutine "):
 		return invalid("csiglab crashed: %s", crash.Words(said))
+	case code == 2 && strings.HasPrefix(message(said), "unknown flag: "):
+		return Outcome{Exit: 2, Reasons: []string{c.reason("it is a csiglab of another version, without a flag that this csiglab runs trials with: " + message(said))}}
 	case code == 2:
 		return Outcome{Exit: 2, Reasons: []string{c.reason(message(said))}}
 	case code < 0 || code > 3:

@@ -40,13 +40,6 @@ func option(args []string, name string) string {
 }
 
 func playCsiglab(play string, args []string) int {
-	if slices.Contains(args, "--help") {
-		if play == "old" && slices.Contains(args, "--"+NoReportFlag) {
-			fmt.Fprintln(os.Stderr, "csiglab: unknown flag")
-			return 2
-		}
-		return 0
-	}
 	seed, _ := strconv.ParseUint(option(args, "seed"), 10, 64)
 	run := runfolder.RunSummary{Seed: seed, TraceHash: fmt.Sprintf("%064x", seed), Metrics: map[string]float64{"fct_us.p99": float64(100 * seed)}}
 	s := runfolder.Summary{
@@ -55,6 +48,9 @@ func playCsiglab(play string, args []string) int {
 	}
 	code := 0
 	switch play {
+	case "old":
+		fmt.Fprintln(os.Stderr, "csiglab: unknown flag: --"+NoReportFlag)
+		return 2
 	case "fails":
 		code = 1
 	case "invalid":

@@ -61,11 +61,11 @@ func drawPanel(b *strings.Builder, points []Point, y int) int {
 			}
 			cx, cy := corner(i, j)
 			fill, ink := colour(p.Ratio)
-			text := fmt.Sprintf("%+.0f", Extra(p.Ratio))
+			text := fmt.Sprintf("%+.0f", extra(p.Ratio))
 			if p.Low <= 1 && 1 <= p.High {
 				text = "(" + text + ")"
 			}
-			fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"><title>%+.0f to %+.0f %%</title></rect>\n", cx, cy, cellWidth, cellHeight, fill, Extra(p.High), Extra(p.Low))
+			fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"><title>%+.0f to %+.0f %%</title></rect>\n", cx, cy, cellWidth, cellHeight, fill, extra(p.High), extra(p.Low))
 			fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"%s\">%s</text>\n", cx+cellWidth/2, cy+15, ink, text)
 			fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"8\" fill=\"%s\">%.1f</text>\n", cx+cellWidth/2, cy+28, ink, p.BDP/p.Flows)
 		}

@@ -71,9 +71,9 @@ func (p Point) Line() string {
 	return fmt.Sprintf("%v,%.1f,%.1f,%.3f,%.3f,%.3f", p.Rate, p.BDP, p.Flows, p.Ratio, p.Low, p.High)
 }
 
-// Extra returns how much longer a flow takes at 1/ratio times its rate, in %; negative: it
+// extra returns how much longer a flow takes at 1/ratio times its rate, in %; negative: it
 // takes less.
-func Extra(ratio float64) float64 { return 100 * (1/ratio - 1) }
+func extra(ratio float64) float64 { return 100 * (1/ratio - 1) }
 
 // Place is where an experiment lies: between points of the map.
 type Place struct {
@@ -100,8 +100,8 @@ func At(rate units.Rate, bdp, flows float64) (Place, bool) {
 		}
 		for _, p := range row {
 			if (p.BDP == b0 || p.BDP == b1) && (p.Flows == f0 || p.Flows == f1) {
-				place.Least, place.Most = min(place.Least, Extra(p.Ratio)), max(place.Most, Extra(p.Ratio))
-				place.Shortest, place.Longest = min(place.Shortest, Extra(p.High)), max(place.Longest, Extra(p.Low))
+				place.Least, place.Most = min(place.Least, extra(p.Ratio)), max(place.Most, extra(p.Ratio))
+				place.Shortest, place.Longest = min(place.Shortest, extra(p.High)), max(place.Longest, extra(p.Low))
 				place.Harm = place.Harm || p.High < 1
 			}
 		}

@@ -39,7 +39,7 @@ type Result struct {
 	FabricLoads []FabricLoad `json:"fabricLoads,omitempty"`
 	Progress    []Progress   `json:"progress"`        // by run of variants with transfers: how many of them completed
 	Completion  []Completion `json:"completion"`      // by flow; not the flows of programs
-	Worst       []Worst      `json:"worst"`           // transfers of variants with more than ManyFlows, by variant
+	Worst       []Worst      `json:"worst"`           // transfers of variants with more than manyFlows, by variant
 	Ports       *ManyPorts   `json:"ports,omitempty"` // nil unless there are many
 	Programs    []Program    `json:"programs"`        // by run, in the experiment's order
 	Faults      []Fault      `json:"faults"`          // by run, in the experiment's order

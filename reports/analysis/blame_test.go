@@ -174,7 +174,7 @@ func TestBlameCollective(t *testing.T) {
 		return PathPiece{Kind: kind, Collective: name, FromUS: from, ToUS: to, UnloadedUS: unloaded, Hop: hop, Host: "h1", PeerHost: "h2", Flow: "f", hopShare: 1}
 	}
 	p := &CriticalPath{Step: 3, Collective: "sum", Group: 2, FromUS: 0, ToUS: 100, LateRank: 7, LateHost: "h7", LateUS: 50,
-		pieces: []PathPiece{of(PathCompute, "", 0, 30, 30, ""), of(PathTransfer, "before", 30, 50, 15, "tor0-h9"), of(PathTransfer, "sum", 50, 70, 10, "a-b"), of(PathTransfer, "sum", 70, 100, 10, "a-b")}}
+		pieces: []PathPiece{of(pathCompute, "", 0, 30, 30, ""), of(pathTransfer, "before", 30, 50, 15, "tor0-h9"), of(pathTransfer, "sum", 50, 70, 10, "a-b"), of(pathTransfer, "sum", 70, 100, 10, "a-b")}}
 	b := blameCollective(j, p, 40)
 	if b == nil || b.Kind != BlameRank || b.Rank != 7 || b.Node != "h7" || b.WaitUS != 45 || b.UnloadedUS != 20 || b.LostUS != 80 || b.FastestUS != 40 || b.Step != 3 || b.Group != 2 {
 		t.Errorf("late rank: %+v", b)

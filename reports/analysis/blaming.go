@@ -139,7 +139,7 @@ func (s *slowTransfers) add(row *runfolder.PhaseRow, size int64) {
 		return
 	}
 	one.pieces = []PathPiece{{
-		Kind: PathTransfer, Rank: -1, Peer: -1, Host: row.SrcName, PeerHost: row.DstName, Flow: row.FlowName, Bytes: int64(float64(size) * one.share),
+		Kind: pathTransfer, Rank: -1, Peer: -1, Host: row.SrcName, PeerHost: row.DstName, Flow: row.FlowName, Bytes: int64(float64(size) * one.share),
 		FromUS: *row.StartUS, ToUS: to, flow: row.Flow, send: true,
 	}}
 	of.slow = first(append(of.slow, one), MaxBlame, compare)
@@ -227,7 +227,7 @@ func blameCollective(j *Job, p *CriticalPath, fastest float64) *blamed {
 		if s != nil {
 			of.from, of.to = min(of.from, s.FromUS), max(of.to, s.ToUS)
 		}
-		if s != nil && (of.longest == nil || s.WaitUS() > of.longest.WaitUS()) {
+		if s != nil && (of.longest == nil || s.waitUS() > of.longest.waitUS()) {
 			of.longest = s
 		}
 	}
@@ -235,24 +235,24 @@ func blameCollective(j *Job, p *CriticalPath, fastest float64) *blamed {
 	for i := range p.pieces {
 		s := &p.pieces[i]
 		own := s.Collective == p.Collective
-		transfer := s.Kind == PathTransfer || s.Kind == PathLocal
-		if own && s.Kind != PathIdle {
-			b.UnloadedUS += min(s.US(), s.UnloadedUS)
+		transfer := s.Kind == pathTransfer || s.Kind == pathLocal
+		if own && s.Kind != pathIdle {
+			b.UnloadedUS += min(s.us(), s.UnloadedUS)
 		}
 		switch {
-		case transfer && s.WaitUS() > 0:
+		case transfer && s.waitUS() > 0:
 			at := blamePlace{rank: -1, port: s.Hop}
 			if s.Hop == "" {
 				at.node = s.Host
 			}
-			wait(at, s.WaitUS()*s.hopShare, s)
-		case own && s.Kind == PathCompute:
-			wait(blamePlace{rank: s.Rank, node: s.Host}, s.WaitUS(), nil)
+			wait(at, s.waitUS()*s.hopShare, s)
+		case own && s.Kind == pathCompute:
+			wait(blamePlace{rank: s.Rank, node: s.Host}, s.waitUS(), nil)
 		}
-		if !own && s.Kind != PathIdle && p.LateUS > 0 { // before the last rank came
-			rest := s.US()
+		if !own && s.Kind != pathIdle && p.LateUS > 0 { // before the last rank came
+			rest := s.us()
 			if transfer {
-				rest -= s.WaitUS()
+				rest -= s.waitUS()
 			}
 			wait(late, rest, nil)
 		}
@@ -268,18 +268,18 @@ func blameCollective(j *Job, p *CriticalPath, fastest float64) *blamed {
 func blameTransfer(t *slowTransfer) *blamed {
 	p := &t.pieces[0]
 	b := &blamed{run: t.run, Blame: Blame{
-		Variant: t.variant, Seed: t.seed, Transfer: t.name, FromUS: p.FromUS, ToUS: p.ToUS, Open: t.open, UnloadedUS: min(p.UnloadedUS, p.US()), Rank: -1,
+		Variant: t.variant, Seed: t.seed, Transfer: t.name, FromUS: p.FromUS, ToUS: p.ToUS, Open: t.open, UnloadedUS: min(p.UnloadedUS, p.us()), Rank: -1,
 	}}
 	if t.slowdown >= 1 && !t.open {
-		b.UnloadedUS = p.US() / t.slowdown
+		b.UnloadedUS = p.us() / t.slowdown
 	}
 	p.UnloadedUS = b.UnloadedUS
-	b.LostUS = p.US() - b.UnloadedUS
+	b.LostUS = p.us() - b.UnloadedUS
 	at := blamePlace{rank: -1, port: p.Hop}
 	if p.Hop == "" {
 		at.node = p.Host
 	}
-	return b.choose(map[blamePlace]*waits{at: {p.WaitUS() * p.hopShare, p, p.FromUS, p.ToUS}})
+	return b.choose(map[blamePlace]*waits{at: {p.waitUS() * p.hopShare, p, p.FromUS, p.ToUS}})
 }
 
 // blamePlace is a place where time is lost: a port, or, without one, a rank, or the NIC of
@@ -444,10 +444,6 @@ func (w *jobReader) readUse(all []*blamed) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	overhead := map[string]int64{}
-	for _, v := range w.folder.Manifest.Variants {
-		overhead[v.Name] = v.Overhead
-	}
 	interval := w.folder.Manifest.IntervalUS
 	for r, err := range w.folder.Ports() {
 		if err != nil {
@@ -455,7 +451,7 @@ func (w *jobReader) readUse(all []*blamed) error {
 		}
 		for _, u := range uses[portKey{run{r.Variant, r.Seed}, PortID{r.Node, r.Port}}] {
 			if within := min(u.WaitToUS, r.StartUS+interval) - max(u.WaitFromUS, r.StartUS); within > 0 {
-				u.busyUS += r.BusyUS(overhead[r.Variant]) * within / interval
+				u.busyUS += r.BusyUS() * within / interval
 			}
 		}
 	}

@@ -52,8 +52,8 @@ type Seed struct {
 	Metrics   map[string]float64
 }
 
-// PointName returns the point's settings as PATH=VALUE; "" for a run folder.
-func (c *Case) PointName() string {
+// pointName returns the point's settings as PATH=VALUE; "" for a run folder.
+func (c *Case) pointName() string {
 	var parts []string
 	for _, s := range c.Point {
 		parts = append(parts, s.Path+"="+s.Value)
@@ -63,7 +63,7 @@ func (c *Case) PointName() string {
 
 // Name names the case among those of its folder.
 func (c *Case) Name() string {
-	return strings.TrimSpace(c.PointName() + " " + c.Variant)
+	return strings.TrimSpace(c.pointName() + " " + c.Variant)
 }
 
 // fact is a property of a case that two sides of a comparison may differ in.

@@ -29,7 +29,7 @@ type Panel struct {
 type Line struct {
 	Group
 	Variant string   `json:"variant,omitempty"` // in a panel that compares variants
-	Ports   []string `json:"ports,omitempty"`   // that tags name: one, or several that share a locator; NoPort, OtherPorts
+	Ports   []string `json:"ports,omitempty"`   // that tags name: one, or several that share a locator; noPort, OtherPorts
 	First   int      `json:"first"`             // the point of the first value
 	Values  Values   `json:"values"`            // one per point; of a variant the medians over the seeds
 	Low     Values   `json:"low,omitempty"`     // least of the seeds, of a variant with several
@@ -110,8 +110,8 @@ func (s *Scope) Group(flow string) (index int, ok bool) {
 // Point returns the point of a chart that a window belongs to.
 func (s *Scope) Point(startUS float64) int { return int(math.Floor(startUS/s.PointUS + 1e-6)) }
 
-// Measured reports whether a window belongs to the measuring window.
-func (s *Scope) Measured(startUS float64) bool { return inWindow(s.Manifest, startUS) }
+// measured reports whether a window belongs to the measuring window.
+func (s *Scope) measured(startUS float64) bool { return inWindow(s.Manifest, startUS) }
 
 // maxBand bounds the seeds of a variant that charts compare, for their memory.
 const maxBand = 64

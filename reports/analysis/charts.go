@@ -99,7 +99,7 @@ func fct(s *Scope) Collector { return s.distribution(MaxGroups, s.FCTs) }
 
 // slowdowns collects the distribution of slowdowns where there are many transfers, as
 // fct does that of completion times.
-func slowdowns(s *Scope) Collector { return s.distribution(ManyFlows, s.Slowdowns) }
+func slowdowns(s *Scope) Collector { return s.distribution(manyFlows, s.Slowdowns) }
 
 // distribution collects a distribution over the transfers, of which some have a value,
 // where there are more than few transfers.
@@ -174,7 +174,7 @@ func actions(s *Scope) Collector {
 	}
 	return Collector{
 		CC: func(r runfolder.CCRow) {
-			if group, ok := s.Group(r.FlowName); ok && s.Measured(r.StartUS) {
+			if group, ok := s.Group(r.FlowName); ok && s.measured(r.StartUS) {
 				for a, n := range r.Actions {
 					counts[group][a] += n
 				}

@@ -13,7 +13,7 @@ const manyPorts = 256
 // ports are medians over the seeds.
 type PortClass struct {
 	Variant         string  `json:"variant"`
-	Tier            string  `json:"tier"`      // as runfolder.Port.Tier; of schema 2 host or switch
+	Tier            string  `json:"tier"`      // as runfolder.Port.Tier
 	Direction       string  `json:"direction"` // as runfolder.Port.Direction
 	Ports           int     `json:"ports"`
 	MeanUtilisation float64 `json:"meanUtilisation"` // of the ports
@@ -81,13 +81,6 @@ func (of *ManyPorts) add(variant string, all []Port) {
 			}
 		}
 		k := key{p.Tier, p.Direction}
-		switch {
-		case p.Tier != "":
-		case p.NIC: // of schema 2, as below
-			k.tier = "host"
-		default:
-			k.tier = "switch"
-		}
 		at, known := index[k]
 		if !known {
 			at = len(of.Classes)

@@ -182,7 +182,7 @@ func pairCases(a, b *Measured, d *FolderDesign) ([][2]*Case, error) {
 	type key struct{ point, variant string }
 	index := map[key]*Case{}
 	for i := range b.Cases {
-		index[key{b.Cases[i].PointName(), b.Cases[i].Variant}] = &b.Cases[i]
+		index[key{b.Cases[i].pointName(), b.Cases[i].Variant}] = &b.Cases[i]
 	}
 	for i := range a.Cases {
 		one := &a.Cases[i]
@@ -193,7 +193,7 @@ func pairCases(a, b *Measured, d *FolderDesign) ([][2]*Case, error) {
 			}
 			want = vb
 		}
-		if other := index[key{one.PointName(), want}]; other != nil {
+		if other := index[key{one.pointName(), want}]; other != nil {
 			pairs = append(pairs, [2]*Case{one, other})
 		}
 	}
@@ -224,7 +224,7 @@ func (d *FolderDesign) compare(a, b *Case) CaseComparison {
 	c := CaseComparison{Name: a.Name(), Point: a.Point, VariantA: a.Variant, VariantB: b.Variant, SeedsA: len(a.Seeds), SeedsB: len(b.Seeds),
 		Differs: disparities(a.facts, b.facts), Metrics: []MetricComparison{}}
 	if a.Variant != b.Variant {
-		c.Name = strings.TrimSpace(fmt.Sprintf("%s %s and %s", a.PointName(), a.Variant, b.Variant))
+		c.Name = strings.TrimSpace(fmt.Sprintf("%s %s and %s", a.pointName(), a.Variant, b.Variant))
 	}
 	c.pair(a, b)
 	names := map[string][2]int{} // how many seeds of both have a metric

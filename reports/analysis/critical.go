@@ -14,10 +14,10 @@ type PathKind string
 
 // Kinds of pieces.
 const (
-	PathCompute  PathKind = "compute"
-	PathTransfer PathKind = "transfer" // of a message over the fabric
-	PathLocal    PathKind = "local"    // of a message within a server
-	PathIdle     PathKind = "idle"     // nothing was under way: a start, a time to wait for, or a schedule that held the job back
+	pathCompute  PathKind = "compute"
+	pathTransfer PathKind = "transfer" // of a message over the fabric
+	pathLocal    PathKind = "local"    // of a message within a server
+	pathIdle     PathKind = "idle"     // nothing was under way: a start, a time to wait for, or a schedule that held the job back
 )
 
 // PathPiece is a piece of a critical path. Times are microseconds of model time.
@@ -53,15 +53,15 @@ type PathPiece struct {
 	chained  bool // behind another message of the connection
 }
 
-// US returns how long the piece lasts.
-func (p *PathPiece) US() float64 { return p.ToUS - p.FromUS }
+// us returns how long the piece lasts.
+func (p *PathPiece) us() float64 { return p.ToUS - p.FromUS }
 
-// WaitUS returns how much longer it lasts than unloaded, not negative.
-func (p *PathPiece) WaitUS() float64 {
-	if p.Kind == PathIdle {
+// waitUS returns how much longer it lasts than unloaded, not negative.
+func (p *PathPiece) waitUS() float64 {
+	if p.Kind == pathIdle {
 		return 0
 	}
-	return max(0, p.US()-p.UnloadedUS)
+	return max(0, p.us()-p.UnloadedUS)
 }
 
 // stepOp is one operation of a step.
@@ -253,7 +253,7 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 	at := from.endUS
 	add := func(o *stepOp, kind PathKind, since float64) {
 		p := PathPiece{Kind: kind, Rank: o.rank, Host: s.hosts(o.rank), Peer: -1, FromUS: max(since, begin), ToUS: at, Phase: s.names[o.phase], Collective: s.names[o.collective], flow: -1}
-		if o.kind == metrics.OperationSend && kind != PathIdle {
+		if o.kind == metrics.OperationSend && kind != pathIdle {
 			p.Peer, p.PeerHost, p.Bytes, p.flow = o.peer, s.hosts(o.peer), o.bytes, o.flow
 		}
 		if p.ToUS > p.FromUS {
@@ -262,9 +262,9 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 		at = min(at, since)
 	}
 	message := func(o *stepOp, waits bool) *stepOp {
-		kind := PathTransfer
+		kind := pathTransfer
 		if o.flow < 0 {
-			kind = PathLocal
+			kind = pathLocal
 		}
 		n := len(pieces)
 		// The one before it on its stream had not arrived when it was ready: it had to wait
@@ -289,16 +289,16 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 		rank, after := o.rank, o.after
 		switch o.kind {
 		case metrics.OperationCompute:
-			add(o, PathCompute, o.startUS)
+			add(o, pathCompute, o.startUS)
 			if o.startUS > o.readyUS {
 				if c := s.before(o); c != nil {
 					o = c
 					continue
 				}
-				add(o, PathIdle, o.readyUS)
+				add(o, pathIdle, o.readyUS)
 			}
 		case metrics.OperationHold:
-			add(o, PathIdle, o.readyUS)
+			add(o, pathIdle, o.readyUS)
 		case metrics.OperationRecv:
 			send := s.send(o.peer, o.rank, o.channel, o.message)
 			if o.endUS > o.readyUS && send != nil && send.readyUS < at {
@@ -318,19 +318,19 @@ func (s *stepOps) path(from *stepOp, begin float64) []PathPiece {
 		}
 		next := s.find(rank, after)
 		if next == nil || next.endUS > at {
-			add(&stepOp{rank: rank}, PathIdle, begin)
+			add(&stepOp{rank: rank}, pathIdle, begin)
 			break
 		}
 		if next.endUS < at { // a time passed that no operation is of
-			add(&stepOp{rank: rank}, PathIdle, next.endUS)
+			add(&stepOp{rank: rank}, pathIdle, next.endUS)
 		}
 		o = next
 	}
 	slices.Reverse(pieces)
 	for i := range pieces {
 		p := &pieces[i]
-		p.UnloadedUS = p.US()
-		if p.Kind != PathCompute || p.Rank < 0 || int(p.Rank) >= len(s.compute) {
+		p.UnloadedUS = p.us()
+		if p.Kind != pathCompute || p.Rank < 0 || int(p.Rank) >= len(s.compute) {
 			continue
 		}
 		if total := s.compute[p.Rank]; total > s.median && s.median > 0 {

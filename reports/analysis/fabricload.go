@@ -8,8 +8,8 @@ import (
 
 // Bounds of a FabricLoad.
 const (
-	// FabricBins is how many bins of time it has at most.
-	FabricBins = 200
+	// fabricBins is how many bins of time it has at most.
+	fabricBins = 200
 	// fabricCells bounds its lines times bins, and fabricVariants the variants that have one.
 	fabricCells    = 24_000
 	fabricVariants = 4
@@ -46,8 +46,7 @@ type FabricInTime struct {
 type fabricReader struct {
 	of       FabricLoad
 	interval float64
-	endUS    float64 // of the run
-	overhead int64
+	endUS    float64              // of the run
 	line     map[PortID]int       // of Fabric.Lines
 	busy     map[PortID][]float64 // microseconds, by bin
 	left     [][]float64          // by line and bin
@@ -69,7 +68,7 @@ func newFabricReaders(t *totals, f *Fabric, lines lineOf) (readers []*fabricRead
 		if !shown || !(end > 0) || math.IsInf(end, 0) || len(readers) == fabricVariants {
 			continue
 		}
-		r := &fabricReader{interval: m.IntervalUS, endUS: end, overhead: v.Overhead, line: map[PortID]int{}, busy: map[PortID][]float64{}}
+		r := &fabricReader{interval: m.IntervalUS, endUS: end, line: map[PortID]int{}, busy: map[PortID][]float64{}}
 		for _, p := range m.PortsOf(v.Name) {
 			if line, ok := lines[[2]int32{p.Node, p.Peer}]; ok {
 				r.line[PortID{p.Node, p.Port}] = line
@@ -78,7 +77,7 @@ func newFabricReaders(t *totals, f *Fabric, lines lineOf) (readers []*fabricRead
 		if len(r.line) == 0 {
 			continue
 		}
-		bins := min(FabricBins, max(20, fabricCells/len(f.Lines)))
+		bins := min(fabricBins, max(20, fabricCells/len(f.Lines)))
 		windows := max(1, math.Ceil(end/m.IntervalUS-1e-6))
 		r.of = FabricLoad{Variant: v.Name, Seed: seed, BinUS: m.IntervalUS * math.Ceil(windows/float64(bins)), Measured: true}
 		r.of.Bins = int(math.Ceil(windows * m.IntervalUS / r.of.BinUS))
@@ -110,7 +109,7 @@ func (r *fabricReader) port(row *runfolder.PortRow) {
 	if !known || !in {
 		return
 	}
-	busy := row.BusyUS(r.overhead)
+	busy := row.BusyUS()
 	if r.busy[id] == nil {
 		r.busy[id] = make([]float64, r.of.Bins)
 	}

@@ -28,17 +28,18 @@ func TestFabricLoad(t *testing.T) {
 	}
 	r := readers[0]
 	abw := func(bps int64) *int64 { return &bps }
+	sent := func(bytes int64) *int64 { ps := bytes * 1000; return &ps } // how long it takes
 	node, one := int32(1), int32(1)
 	for _, row := range []runfolder.PortRow{
-		{Node: 0, Port: 0, RateBPS: 8e9, Tier: "host", StartUS: 0, TxBytes: 30_000},                    // 30 % of a window
-		{Node: 0, Port: 0, RateBPS: 8e9, Tier: "host", StartUS: 100, TxBytes: 50_000},                  // in the same bin
-		{Node: 1, Port: 0, RateBPS: 8e9, Tier: "tor", StartUS: 100, TxBytes: 10_000, ABWBPS: abw(4e9)}, // the other direction
-		{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 39_900, TxBytes: 100_000, ABWBPS: abw(8e8)},
-		{Node: 7, Port: 1, RateBPS: 8e9, StartUS: 0, TxBytes: 100_000},                              // of no link
-		{Node: 1, Port: 1, RateBPS: 8e9, StartUS: math.NaN(), TxBytes: 100_000},                     // damaged
-		{Node: 1, Port: 1, RateBPS: 8e9, StartUS: 1e300, TxBytes: 100_000},                          // damaged
-		{Node: 1, Port: 1, RateBPS: 8e9, StartUS: -1, TxBytes: 100_000},                             // damaged
-		{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 1000, TxBytes: 1e4, ABWBPS: abw(-5)}, // damaged
+		{Node: 0, Port: 0, RateBPS: 8e9, Tier: "host", StartUS: 0, BusyPS: sent(30_000)},                    // 30 % of a window
+		{Node: 0, Port: 0, RateBPS: 8e9, Tier: "host", StartUS: 100, BusyPS: sent(50_000)},                  // in the same bin
+		{Node: 1, Port: 0, RateBPS: 8e9, Tier: "tor", StartUS: 100, BusyPS: sent(10_000), ABWBPS: abw(4e9)}, // the other direction
+		{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 39_900, BusyPS: sent(100_000), ABWBPS: abw(8e8)},
+		{Node: 7, Port: 1, RateBPS: 8e9, StartUS: 0, BusyPS: sent(100_000)},                              // of no link
+		{Node: 1, Port: 1, RateBPS: 8e9, StartUS: math.NaN(), BusyPS: sent(100_000)},                     // damaged
+		{Node: 1, Port: 1, RateBPS: 8e9, StartUS: 1e300, BusyPS: sent(100_000)},                          // damaged
+		{Node: 1, Port: 1, RateBPS: 8e9, StartUS: -1, BusyPS: sent(100_000)},                             // damaged
+		{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 1000, BusyPS: sent(1e4), ABWBPS: abw(-5)}, // damaged
 	} {
 		r.port(&row)
 	}
@@ -66,7 +67,7 @@ func TestFabricLoad(t *testing.T) {
 	// full line is full in it.
 	totals.ends[of] = 40_100
 	short := newFabricReaders(totals, f, lines)[0]
-	short.port(&runfolder.PortRow{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 40_000, TxBytes: 100_000})
+	short.port(&runfolder.PortRow{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 40_000, BusyPS: sent(100_000)})
 	last := short.result()
 	if got := last.Lines[lines[[2]int32{1, 2}]].Busy[last.Bins-1]; float64(last.Bins)*last.BinUS <= 40_100 || got != int8(math.Round(100*100/(40_100-float64(last.Bins-1)*last.BinUS))) {
 		t.Errorf("%d bins of %g µs, the last one is %d %% busy", last.Bins, last.BinUS, got)

@@ -13,7 +13,7 @@ import (
 type Fairness struct {
 	Variant string `json:"variant"`
 	// Shared has the full ports that at least two flows must cross, the one with the most
-	// flows first, at most MaxShared. Without such a port it has one entry of all transfers,
+	// flows first, at most maxShared. Without such a port it has one entry of all transfers,
 	// without Place, if their rates compare.
 	Shared   []SharedPort  `json:"shared"`
 	FCTUS    *Distribution `json:"fctUs,omitempty"`    // of transfers that completed; nil without
@@ -22,8 +22,8 @@ type Fairness struct {
 	Worst    []WorstCCT    `json:"worst"`              // instances of collectives of all seeds that took the longest for their kind, at most MaxWorst
 }
 
-// MaxShared bounds Fairness.Shared.
-const MaxShared = 8
+// maxShared bounds Fairness.Shared.
+const maxShared = 8
 
 // SharedPort is a port that several flows share.
 type SharedPort struct {
@@ -164,7 +164,7 @@ func shared(m *runfolder.Manifest, t *totals, rates rates, all []Port, variant s
 				list = append(list, *s)
 			}
 		}
-		list = first(list, MaxShared, func(a, b *SharedPort) int { return cmp.Compare(b.Flows, a.Flows) })
+		list = first(list, maxShared, func(a, b *SharedPort) int { return cmp.Compare(b.Flows, a.Flows) })
 	}
 	if len(list) == 0 {
 		if s := jain(m, t, rates, variant, flows); s != nil {

@@ -19,7 +19,6 @@ type Job struct {
 	Done        float64 `json:"done"` // steps that all ranks have ended
 	IterationUS *Stats  `json:"iterationUs,omitempty"`
 	// Parts are what an iteration is made of, in the order of PartNames: together all of it.
-	// Folders of older versions have none.
 	Parts          []JobPart       `json:"parts,omitempty"`
 	StragglerRatio *Stats          `json:"stragglerRatio,omitempty"`
 	Straggler      *int            `json:"stragglerRank,omitempty"` // the rank that computes longest in most steps
@@ -488,14 +487,14 @@ func (p *CriticalPath) summarise() {
 		s := &p.pieces[i]
 		var at place
 		switch s.Kind {
-		case PathCompute:
-			p.ComputeUS += s.US()
+		case pathCompute:
+			p.ComputeUS += s.us()
 			at = place{s.Rank, ""}
-		case PathIdle:
-			p.IdleUS += s.US()
+		case pathIdle:
+			p.IdleUS += s.us()
 			continue
 		default:
-			p.TransferUS += s.US()
+			p.TransferUS += s.us()
 			at = place{-1, s.Hop}
 			if s.Hop == "" {
 				at.port = "nic " + s.Host
@@ -505,17 +504,17 @@ func (p *CriticalPath) summarise() {
 		if l == nil {
 			l = &Lost{Rank: at.rank, Peer: -1, Sender: -1}
 			lost[at] = l
-			if s.Kind == PathCompute {
+			if s.Kind == pathCompute {
 				l.Host = s.Host
 			} else if l.Port = s.Hop; s.Hop == "" {
 				l.NIC, l.Host = true, s.Host
 			}
 		}
-		l.US += s.WaitUS()
-		if s.Kind != PathCompute {
-			delays[at] += s.HopDelayUS * s.US()
-			lengths[at] += s.US()
-			if wait := s.WaitUS(); wait > worst[at] || l.Flow == "" {
+		l.US += s.waitUS()
+		if s.Kind != pathCompute {
+			delays[at] += s.HopDelayUS * s.us()
+			lengths[at] += s.us()
+			if wait := s.waitUS(); wait > worst[at] || l.Flow == "" {
 				worst[at], l.Flow, l.Sender, l.Peer = wait, s.Flow, s.Rank, s.Peer
 			}
 		}

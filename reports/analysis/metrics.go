@@ -16,13 +16,13 @@ type Variant struct {
 	CC         string                `json:"cc"`
 	LB         string                `json:"lb"`
 	AQM        string                `json:"aqm"`
-	Routing    string                `json:"routing,omitempty"`    // "" in folders of older versions: ecmp
-	CSIG       string                `json:"csig"`                 // format, or "none"
-	MTU        int64                 `json:"mtu"`                  // wire bytes of a full data packet
-	Header     int64                 `json:"header"`               // wire bytes charged for headers
-	Actions    []runfolder.Action    `json:"actions,omitempty"`    // of CC, in the order of charts
-	Constants  []runfolder.Constant  `json:"constants,omitempty"`  // of CC
-	Parameters *runfolder.Parameters `json:"parameters,omitempty"` // nil in folders of schema 2
+	Routing    string                `json:"routing,omitempty"`   // "": ecmp
+	CSIG       string                `json:"csig"`                // format, or "none"
+	MTU        int64                 `json:"mtu"`                 // wire bytes of a full data packet
+	Header     int64                 `json:"header"`              // wire bytes charged for headers
+	Actions    []runfolder.Action    `json:"actions,omitempty"`   // of CC, in the order of charts
+	Constants  []runfolder.Constant  `json:"constants,omitempty"` // of CC
+	Parameters *runfolder.Parameters `json:"parameters,omitempty"`
 	TraceHash  string                `json:"traceHash,omitempty"`
 	Seeds      int                   `json:"seeds"`   // that the variant ran with
 	Shown      uint64                `json:"shown"`   // the seed that charts show: its rates are nearest to the medians

@@ -197,7 +197,7 @@ func namedOverTime(s *Scope) Collector {
 			for _, l := range shown {
 				names := portsOf(ports, l)
 				if len(names) == 0 {
-					names = []string{NoPort}
+					names = []string{noPort}
 				}
 				lines = append(lines, line(names, counts[l].at))
 			}
@@ -216,7 +216,7 @@ func namedOverTime(s *Scope) Collector {
 
 // Names in Line.Ports that are no ports.
 const (
-	NoPort     = "no hop wrote it"
+	noPort     = "no hop wrote it"
 	OtherPorts = "other ports"
 )
 

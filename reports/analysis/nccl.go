@@ -25,8 +25,8 @@ type NCCL struct {
 	Ended        string        `json:"end_time"`
 }
 
-// NCCLVersion is the version of the form.
-const NCCLVersion = 3
+// ncclVersion is the version of the form.
+const ncclVersion = 3
 
 // NCCLConfig is the options of nccl-tests, and the ranks.
 type NCCLConfig struct {
@@ -136,7 +136,7 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 	m := &f.Manifest
 	const form = "2006-01-02 15:04:05"
 	n := &NCCL{
-		Version: NCCLVersion, Started: m.Started.Format(form), Ended: m.Finished.Format(form), Args: m.Command, Env: []string{}, Errors: []string{}, Results: []NCCLResult{},
+		Version: ncclVersion, Started: m.Started.Format(form), Ended: m.Finished.Format(form), Args: m.Command, Env: []string{}, Errors: []string{}, Results: []NCCLResult{},
 		Config:      NCCLConfig{Threads: 1, GPUs: 1, Blocking: "false", PerIteration: "true", ParallelInit: "false", Aggregated: 1, Devices: []NCCLDevice{}},
 		OutOfBounds: NCCLBounds{OK: "true"}, AverageBusBW: NCCLBandwidth{OK: "unchecked"},
 	}

@@ -81,7 +81,7 @@ func busyOverTime(s *Scope) Collector {
 	return Collector{
 		Port: func(r runfolder.PortRow) {
 			if b, k := busy[PortID{r.Node, r.Port}], s.Point(r.StartUS); k >= 0 && k < len(b) {
-				b[k] += 100 * r.BusyUS(s.Variant.Overhead) / s.PointUS
+				b[k] += 100 * r.BusyUS() / s.PointUS
 			}
 		},
 		Panels: func() (panels []Panel) {

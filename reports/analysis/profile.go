@@ -185,12 +185,6 @@ func (p *JobProfile) ofJob(m *runfolder.Manifest) error {
 // Gb/s, and leaves these in its Ports. It reads the records twice, for all profiles together.
 func portRates(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) ([][]float64, error) {
 	m := &f.Manifest
-	overhead := int64(0)
-	for i := range m.Variants {
-		if m.Variants[i].Name == of.Variant {
-			overhead = m.Variants[i].Overhead
-		}
-	}
 	users := map[string][]int{} // of ports: indices of profiles
 	for i, p := range profiles {
 		for _, name := range p.Ports {
@@ -203,7 +197,7 @@ func portRates(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) ([][]f
 				return err
 			}
 			if r.Variant == of.Variant && r.Seed == of.Seed && r.StartUS >= 0 && len(users[r.PortName]) > 0 {
-				do(&r, r.BusyUS(overhead)/1e6*float64(r.RateBPS)/1e9)
+				do(&r, r.BusyUS()/1e6*float64(r.RateBPS)/1e9)
 			}
 		}
 		return nil

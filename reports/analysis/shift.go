@@ -18,7 +18,7 @@ type Shift struct {
 	After  ShiftSide    `json:"after"`
 	Basis  ShiftBasis   `json:"basis"`
 	Signal string       `json:"signal,omitempty"` // of BasisSamples
-	Places []ShiftPlace `json:"places"`           // those with the greatest share on either side first; at most MaxShiftPlaces
+	Places []ShiftPlace `json:"places"`           // those with the greatest share on either side first; at most maxShiftPlaces
 	Tiers  []ShiftTier  `json:"tiers"`            // the same by tier and direction; the greatest share on either side first
 	// From and To are the indexes in Places of the most prevalent place of each side, FromTier
 	// and ToTier those in Tiers; -1 where a side has none. Moved says that the tiers differ, or
@@ -60,10 +60,10 @@ const (
 	BasisWindows ShiftBasis = "windows"
 )
 
-// MaxShiftPlaces bounds Shift.Places. MovedShare is the share of a side from which a port is
+// maxShiftPlaces bounds Shift.Places. MovedShare is the share of a side from which a port is
 // the place of a bottleneck.
 const (
-	MaxShiftPlaces = 8
+	maxShiftPlaces = 8
 	MovedShare     = 0.25
 )
 
@@ -321,11 +321,11 @@ func (s *Shift) compare(list []Shift, places shiftPlaces, before, after map[uint
 		return slices.IndexFunc(s.Places, func(p ShiftPlace) bool { return key != "" && p.key() == key })
 	}
 	for k, key := range top.places {
-		if i := at(key); i >= MaxShiftPlaces { // many ports share what is heavily loaded on the other side
-			s.Places[MaxShiftPlaces-1-k] = s.Places[i]
+		if i := at(key); i >= maxShiftPlaces { // many ports share what is heavily loaded on the other side
+			s.Places[maxShiftPlaces-1-k] = s.Places[i]
 		}
 	}
-	s.Places = s.Places[:min(MaxShiftPlaces, len(s.Places))]
+	s.Places = s.Places[:min(maxShiftPlaces, len(s.Places))]
 	s.From, s.To = at(top.places[0]), at(top.places[1])
 	tierAt := func(name string) int {
 		return slices.IndexFunc(s.Tiers, func(t ShiftTier) bool { return name != "" && t.Tier+" "+t.Direction == name })

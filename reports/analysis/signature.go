@@ -93,7 +93,6 @@ type signatureReader struct {
 	of       Signature
 	fold     *fold
 	interval float64
-	overhead int64
 	row      map[PortID]int32 // index in the rows
 	busy     [][]float64      // µs, by row and bin
 	left     [][]float64      // least share of the rate that was available, by row and bin
@@ -129,7 +128,7 @@ func newSignatures(t *totals, folds []*fold) []*signatureReader {
 
 // newSignature returns nil if no port sent anything.
 func newSignature(t *totals, r run, v *runfolder.Variant, f *fold) *signatureReader {
-	s := &signatureReader{fold: f, interval: t.manifest.IntervalUS, overhead: v.Overhead, row: map[PortID]int32{}}
+	s := &signatureReader{fold: f, interval: t.manifest.IntervalUS, row: map[PortID]int32{}}
 	s.of = Signature{Variant: v.Name, Seed: r.seed, Job: f.job, Steps: len(f.steps), StepUS: f.spans, BinUS: f.binUS, Bins: f.bins, AllPorts: true, Measured: true}
 	if f.job == "" {
 		s.of.FromUS = f.steps[0].fromUS
@@ -246,7 +245,7 @@ func (s *signatureReader) port(row *runfolder.PortRow) {
 	if !ok {
 		return
 	}
-	busy := row.BusyUS(s.overhead)
+	busy := row.BusyUS()
 	left, measured := leftOf(row, busy, s.interval)
 	s.of.Measured = s.of.Measured && (measured || s.of.Rows[i].Tier == "host")
 	s.fold.each(row.StartUS, row.StartUS+s.interval, func(bin int, part, whole float64) {

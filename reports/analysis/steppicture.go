@@ -279,7 +279,7 @@ func (c *StepPicture) choose(p *CriticalPath) {
 			}
 		}
 		if s.Rank >= 0 && int(s.Rank) < len(on) {
-			on[s.Rank] += s.US()
+			on[s.Rank] += s.us()
 		}
 	}
 	c.Few = c.Ranks <= PictureRanks

@@ -25,7 +25,6 @@ type totals struct {
 	ports    map[run]map[PortID]*portSums
 	tiers    map[run]map[tierKey]*tierSums // of the runs that charts show
 	faulty   map[run]sides                 // runs with a fault that begins in them
-	overhead map[string]int64              // variant -> Variant.Overhead
 	packet   map[string]float64            // variant -> Variant.MTU
 	// elsewhere is, in an overlay, how long the ports of the other side were busy, in µs: by
 	// variant and name of the port.
@@ -47,9 +46,9 @@ type portSums struct {
 func newTotals(m *runfolder.Manifest, s *runfolder.Summary, of *flowMetrics) *totals {
 	t := &totals{manifest: m, shown: chooseSeeds(m, s, of), heard: map[string]bool{}, ends: map[run]float64{}, stops: map[run]float64{}, seeds: map[string][]uint64{},
 		bytes: map[run]map[string]int64{}, lives: map[run]map[string]span{}, ports: map[run]map[PortID]*portSums{},
-		tiers: map[run]map[tierKey]*tierSums{}, faulty: faultSides(m), overhead: map[string]int64{}, packet: map[string]float64{}}
+		tiers: map[run]map[tierKey]*tierSums{}, faulty: faultSides(m), packet: map[string]float64{}}
 	for _, v := range m.Variants {
-		t.overhead[v.Name], t.packet[v.Name] = v.Overhead, float64(v.MTU)
+		t.packet[v.Name] = float64(v.MTU)
 	}
 	for _, r := range m.Runs {
 		t.seeds[r.Variant] = append(t.seeds[r.Variant], r.Seed)

@@ -83,7 +83,6 @@ type utilisationReader struct {
 // portCurve collects the windows of one port.
 type portCurve struct {
 	place    Place
-	overhead int64
 	fromUS   float64
 	toUS     float64
 	interval float64
@@ -147,11 +146,11 @@ func newUtilisations(t *totals) []*utilisationReader {
 		}
 		for _, p := range places {
 			if first != nil && p.From == first.From && p.To == first.To && p.Port == first.Port {
-				w.add(p, t.ports[r][p.PortID], v.Overhead)
+				w.add(p, t.ports[r][p.PortID])
 			}
 		}
 		if telling != nil && (len(w.ports) == 0 || w.ports[0].place.PortID != telling.PortID) {
-			w.add(*telling, t.ports[r][telling.PortID], v.Overhead)
+			w.add(*telling, t.ports[r][telling.PortID])
 		}
 		u.Tiers = t.tiersOf(r, places, span)
 		all = append(all, w)
@@ -206,10 +205,10 @@ func (t *totals) tiersOf(r run, places []Place, span float64) []TierUtilisation 
 }
 
 // add adds a port; sums is nil if it sent nothing.
-func (w *utilisationReader) add(p Place, sums *portSums, overhead int64) {
+func (w *utilisationReader) add(p Place, sums *portSums) {
 	u := w.of
 	span := u.ToUS - u.FromUS
-	c := &portCurve{place: p, overhead: overhead, fromUS: u.FromUS, toUS: u.ToUS, interval: w.interval, coarseUS: u.CoarseUS, coarse: make([]float64, min(maxCoarse, int(span/u.CoarseUS+1e-9)))}
+	c := &portCurve{place: p, fromUS: u.FromUS, toUS: u.ToUS, interval: w.interval, coarseUS: u.CoarseUS, coarse: make([]float64, min(maxCoarse, int(span/u.CoarseUS+1e-9)))}
 	c.binUS = w.interval * max(1, math.Ceil(float64(w.windows)/maxCurve))
 	c.bins = make([]curveBin, int(math.Ceil(span/c.binUS-1e-9)))
 	if c.binUS > w.interval {
@@ -238,7 +237,7 @@ func (c *portCurve) add(row *runfolder.PortRow) {
 	if !(at >= 0 && row.StartUS < c.toUS) { // it may be NaN
 		return
 	}
-	busy := row.BusyUS(c.overhead)
+	busy := row.BusyUS()
 	share := shareOf(busy, c.interval)
 	c.dist.add(share)
 	c.busyUS += busy

@@ -15,16 +15,15 @@ const heavyShare = 0.75
 // windowSums are what the first pass keeps of the utilisations of a port's windows in the
 // measuring window.
 type windowSums struct {
-	overhead int64     // bytes of the line by packet
-	tier     *tierSums // nil: the run is not shown
-	fault    sides
-	busyUS   float64
-	peak     float64 // greatest utilisation of a window, and when it began, the first of equals
-	peakUS   float64
-	full     int64    // windows that are used to FullWindow or more
-	packet   float64  // bytes of a full packet
-	windows  [3]int64 // by side: both, before and after the fault; those with a record
-	heavy    [3]int64 // of these, those in which the port was a bottleneck
+	tier    *tierSums // nil: the run is not shown
+	fault   sides
+	busyUS  float64
+	peak    float64 // greatest utilisation of a window, and when it began, the first of equals
+	peakUS  float64
+	full    int64    // windows that are used to FullWindow or more
+	packet  float64  // bytes of a full packet
+	windows [3]int64 // by side: both, before and after the fault; those with a record
+	heavy   [3]int64 // of these, those in which the port was a bottleneck
 }
 
 // Sides of windowSums and of other counts.
@@ -153,7 +152,7 @@ func (d *distribution) of(windows int64) WindowShares {
 
 // newWindowSums returns the sums of a port, whose first row this is.
 func (t *totals) newWindowSums(r run, row *runfolder.PortRow) windowSums {
-	s := windowSums{overhead: t.overhead[r.variant], packet: t.packet[r.variant], fault: t.faulty[r]}
+	s := windowSums{packet: t.packet[r.variant], fault: t.faulty[r]}
 	if t.shown[r.variant] != r.seed {
 		return s
 	}
@@ -172,7 +171,7 @@ func (t *totals) newWindowSums(r run, row *runfolder.PortRow) windowSums {
 
 // see adds a window that began in the measuring window.
 func (s *windowSums) see(row *runfolder.PortRow, intervalUS float64) {
-	busy := row.BusyUS(s.overhead)
+	busy := row.BusyUS()
 	share := shareOf(busy, intervalUS)
 	s.busyUS += busy
 	if share > s.peak {

@@ -8,8 +8,8 @@ import (
 
 // Bounds of what is listed of many flows and ports.
 const (
-	// ManyFlows is the number of transfers above which the worst of them are listed.
-	ManyFlows = 32
+	// manyFlows is the number of transfers above which the worst of them are listed.
+	manyFlows = 32
 	// MaxWorst is how many flows or ports of a variant are listed, and MaxWorstVariants
 	// of how many variants.
 	MaxWorst         = 10
@@ -72,7 +72,7 @@ func newWorstFlows(m *runfolder.Manifest, transfers map[string]int, of *flowMetr
 	w := &worstFlows{lists: make([][]Worst, len(m.Variants)), slowdowns: of.slowdowns}
 	listed := 0
 	for i, v := range m.Variants {
-		if transfers[v.Name] > ManyFlows && listed < MaxWorstVariants {
+		if transfers[v.Name] > manyFlows && listed < MaxWorstVariants {
 			w.lists[i] = []Worst{}
 			listed++
 		}

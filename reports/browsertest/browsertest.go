@@ -142,7 +142,7 @@ type Watch struct {
 func Listen(ctx context.Context, t *testing.T, page string) *Watch {
 	t.Helper()
 	w := &Watch{}
-	if err := chromedp.Listen(ctx, w.Listener(page)); err != nil {
+	if err := chromedp.Listen(ctx, w.listener(page)); err != nil {
 		t.Fatal(err)
 	}
 	Call(ctx, t, network.Enable, network.EnableParams{})
@@ -151,8 +151,8 @@ func Listen(ctx context.Context, t *testing.T, page string) *Watch {
 	return w
 }
 
-// Listener returns what hears the events of a page.
-func (w *Watch) Listener(page string) func(any) {
+// listener returns what hears the events of a page.
+func (w *Watch) listener(page string) func(any) {
 	return func(event any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -225,6 +225,3 @@ func (s *Sheet) resolve(value string, scheme Scheme) string {
 		return text
 	})
 }
-
-// Colour returns the value of a variable, such as --paper, or "".
-func (s *Sheet) Colour(name string, scheme Scheme) string { return s.variables[scheme][name] }

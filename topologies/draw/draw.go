@@ -12,16 +12,16 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// MaxNodes is the most that is drawn.
-const MaxNodes = 2048
+// maxNodes is the most that is drawn.
+const maxNodes = 2048
 
-// ErrTooLarge is wrapped by the errors about fabrics of more than MaxNodes
+// ErrTooLarge is wrapped by the errors about fabrics of more than maxNodes
 // nodes.
 var ErrTooLarge = errors.New("too large to draw")
 
 func check(g *topologies.Graph) error {
-	if len(g.Nodes) > MaxNodes {
-		return fmt.Errorf("topology %s: %w: %d nodes, the most is %d", g.Name, ErrTooLarge, len(g.Nodes), MaxNodes)
+	if len(g.Nodes) > maxNodes {
+		return fmt.Errorf("topology %s: %w: %d nodes, the most is %d", g.Name, ErrTooLarge, len(g.Nodes), maxNodes)
 	}
 	return nil
 }

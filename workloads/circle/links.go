@@ -105,8 +105,8 @@ func (p *Plan) Fits() Answer {
 	return all
 }
 
-// MaxJobs is how many jobs Solve takes.
-const MaxJobs = 500
+// maxJobs is how many jobs Solve takes.
+const maxJobs = 500
 
 // maxArcs bounds the bursts on a unified circle.
 const maxArcs = 5_000_000
@@ -115,8 +115,8 @@ func checkLinks(profiles []Profile, links []Link) error {
 	if len(profiles) == 0 {
 		return fmt.Errorf("circle: no profiles")
 	}
-	if len(profiles) > MaxJobs {
-		return fmt.Errorf("circle: %d jobs, want at most %d", len(profiles), MaxJobs)
+	if len(profiles) > maxJobs {
+		return fmt.Errorf("circle: %d jobs, want at most %d", len(profiles), maxJobs)
 	}
 	for i := range profiles {
 		if err := profiles[i].Validate(); err != nil {

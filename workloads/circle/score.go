@@ -9,9 +9,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// DefaultAngle is the width of a sector of the discretised circle, in degrees
+// defaultAngle is the width of a sector of the discretised circle, in degrees
 // (docs/references.md#compatible-jobs).
-const DefaultAngle = 5.0
+const defaultAngle = 5.0
 
 // Limits of the discretised circle.
 const (
@@ -31,7 +31,7 @@ const (
 
 // sectors returns into how many equal sectors a unified circle is cut: so many that each is
 // at most the angle wide, in degrees, and that each period has a whole number of them. With
-// angle 0, DefaultAngle, and finer if the shortest period would have fewer than
+// angle 0, defaultAngle, and finer if the shortest period would have fewer than
 // leastSectors, or if bursts begin and end with sectors then, as far as maxSectors and
 // wholeSectors allow.
 func sectors(profiles []Profile, perimeter units.Duration, angle float64) (int, error) {
@@ -53,7 +53,7 @@ func sectors(profiles []Profile, perimeter units.Duration, angle float64) (int, 
 			unit = gcd(gcd(unit, b.At), b.Length)
 		}
 	}
-	least := math.Ceil(360 / DefaultAngle * (1 - 1e-12))
+	least := math.Ceil(360 / defaultAngle * (1 - 1e-12))
 	if angle > 0 {
 		least = math.Ceil(360 / angle * (1 - 1e-12))
 	} else {
@@ -320,7 +320,7 @@ type Scored struct {
 }
 
 // score returns the scores of jobs that share a link, whose periods are on a grid (see
-// Align). angle is that of a sector, in degrees; 0: DefaultAngle, or less for periods that
+// Align). angle is that of a sector, in degrees; 0: defaultAngle, or less for periods that
 // are short. The same input gives the same result.
 func score(profiles []Profile, capacity units.Rate, angle float64, left *int) (*Scored, error) {
 	link := Link{Capacity: capacity, Jobs: make([]int, len(profiles))}

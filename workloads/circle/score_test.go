@@ -19,7 +19,7 @@ func from(period, burst, rate float64) Profile {
 
 // scored returns the scores on a link of 50 Gb/s.
 func scored(profiles []Profile, angle float64) (*Scored, error) {
-	left := DefaultBudget
+	left := defaultBudget
 	return score(profiles, 50*units.Gbps, angle, &left)
 }
 

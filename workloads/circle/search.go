@@ -29,9 +29,9 @@ func (a Answer) String() string {
 	}
 }
 
-// DefaultBudget bounds the work of Solve to some seconds. The unit is one range of start
+// defaultBudget bounds the work of Solve to some seconds. The unit is one range of start
 // offsets that is looked at, or as much.
-const DefaultBudget = 80_000_000
+const defaultBudget = 80_000_000
 
 // spend calls a part of a search, which may use so much of what is left of a budget, and
 // returns what is left of its part; less than 0: it has given up.

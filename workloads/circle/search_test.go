@@ -140,7 +140,7 @@ func TestPairAgreesWithBruteForce(t *testing.T) {
 }
 
 // separated calls separate for jobs of which some pairs share a link; nil: all do. A budget of
-// 0 is DefaultBudget.
+// 0 is defaultBudget.
 func separated(profiles []Profile, share func(i, j int) bool, budget int) (Answer, []units.Duration, units.Duration) {
 	f := newField(profiles)
 	if share != nil {
@@ -149,7 +149,7 @@ func separated(profiles []Profile, share func(i, j int) bool, budget int) (Answe
 			f.places[i] = i
 		}
 	}
-	left := cmp.Or(budget, DefaultBudget)
+	left := cmp.Or(budget, defaultBudget)
 	return separate(f, &left)
 }
 

@@ -11,10 +11,10 @@ import (
 
 // PlanOptions say how Solve searches.
 type PlanOptions struct {
-	// Angle is that of a sector, in degrees; 0: DefaultAngle, or less for periods that are
+	// Angle is that of a sector, in degrees; 0: defaultAngle, or less for periods that are
 	// short.
 	Angle  float64
-	Budget int // of all searches together; 0: DefaultBudget
+	Budget int // of all searches together; 0: defaultBudget
 }
 
 // Solve looks for one start offset for each job, such that jobs that share a link keep apart,
@@ -30,7 +30,7 @@ func Solve(profiles []Profile, links []Link, o PlanOptions) (*Plan, error) {
 	graph := newAffinity(len(profiles), links)
 	plan.Loops = graph.loops()
 	plan.Clusters = graph.clusters()
-	s := solver{Plan: plan, field: newField(profiles), profiles: profiles, links: links, angle: o.Angle, left: cmp.Or(o.Budget, DefaultBudget)}
+	s := solver{Plan: plan, field: newField(profiles), profiles: profiles, links: links, angle: o.Angle, left: cmp.Or(o.Budget, defaultBudget)}
 	for i := range links {
 		if len(links[i].Jobs) > 1 {
 			s.parts++

@@ -260,21 +260,21 @@ func TestManyBursts(t *testing.T) {
 
 func TestManyJobs(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	jobs := make([]Profile, MaxJobs+1)
+	jobs := make([]Profile, maxJobs+1)
 	link := Link{"a", gig, nil}
 	for i := range jobs {
 		jobs[i] = one(1000, 1, 0)
-		if i < MaxJobs {
+		if i < maxJobs {
 			link.Jobs = append(link.Jobs, i)
 		}
 	}
-	if plan := timed(t, 10*time.Second, jobs[:MaxJobs], []Link{link}); !plan.Compatible() {
+	if plan := timed(t, 10*time.Second, jobs[:maxJobs], []Link{link}); !plan.Compatible() {
 		t.Error("not compatible")
 	}
 	for i := range jobs {
 		jobs[i] = one(1000, 3, 0)
 	}
-	if plan := timed(t, 10*time.Second, jobs[:MaxJobs], []Link{link}); plan.Fits() != No {
+	if plan := timed(t, 10*time.Second, jobs[:maxJobs], []Link{link}); plan.Fits() != No {
 		t.Errorf("fits %v, want no: the jobs communicate 1.5 of the time", plan.Fits())
 	}
 	if _, err := Solve(jobs, nil, PlanOptions{}); err == nil || !strings.Contains(err.Error(), "501 jobs, want at most 500") {

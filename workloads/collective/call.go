@@ -8,9 +8,9 @@ import (
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
-// MaxMessages is the number of messages that a rank may send in one collective, which bounds
+// maxMessages is the number of messages that a rank may send in one collective, which bounds
 // the memory of its expansion.
-const MaxMessages = 1 << 18
+const maxMessages = 1 << 18
 
 // Call is one collective of a group of ranks, as one of them sees it. All ranks of the group
 // have the same call but for Me, Send and Receive.
@@ -127,8 +127,8 @@ func (c *Call) check() error {
 		return fmt.Errorf("the number of ranks is not a power of two")
 	case c.algorithm() == Hierarchical && (c.Local < 1 || n%c.Local != 0):
 		return fmt.Errorf("inner groups of %d ranks do not divide the group", c.Local)
-	case c.messages() > MaxMessages:
-		return fmt.Errorf("%v in chunks of %v are more than %d messages of a rank", c.Bytes, c.Chunk, MaxMessages)
+	case c.messages() > maxMessages:
+		return fmt.Errorf("%v in chunks of %v are more than %d messages of a rank", c.Bytes, c.Chunk, maxMessages)
 	}
 	for i := range c.Split {
 		if c.Split[i] < 0 || c.From[i] < 0 {
@@ -151,9 +151,9 @@ func (c *Call) check() error {
 func (c *Call) messages() int64 {
 	all := 2 * int64(max(1, c.Channels)) * int64(len(c.Group)+1)
 	if c.Chunk > 0 {
-		all += 4 * min(int64(c.Bytes/c.Chunk), MaxMessages)
+		all += 4 * min(int64(c.Bytes/c.Chunk), maxMessages)
 		for i := range c.Split {
-			all += min(int64(max(c.Split[i], c.From[i])/c.Chunk), MaxMessages)
+			all += min(int64(max(c.Split[i], c.From[i])/c.Chunk), maxMessages)
 		}
 	}
 	return all

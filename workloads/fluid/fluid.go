@@ -118,12 +118,12 @@ func Solve(jobs []Job, s Sharing, iterations int) (Result, error) {
 	return n.Solve(iterations)
 }
 
-// MaxIterations is the most iterations that Solve predicts of a job.
-const MaxIterations = 100_000
+// maxIterations is the most iterations that Solve predicts of a job.
+const maxIterations = 100_000
 
 // Solve returns the iterations of the jobs until each has made so many, or as many as it
 // makes. A job that is faster than others has more. An error says which job, link or law
-// makes no sense, or that a job makes MaxIterations, or that there are too many events,
+// makes no sense, or that a job makes maxIterations, or that there are too many events,
 // while another one starves.
 func (n *Network) Solve(iterations int) (Result, error) {
 	if err := n.check(iterations); err != nil {
@@ -148,8 +148,8 @@ func (n *Network) check(iterations int) error {
 	switch {
 	case len(n.Jobs) == 0:
 		return fmt.Errorf("fluid: no jobs")
-	case iterations < 1 || iterations > MaxIterations:
-		return fmt.Errorf("fluid: %d iterations, want 1 to %d", iterations, MaxIterations)
+	case iterations < 1 || iterations > maxIterations:
+		return fmt.Errorf("fluid: %d iterations, want 1 to %d", iterations, maxIterations)
 	}
 	if err := n.Sharing.check(); err != nil {
 		return fmt.Errorf("fluid: %w", err)

@@ -45,13 +45,6 @@ var (
 // that read min(ABW/C) from CSIG at the begin of a phase.
 func Incumbent(low float64) Sharing { return Sharing{Intercept: 1, Low: low} }
 
-// Remaining returns the law of remaining bytes: a job's weight grows from intercept to
-// intercept+slope while what it has left to send falls from the reference to nothing. The
-// reference is an amount, of capacity multiplied by picoseconds.
-func Remaining(intercept, slope, reference float64) Sharing {
-	return Sharing{Intercept: intercept, Slope: slope, Reference: reference}
-}
-
 func (s *Sharing) check() error {
 	switch {
 	case !(s.Intercept > 0) || !(s.Slope >= 0) || math.IsInf(s.Intercept+s.Slope, 0):

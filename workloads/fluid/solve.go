@@ -133,8 +133,8 @@ func (s *state) spent() int64 { return s.work + s.divider.work }
 func (s *state) solve(iterations int) (Result, error) {
 	for !s.complete(iterations) {
 		for i := range s.jobs {
-			if p := &s.jobs[i]; p.Iterations == 0 && p.finished >= MaxIterations {
-				return nil, fmt.Errorf("fluid: job %d makes %d iterations while another makes %d", i, MaxIterations, s.fewest())
+			if p := &s.jobs[i]; p.Iterations == 0 && p.finished >= maxIterations {
+				return nil, fmt.Errorf("fluid: job %d makes %d iterations while another makes %d", i, maxIterations, s.fewest())
 			}
 		}
 		if s.spent() >= mostWork {
@@ -180,7 +180,7 @@ func (s *state) complete(iterations int) bool {
 }
 
 func (s *state) fewest() int {
-	n := MaxIterations
+	n := maxIterations
 	for i := range s.jobs {
 		n = min(n, s.jobs[i].finished)
 	}

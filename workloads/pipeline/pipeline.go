@@ -91,7 +91,7 @@ func (c *Config) Validate() error {
 	if c.Stages < 2 || c.Stages > MaxStages {
 		return graph.Fault("stages", "%d, want 2 to %d", c.Stages, MaxStages)
 	}
-	if err := c.Shape().Validate(); err != nil {
+	if err := c.shape().Validate(); err != nil {
 		return err
 	}
 	switch {
@@ -108,13 +108,13 @@ func (c *Config) Validate() error {
 	case c.Steps < 1 || c.Steps > MaxSteps:
 		return graph.Fault("steps", "%d, want 1 to %d", c.Steps, MaxSteps)
 	}
-	if passes := c.Shape().Passes(); c.Steps > MaxPasses/passes {
+	if passes := c.shape().Passes(); c.Steps > MaxPasses/passes {
 		return graph.Fault("steps", "%d steps of %d passes are more than %d passes of a rank", c.Steps, passes, MaxPasses)
 	}
 	return c.Jitter.Validate(c.Stages, c.Steps)
 }
 
-// Shape returns the schedule of the configuration.
-func (c *Config) Shape() Shape {
+// shape returns the schedule of the configuration.
+func (c *Config) shape() Shape {
 	return Shape{Kind: c.Schedule, Stages: c.Stages, Microbatches: c.Microbatches, Chunks: max(c.Chunks, 1)}
 }

@@ -47,7 +47,7 @@ func (s *Source) Only([]int) graph.Source { return s }
 
 // Program implements graph.Source.
 func (s *Source) Program(rank int, seed uint64) graph.Program {
-	p := &program{config: &s.Config, shape: s.Config.Shape(), stage: rank, clock: s.Config.Jitter.NewClock(seed, rank)}
+	p := &program{config: &s.Config, shape: s.Config.shape(), stage: rank, clock: s.Config.Jitter.NewClock(seed, rank)}
 	return &graph.Pieces{Append: p.append}
 }
 

@@ -62,7 +62,7 @@ func (s Shape) Passes() int {
 // Pass returns pass number k of a stage, from 0 to Passes() - 1.
 func (s Shape) Pass(stage, k int) Pass {
 	n := s.Microbatches * s.Chunks
-	warmup := s.Warmup(stage)
+	warmup := s.warmup(stage)
 	if k < warmup {
 		return s.virtual(Forward, k)
 	}
@@ -88,10 +88,10 @@ func (s Shape) Pass(stage, k int) Pass {
 	}
 }
 
-// Warmup returns how many forward passes a stage runs before it alternates. Under
+// warmup returns how many forward passes a stage runs before it alternates. Under
 // ZeroBubble the weights' gradients follow the backwards stage rounds late, so that every
 // stage has at most p microbatches under way, as the first one has under 1F1B.
-func (s Shape) Warmup(stage int) int {
+func (s Shape) warmup(stage int) int {
 	later := s.Stages - 1 - stage
 	switch s.Kind {
 	case GPipe:

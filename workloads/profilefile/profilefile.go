@@ -21,8 +21,8 @@ import (
 	"github.com/csiglab/csiglab/workloads/circle"
 )
 
-// Schema is the version of the format.
-const Schema = 1
+// schema is the version of the format.
+const schema = 1
 
 // Limits of a file.
 const (
@@ -70,7 +70,7 @@ type fileUnknown struct {
 
 // Write writes a file with jobs. It refuses what Read would refuse.
 func Write(w io.Writer, jobs []Job) error {
-	f := file{Schema: Schema, Jobs: make([]fileJob, len(jobs))}
+	f := file{Schema: schema, Jobs: make([]fileJob, len(jobs))}
 	if len(jobs) == 0 || len(jobs) > maxJobs {
 		return fmt.Errorf("profilefile: %d jobs, want 1 to %d", len(jobs), maxJobs)
 	}
@@ -147,8 +147,8 @@ func Read(name string, in io.Reader) ([]Job, error) {
 	err := r.Fields("a profile file", map[string]func() error{
 		"schema": func() error {
 			v, err := r.Int("schema", 0, 1<<31)
-			if err == nil && v != Schema {
-				return r.Errorf(r.Pos(), "schema %d of a profile file; this csiglab reads %d", v, Schema)
+			if err == nil && v != schema {
+				return r.Errorf(r.Pos(), "schema %d of a profile file; this csiglab reads %d", v, schema)
 			}
 			return err
 		},

@@ -28,12 +28,12 @@ const maxRows = 1 << 20
 func LooksCSV(start string) bool {
 	first, _, _ := strings.Cut(start, "\n")
 	ranks := strings.HasPrefix(first, "[") && strings.Contains(first, "rank")
-	return ranks || strings.HasPrefix(first, "comm_type,") || LooksSpecification(start)
+	return ranks || strings.HasPrefix(first, "comm_type,") || looksSpecification(start)
 }
 
-// LooksSpecification reports whether a file is AICB's table of model parameters, which is
+// looksSpecification reports whether a file is AICB's table of model parameters, which is
 // no workload.
-func LooksSpecification(start string) bool {
+func looksSpecification(start string) bool {
 	first, _, _ := strings.Cut(start, "\n")
 	return strings.HasPrefix(strings.Join(strings.Fields(first), " "), "id Name Parameter_size")
 }
@@ -129,7 +129,7 @@ func (r *csvReader) line(text string) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return r.section(text, at)
 	}
-	if LooksSpecification(text) {
+	if looksSpecification(text) {
 		return r.Errorf(at, "this is AICB's table of models, not a workload; AICB makes workloads from it")
 	}
 	row := csv.NewReader(strings.NewReader(text))

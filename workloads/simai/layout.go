@@ -98,8 +98,8 @@ func (l Layout) Group(k GroupKind, rank int) (ranks []int, me, number int) {
 	return ranks, me, number
 }
 
-// Stage returns the pipeline stage of a rank.
-func (l Layout) Stage(rank int) int { return rank / (l.TP * l.DP) }
+// stage returns the pipeline stage of a rank.
+func (l Layout) stage(rank int) int { return rank / (l.TP * l.DP) }
 
 // channels is how many stream numbers the collectives of a kind of group have, so that
 // their messages have connections of their own, as those of communicators of NCCL have.

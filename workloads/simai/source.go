@@ -92,7 +92,7 @@ func (s *Source) items(rank int) []Item {
 	if len(s.Stages) == 1 {
 		return s.Stages[0]
 	}
-	return s.Stages[s.Layout.Stage(rank)]
+	return s.Stages[s.Layout.stage(rank)]
 }
 
 // call returns a collective of a rank without its group.

@@ -38,7 +38,7 @@ func (e Ender) End(ctx context.Context, r runs.Run) Ending {
 		end.Report, end.Err = e.Down(ctx, r, e.Say)
 	}
 	if errors.Is(end.Err, runs.ErrHolderDied) {
-		err := fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, end.Err, LogFile, r.Folder)
+		err := fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, end.Err, logFile, r.Folder)
 		removed, wrong := e.Clean(ctx, r.ID, runs.Cleaner{})
 		end.Removed, end.Err = removed, errors.Join(err, wrong)
 	}

@@ -73,7 +73,7 @@ func (h *Holder) Output(w io.Writer) io.Writer { return io.MultiWriter(&h.output
 func (h *Holder) Errors(w io.Writer) io.Writer { return io.MultiWriter(&h.errors, w) }
 
 // Ready lets others ask for the end of the lab, reports to Start that the lab is up,
-// and sends what this process prints from now on to LogFile (campaign.Options.Ready).
+// and sends what this process prints from now on to logFile (campaign.Options.Ready).
 func (h *Holder) Ready(s campaign.Started) {
 	if err := h.ready(s); err != nil {
 		h.cancel(err)
@@ -93,9 +93,9 @@ func (h *Holder) ready(s campaign.Started) error {
 	if h.requests, err = runs.Hold(s.ID); err != nil {
 		return err
 	}
-	log, err := own.NewFile(filepath.Join(s.Folder, LogFile), 0o644)
+	log, err := own.NewFile(filepath.Join(s.Folder, logFile), 0o644)
 	if err != nil {
-		return fmt.Errorf("%s: %w", LogFile, err)
+		return fmt.Errorf("%s: %w", logFile, err)
 	}
 	defer log.Close()
 	h.errors.reset()
@@ -105,7 +105,7 @@ func (h *Holder) ready(s campaign.Started) error {
 	h.starter.Close()
 	for _, fd := range []int{1, 2} {
 		if err := unix.Dup3(int(log.Fd()), fd, 0); err != nil {
-			return fmt.Errorf("%s: %w", LogFile, err)
+			return fmt.Errorf("%s: %w", logFile, err)
 		}
 	}
 	h.up = true

@@ -17,8 +17,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
-// LogFile, in the run's folder, takes what the holder prints once the lab is up.
-const LogFile = "lab.log"
+// logFile, in the run's folder, takes what the holder prints once the lab is up.
+const logFile = "lab.log"
 
 // List returns this user's runs that are under way or have left something behind.
 func List(ctx context.Context) ([]runs.Run, error) { return runs.List(ctx, campaign.Finders()...) }

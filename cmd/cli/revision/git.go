@@ -37,8 +37,8 @@ type Commit struct {
 	Subject string    // without characters that a terminal would interpret
 }
 
-// OpenRepository returns the repository that a folder is in.
-func OpenRepository(ctx context.Context, folder string) (*Repository, error) {
+// openRepository returns the repository that a folder is in.
+func openRepository(ctx context.Context, folder string) (*Repository, error) {
 	if err := checkFolder(folder); err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
@@ -60,7 +60,7 @@ func (r *Request) Repository(ctx context.Context) (*Repository, error) {
 		return nil, err
 	}
 	if i >= 0 {
-		return OpenRepository(ctx, r.With[i].Folder)
+		return openRepository(ctx, r.With[i].Folder)
 	}
 	folder, err := builder.Source(ctx, r.Source, r.Linked)
 	switch {
@@ -72,7 +72,7 @@ func (r *Request) Repository(ctx context.Context) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	return OpenRepository(ctx, folder)
+	return openRepository(ctx, folder)
 }
 
 // Commit returns the commit that a revision names.

@@ -227,7 +227,7 @@ func TestWrong(t *testing.T) {
 	}
 	t.Run("no git", func(t *testing.T) {
 		t.Setenv("PATH", "/nonexistent")
-		if _, err := OpenRepository(t.Context(), r.dir); err == nil || errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "need the program git") {
+		if _, err := openRepository(t.Context(), r.dir); err == nil || errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "need the program git") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -270,7 +270,7 @@ func TestBetween(t *testing.T) {
 	r.git("switch", "-q", "main")
 	r.git("merge", "-q", "--no-ff", "-m", "merge", "side")
 	r.commit(strings.Repeat("long ", 100), map[string]string{"a": "3"})
-	repository, err := OpenRepository(t.Context(), r.dir)
+	repository, err := openRepository(t.Context(), r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestBetween(t *testing.T) {
 	// A shallow clone says what it lacks.
 	shallow := t.TempDir()
 	r.git("clone", "-q", "--depth", "1", "--branch", "main", "file://"+r.dir, shallow)
-	clone, err := OpenRepository(t.Context(), shallow)
+	clone, err := openRepository(t.Context(), shallow)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.commit("mode", nil)
-	repository, err := OpenRepository(t.Context(), r.dir)
+	repository, err := openRepository(t.Context(), r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

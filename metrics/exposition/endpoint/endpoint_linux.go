@@ -21,8 +21,8 @@ import (
 	"github.com/csiglab/csiglab/metrics/exposition"
 )
 
-// Path is where the metrics are.
-const Path = "/metrics"
+// urlPath is where the metrics are.
+const urlPath = "/metrics"
 
 // Bounds of the server. Whoever can open the socket has the rights of the run's user, so
 // that they keep mistakes apart, not attackers.
@@ -50,7 +50,7 @@ func Serve(path string, write func(to io.Writer, f exposition.Format) error) (*S
 		return nil, fmt.Errorf("serve metrics: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+urlPath, func(w http.ResponseWriter, r *http.Request) {
 		format := exposition.Text
 		if strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text") {
 			format = exposition.OpenMetrics
@@ -170,7 +170,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Read returns the metrics in Prometheus' text format. It returns when ctx ends at the
 // latest.
 func (c *Client) Read(ctx context.Context) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://node"+Path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://node"+urlPath, nil)
 	if err != nil {
 		return nil, err
 	}

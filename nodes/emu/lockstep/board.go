@@ -169,10 +169,6 @@ func (b *Board) Limit(lane []int, width int) {
 	}
 }
 
-// In returns the links that lead to node n, in ascending order. The Board owns
-// the slice.
-func (b *Board) In(n int) []int { return b.in[n] }
-
 // Count returns how many frames were sent on link since the start. After a Go or
 // a Read, a node must have read that many from each of its links before it does
 // anything else.

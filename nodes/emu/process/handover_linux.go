@@ -9,8 +9,8 @@ import (
 )
 
 // Environment variables of a node's process that inherits no files, because it
-// runs in a container: the Unix socket (SOCK_SEQPACKET) that hands it FileSpec,
-// FileShared and FileReport, in this order, in one message of one byte, after it
+// runs in a container: the Unix socket (SOCK_SEQPACKET) that hands it fileSpec,
+// fileShared and fileReport, in this order, in one message of one byte, after it
 // has sent its node's name. Main returns when that connection is closed: the
 // interfaces exist until the orchestrator has read their counters, and the process
 // does not outlive an orchestrator that is killed.
@@ -37,7 +37,7 @@ type files struct {
 func takeFiles() (*files, error) {
 	path := os.Getenv(EnvironmentSocket)
 	if path == "" {
-		return &files{spec: os.NewFile(FileSpec, "spec"), shared: os.NewFile(FileShared, "shared"), report: os.NewFile(FileReport, "report"), socket: -1}, nil
+		return &files{spec: os.NewFile(fileSpec, "spec"), shared: os.NewFile(fileShared, "shared"), report: os.NewFile(fileReport, "report"), socket: -1}, nil
 	}
 	socket, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

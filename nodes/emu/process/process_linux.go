@@ -33,9 +33,9 @@ import (
 
 // Files that a node's process inherits besides the standard three.
 const (
-	FileSpec   = 3 // a Spec, gob
-	FileShared = 4 // the memory of a shared.Board, or of a wall.SharedControlBlock
-	FileReport = 5 // takes records and a Report, see ReadReport
+	fileSpec   = 3 // a Spec, gob
+	fileShared = 4 // the memory of a shared.Board, or of a wall.SharedControlBlock
+	fileReport = 5 // takes records and a Report, see ReadReport
 )
 
 // Spec describes a node to its process. It is plain data.

@@ -28,8 +28,8 @@ const maxVLAN = 4094
 // frame, whatever tags are removed.
 const maxStack = 40
 
-// StackWords says what ParseStack reads.
-const StackWords = "a list of c-tag, s-tag, macsec, macsec:encrypted and csig:TYPE, such as \"s-tag c-tag csig:delay\""
+// stackWords says what ParseStack reads.
+const stackWords = "a list of c-tag, s-tag, macsec, macsec:encrypted and csig:TYPE, such as \"s-tag c-tag csig:delay\""
 
 // ErrStack is wrapped when a stack cannot be built.
 var ErrStack = errors.New("not a stack of tags")
@@ -63,7 +63,7 @@ func ParseStack(text string, domain csig.Config) ([]byte, error) {
 		case "csig":
 			b, err = appendTag(b, domain, strings.Split(fields, ":"))
 		default:
-			err = fmt.Errorf("want %s", StackWords)
+			err = fmt.Errorf("want %s", stackWords)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %q: %w", ErrStack, word, err)

@@ -64,9 +64,6 @@ func (b *Port) Pop() (p *wire.Packet, fromData bool) {
 // PopControl takes the next control packet; nil without one.
 func (b *Port) PopControl() *wire.Packet { return b.control.Pop() }
 
-// Control returns the wire bytes in the control queue.
-func (b *Port) Control() units.Size { return b.control.Bytes() }
-
 // ControlLen returns the packets in the control queue.
 func (b *Port) ControlLen() int { return b.control.Len() }
 

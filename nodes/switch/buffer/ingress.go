@@ -51,12 +51,6 @@ type Ingress struct {
 	off      bool
 }
 
-// Off reports whether the peer is to be paused.
-func (g *Ingress) Off() bool { return g.off }
-
-// Held returns the bytes in the switch.
-func (g *Ingress) Held() units.Size { return g.reserved + g.shared + g.headroom }
-
 // MostHeadroom returns the most bytes of the headroom that were in use.
 func (g *Ingress) MostHeadroom() units.Size { return g.most }
 
@@ -65,7 +59,7 @@ func (g *Ingress) passes(m *Memory, more units.Size) bool {
 	if m == nil {
 		return g.shared+more > g.Limits.XOff
 	}
-	return more > 0 && (g.shared+more > m.Threshold() || m.used+more > m.cfg.Shared)
+	return more > 0 && (g.shared+more > m.threshold() || m.used+more > m.cfg.Shared)
 }
 
 // room returns what is reserved and not in use.
@@ -73,7 +67,7 @@ func (g *Ingress) room(m *Memory) units.Size {
 	if m == nil {
 		return 0
 	}
-	return m.Reserved() - g.reserved
+	return m.reserved() - g.reserved
 }
 
 // Admit accounts a packet that came in. fits is false if there is no headroom for it: the
@@ -126,7 +120,7 @@ func (g *Ingress) resume(m *Memory) units.Size {
 	if m == nil {
 		return g.Limits.XOn
 	}
-	return max(0, m.Threshold()-(g.Limits.XOff-g.Limits.XOn))
+	return max(0, m.threshold()-(g.Limits.XOff-g.Limits.XOn))
 }
 
 // Resume returns how many bytes there may be at most for the peer to go on.

@@ -24,19 +24,16 @@ type Memory struct {
 // NewMemory returns the memory of a switch, unused.
 func NewMemory(cfg MemoryConfig) *Memory { return &Memory{cfg: cfg} }
 
-// Threshold returns how many shared bytes a queue may have now.
-func (m *Memory) Threshold() units.Size {
+// threshold returns how many shared bytes a queue may have now.
+func (m *Memory) threshold() units.Size {
 	return units.Size(float64(float64(m.cfg.Shared-m.used) * m.cfg.Alpha))
 }
-
-// Used returns the shared bytes in use, Peak the most there were.
-func (m *Memory) Used() units.Size { return m.used }
 
 // Peak returns the most shared bytes that were in use.
 func (m *Memory) Peak() units.Size { return m.peak }
 
-// Reserved returns the bytes that each queue has for itself.
-func (m *Memory) Reserved() units.Size { return m.cfg.Reserved }
+// reserved returns the bytes that each queue has for itself.
+func (m *Memory) reserved() units.Size { return m.cfg.Reserved }
 
 // beyond returns the shared bytes of a queue of the given length.
 func (m *Memory) beyond(queue units.Size) units.Size { return max(0, queue-m.cfg.Reserved) }
@@ -46,7 +43,7 @@ func (m *Memory) beyond(queue units.Size) units.Size { return max(0, queue-m.cfg
 func (m *Memory) Fits(queue, size units.Size) bool {
 	after := m.beyond(queue + size)
 	more := after - m.beyond(queue)
-	return after == 0 || after <= m.Threshold() && m.used+more <= m.cfg.Shared
+	return after == 0 || after <= m.threshold() && m.used+more <= m.cfg.Shared
 }
 
 // Resize accounts a queue whose length changes.

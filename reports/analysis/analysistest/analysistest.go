@@ -242,7 +242,7 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 		}
 	}
 	summary := runfolder.NewSummary(m.Name, all...)
-	summary.Expectations = []runfolder.Expectation{{Expr: "baseline.fairness_ratio > 3.7", OK: true, Value: 4.67}, {Expr: "csig.fairness_ratio < 2.45", OK: true, Value: true}}
+	summary.Expectations = []runfolder.Expectation{{Expr: "baseline.fairness_ratio > 3.7", Text: "baseline.fairness_ratio = 4.67 > 3.7", OK: true, Value: 4.67}, {Expr: "csig.fairness_ratio < 2.45", Text: "csig.fairness_ratio = 2.36 < 2.45", OK: true, Value: true}}
 	if change != nil {
 		change(&m, &summary)
 	}

@@ -30,16 +30,16 @@ func (m *Many) Flows() int {
 
 const manySize = 64 * units.KB
 
-// Slowdown returns the slowdown of a flow: 2 and up to 8 more, and of flow 3-2 100.
-func (m *Many) Slowdown(src, dst int) float64 {
+// slowdown returns the slowdown of a flow: 2 and up to 8 more, and of flow 3-2 100.
+func (m *Many) slowdown(src, dst int) float64 {
 	if src == 3 && dst == 2 {
 		return 100
 	}
 	return 2 + float64((src*31+dst*17)%800)/100
 }
 
-// FCT returns the completion time of a flow in µs.
-func (m *Many) FCT(src, dst int) float64 { return 5 * m.Slowdown(src, dst) }
+// fct returns the completion time of a flow in µs.
+func (m *Many) fct(src, dst int) float64 { return 5 * m.slowdown(src, dst) }
 
 func (m *Many) manifest() runfolder.Manifest {
 	f := runfolder.Manifest{Name: "many", Version: "0.1.0", Command: []string{"csiglab", "run", "many"}, Runtime: "inproc", Clock: "virtual",
@@ -129,7 +129,7 @@ func (m *Many) run(f *runfolder.Manifest) *metrics.Batch {
 	for i := range f.Flows {
 		w := &f.Flows[i]
 		src, dst := int(w.Src), int(w.Dst)
-		slowdown, fct := m.Slowdown(src, dst), m.FCT(src, dst)
+		slowdown, fct := m.slowdown(src, dst), m.fct(src, dst)
 		b.Flows = append(b.Flows, metrics.FlowWindow{Flow: w.Flow, Packets: 16, WireBytes: w.Size, PayloadBytes: w.Size})
 		b.CC = append(b.CC, metrics.CCWindow{Flow: w.Flow, Acks: 10, Delay: 50 * units.Microsecond, Cwnd: 64000, Actions: []metrics.Count{{Name: "noop", Packets: 10}}})
 		s := metrics.SenderTotals{Flow: w.Flow, Start: us(1), Done: us(1 + fct), NewPackets: 16, Retransmitted: int64(slowdown) - 2, Timeouts: int64(slowdown) / 10}
