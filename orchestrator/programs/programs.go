@@ -25,8 +25,8 @@ const (
 	Switch  = "csig-switch"     // a switch's node
 )
 
-// siblings are the programs that csiglab may hand a command to.
-var siblings = []string{Lab, Serve, Cluster}
+// Siblings are the programs that csiglab may hand a command to.
+var Siblings = []string{Lab, Serve, Cluster}
 
 // ErrMissing is the class of Find's errors.
 var ErrMissing = errors.New("program not found")
@@ -70,7 +70,7 @@ func Find(name string) (string, error) {
 // csiglab finds the others beside itself.
 func findBuilt(self, name string) (string, error) {
 	places := []string{self + modules.ProgramsSuffix}
-	if folder := filepath.Dir(self); slices.Contains(siblings, filepath.Base(self)) {
+	if folder := filepath.Dir(self); slices.Contains(Siblings, filepath.Base(self)) {
 		places[0] = folder
 	}
 	if cache, err := modules.BuildsFolder(os.UserCacheDir); err == nil {
@@ -86,7 +86,7 @@ func findBuilt(self, name string) (string, error) {
 
 // flagOf returns the flag of csiglab build that makes a sibling, with a blank before it.
 func flagOf(name string) string {
-	if slices.Contains(siblings, name) {
+	if slices.Contains(Siblings, name) {
 		return " --also " + name
 	}
 	return ""
@@ -105,7 +105,7 @@ func Core() (string, error) {
 		return "", err
 	}
 	folder, name := filepath.Split(self)
-	if !slices.Contains(siblings, name) {
+	if !slices.Contains(Siblings, name) {
 		return self, nil
 	}
 	if built, ok := strings.CutSuffix(filepath.Clean(folder), modules.ProgramsSuffix); ok {
