@@ -22,6 +22,7 @@ type app struct {
 	lab            lab
 	args           []string // of the command line, without the program
 	env            []string
+	called         bool // by csiglab, which has told the user of what it found so far
 	stdout, stderr io.Writer
 	values         settings.Values // of the command that runs
 }
@@ -30,8 +31,8 @@ type app struct {
 // stdout, everything else to stderr.
 func execute(ctx context.Context, linked Linked, l lab, args, env []string, stdout, stderr io.Writer) int {
 	results := &watched{Writer: stdout}
-	env, err := checkCaller(env)
-	a := &app{linked: linked, lab: l, args: args, env: env, stdout: results, stderr: stderr}
+	env, called, err := checkCaller(env)
+	a := &app{linked: linked, lab: l, args: args, env: env, called: called, stdout: results, stderr: stderr}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetErr(stderr)
@@ -92,14 +93,14 @@ func (a *app) root() *cobra.Command {
 			return usage("unknown command %q%s; see csiglab --help", args[0], didYouMean(args[0], names))
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.elsewhere(cmd); err != nil {
-				return err
-			}
 			notes, err := a.settle(cmd)
-			if !cmd.Hidden {
+			if !cmd.Hidden && !a.called {
 				a.notes(notes)
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			return a.elsewhere(cmd)
 		},
 	}
 	root.SetVersionTemplate(versionText())

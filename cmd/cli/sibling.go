@@ -39,18 +39,19 @@ func (a *app) become(ctx context.Context, program string) error {
 }
 
 // checkCaller refuses to take the place of a csiglab of another build. It removes the
-// caller's variable from the environment, and returns the environment without it.
-func checkCaller(env []string) ([]string, error) {
+// caller's variable from the environment, and returns the environment without it and whether
+// it was there.
+func checkCaller(env []string) (rest []string, called bool, err error) {
 	caller, called := os.LookupEnv(callerVariable)
 	os.Unsetenv(callerVariable) //nolint:errcheck // the name is valid
-	env = slices.DeleteFunc(slices.Clone(env), func(pair string) bool { return strings.HasPrefix(pair, callerVariable+"=") })
+	rest = slices.DeleteFunc(slices.Clone(env), func(pair string) bool { return strings.HasPrefix(pair, callerVariable+"=") })
 	const unknown = "unknown" // of programs that make build has not made, such as tests
 	if !called || caller == buildName() || caller == unknown || buildName() == unknown {
-		return env, nil
+		return rest, called, nil
 	}
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	return env, infrastructure(fmt.Errorf("%s is of version %s, and the csiglab that started it of version %s: make build makes them together", self, buildName(), caller))
+	return rest, called, infrastructure(fmt.Errorf("%s is of version %s, and the csiglab that started it of version %s: make build makes them together", self, buildName(), caller))
 }

@@ -80,6 +80,19 @@ func TestSiblings(t *testing.T) {
 	}
 }
 
+// What csiglab has told the user, its sibling does not tell again.
+func TestSiblingSaysOnce(t *testing.T) {
+	work := t.TempDir()
+	err := os.WriteFile(work+"/csiglab.yaml", []byte("parallel: 1\n"), 0o600)
+	if err := errors.Join(err, os.Chmod(work+"/csiglab.yaml", 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	code, said := in(t, work, "", bin(t)+"/csiglab", "run", "one", "--runtime", "containerlab", "--clock", "lockstep", "--seeds", "1")
+	if strings.Count(said, "note: csiglab.yaml") != 1 {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+}
+
 func exist(file string) bool { _, err := os.Stat(file); return err == nil }
 
 // A sibling that is missing, or that nobody may execute, is named with what makes it. Nothing
