@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -56,6 +57,13 @@ func (a *app) clean() *cobra.Command {
 			}
 			if cmd.Flags().Changed("on") {
 				return a.cleanCluster(cmd.Context(), CleanRequest{ClusterPlace: a.place(&w), Which: id, All: how.All, Force: how.Force})
+			}
+			if inContainers, err := a.inContainers(cmd.Context()); err != nil {
+				return infrastructure(err)
+			} else if inContainers && a.lab.become != nil { // what is left of these runs must not be forgotten
+				if err := a.lacks(programs.Lab); err != nil {
+					return err
+				}
 			}
 			how.Say = a.say
 			removed, err := a.lab.clean(cmd.Context(), id, how)

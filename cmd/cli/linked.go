@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -190,14 +192,24 @@ func (a *app) elsewhere(cmd *cobra.Command) error {
 	if on := cmd.Flags().Lookup("on"); on != nil && on.Changed {
 		program = programs.Cluster
 	}
-	if program == "" && cmd.Annotations[engineAnnotation] != "" && a.lab.become != nil && a.linked == (Linked{}) && clab.EngineUsable() {
-		if _, err := programs.Find(programs.Lab); err == nil {
+	if program == "" && cmd.Annotations[engineAnnotation] != "" && a.lab.become != nil && a.linked == (Linked{}) {
+		inContainers, err := a.inContainers(cmd.Context())
+		if err != nil {
+			return infrastructure(err)
+		}
+		if _, err = programs.Find(programs.Lab); (inContainers || clab.EngineUsable()) && err == nil {
 			program = programs.Lab
-		} else {
+		} else if inContainers || clab.EngineUsable() {
 			a.notes([]string{fmt.Sprintf("containers are not looked for: %v", err)})
 		}
 	}
 	return a.lacks(program)
+}
+
+// inContainers reports whether a run on the list has containers. Its engine may not answer now.
+func (a *app) inContainers(ctx context.Context) (bool, error) {
+	list, err := a.lab.list(ctx)
+	return slices.ContainsFunc(list, func(r runs.Run) bool { return r.Runtime == runtimes.Containerlab }), err
 }
 
 // lacks returns an error if this program is not linked with what another one has.

@@ -60,6 +60,10 @@ func (a *app) up() *cobra.Command {
 			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
 				a.notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})
 			}
+			name, _ := runtimes.Settle(l.options.Runtime, l.options.Clock, set.Base.Runtime, set.Base.Clock)
+			if err := a.lacks(runtimes.Get(name).Program); err != nil {
+				return err
+			}
 			id, err := a.lab.start(cmd.Context(), slices.Concat([]string{holdName}, a.args[1:]), a.env, a.stderr)
 			if err != nil {
 				return startError(err)

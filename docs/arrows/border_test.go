@@ -8,7 +8,7 @@ import (
 )
 
 // siblingsOnly begin the import paths of what csiglab leaves to the programs beside it
-// (docs/architecture.md#programs), as few commands need it and every command would pay for it.
+// (docs/architecture.md), as few commands need it and every command would pay for it.
 var siblingsOnly = []string{
 	"github.com/srl-labs/containerlab", "github.com/docker/docker", // csiglab-lab
 	"github.com/prometheus/prometheus",                                                        // csiglab-serve

@@ -16,6 +16,12 @@ var table = []backend.Runtime{
 	netns.Runtime,
 }
 
+func init() {
+	for _, r := range table {
+		runtimes.Add(r.Runtime)
+	}
+}
+
 // Add adds a backend to this program, before it reads an experiment. An experiment may name
 // its runtime.
 func Add(r backend.Runtime) {
