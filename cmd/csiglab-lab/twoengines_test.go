@@ -1,10 +1,11 @@
-package cli
+package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,9 +21,11 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/csiglab/csiglab/cmd/cli"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
 // TestShardsOnTwoEngines: the files of topo export --shards, deployed as they are by
@@ -35,23 +38,27 @@ func TestShardsOnTwoEngines(t *testing.T) {
 	}
 	containerlabtest.Program(t)
 	containerlabtest.Command(t)
-	if !alone(t) {
+	built := programstest.Built(t)
+	t.Setenv(programstest.Variable, built)
+	if !containerlabtest.Alone(t) {
 		return
 	}
-	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
+	t.Setenv("PATH", built+":"+os.Getenv("PATH"))
 	programs, err := backend.FindPrograms()
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(t.TempDir(), "hosts")
-	if code, _, stderr := command(t, "topo", "export", "dragonfly", "--format", "clab", "--shards", "2", "--remotes", remotes(2), "--out", folder); code != exitOK {
-		t.Fatalf("exit %d, %s", code, stderr)
+	var said strings.Builder
+	args := []string{"topo", "export", "dragonfly", "--format", "clab", "--shards", "2", "--remotes", "192.0.2.1,192.0.2.2", "--out", folder}
+	if code := cli.Execute(t.Context(), cli.Linked{Containers: engine{}}, args, nil, io.Discard, &said); code != 0 {
+		t.Fatalf("exit %d, %s", code, &said)
 	}
 	machines := joinedNamespaces(t, 2)
 	pids := map[string]int{} // of the containers, by node
 	var links []cutLink
 	for i, network := range machines {
-		engine := containerlabtest.NewIn(t, network) // sets DOCKER_HOST, too
+		docker := containerlabtest.NewIn(t, network) // sets DOCKER_HOST, too
 		opened, err := containerlab.Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +74,7 @@ func TestShardsOnTwoEngines(t *testing.T) {
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + network, containerlabtest.Command(t)}, append(args, "--topo", file)...)...)
 			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), "DOCKER_HOST="+engine.Host, "CLAB_VERSION_CHECK=disable", "TMPDIR="+t.TempDir())
+			cmd.Env = append(os.Environ(), "DOCKER_HOST="+docker.Host, "CLAB_VERSION_CHECK=disable", "TMPDIR="+t.TempDir())
 			if out, err := cmd.CombinedOutput(); err != nil {
 				return fmt.Errorf("%v: %w\n%s", cmd, err, out)
 			}
@@ -83,7 +90,7 @@ func TestShardsOnTwoEngines(t *testing.T) {
 		})
 		part := readPart(t, file)
 		for node := range part.Topology.Nodes {
-			c, err := engine.Client.ContainerInspect(t.Context(), "clab-"+part.Name+"-"+node)
+			c, err := docker.Client.ContainerInspect(t.Context(), "clab-"+part.Name+"-"+node)
 			if err != nil || !c.State.Running {
 				t.Fatalf("container of %s: %v, %+v", node, err, c.State)
 			}
@@ -159,7 +166,8 @@ func joinedNamespaces(t *testing.T, n int) (paths []string) {
 	here, err := netns.Get()
 	check(err)
 	defer here.Close()
-	for i, address := range strings.Split(remotes(n), ",") {
+	for i := range n {
+		address := fmt.Sprintf("192.0.2.%d", i+1)
 		name := fmt.Sprintf("machine%d", i)
 		there, err := netns.NewNamed(name) // and enters it
 		check(err)
