@@ -3,24 +3,12 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/predict"
 )
-
-// remotes returns so many addresses for --remotes.
-func remotes(n int) string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = fmt.Sprintf("192.0.2.%d", i+1)
-	}
-	return strings.Join(list, ",")
-}
 
 // TestValidateShards: validate says how a fabric is cut, and what that costs.
 func TestValidateShards(t *testing.T) {
@@ -68,34 +56,5 @@ func TestValidateShards(t *testing.T) {
 	// In real time there are no exchanges.
 	if code, stdout, stderr := validate("../../docs/examples/lab.yaml", "--shards", "2"); code != exitOK || !strings.Contains(stdout, "frames cross\n") {
 		t.Errorf("a lab: exit %d, %s\n%s", code, stderr, stdout)
-	}
-}
-
-// TestExportShards: a file for each machine, all or none.
-func TestExportShards(t *testing.T) {
-	if testing.Short() {
-		t.Skip("to build the nodes' programs takes a while")
-	}
-	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
-	folder := filepath.Join(t.TempDir(), "hosts")
-	export := func(args ...string) (int, string) {
-		code, _, stderr := command(t, append([]string{"topo", "export", "all-to-all", "--format", "clab", "--out", folder}, args...)...)
-		return code, stderr
-	}
-	code, stderr := export("--shards", "4", "--remotes", remotes(4))
-	if want := "note: 12 links cut, vxlan 1000 to 1011, UDP port 14789; frames of the lab need an MTU of "; code != exitOK || !strings.Contains(stderr, want) {
-		t.Errorf("exit %d, %s; want %q", code, stderr, want)
-	}
-	for i := range 4 {
-		text, err := os.ReadFile(filepath.Join(folder, fmt.Sprintf("fat-tree-k4.shard%d.clab.yml", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(text), "type: vxlan"); n != 6 {
-			t.Errorf("part %d has %d tunnels, want 6", i, n)
-		}
-	}
-	if code, stderr := export("--shards", "3", "--remotes", remotes(3)); code != exitUsage || !strings.Contains(stderr, "it has fat-tree-k4.shard3.clab.yml of another export, with more parts") {
-		t.Errorf("over an export with more parts: exit %d, %s", code, stderr)
 	}
 }

@@ -122,6 +122,9 @@ func TestExport(t *testing.T) {
 	if code, stdout, _ := csiglab("export", folder, "--openmetrics", "-"); code != 0 || !strings.HasSuffix(stdout, "\n# EOF\n") {
 		t.Errorf("exit %d", code)
 	}
+	if code, _, stderr := csiglab("export", folder, "--openmetrics", t.TempDir()+"/no/where"); code != 2 || !strings.Contains(stderr, "no such file or directory") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
 	if code, _, stderr := csiglab("export", "nowhere", "--openmetrics", "-"); code != 2 || !strings.Contains(stderr, "no such file or directory") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}

@@ -38,6 +38,7 @@ import (
 const victimEnv = "CONTAINERS_TEST_RUN"
 
 func TestMain(m *testing.M) {
+	campaign.Add(containers.Runtime)
 	application.Init()
 	netns.Supervise() // does not return in the supervisor of a netns run
 	if folder, ok := os.LookupEnv(victimEnv); ok {
