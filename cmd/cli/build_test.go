@@ -55,15 +55,15 @@ func (w *workshop) run(t *testing.T, program string, args ...string) (code int, 
 }
 
 // build runs csiglab build with a module in a folder.
-func (w *workshop) build(t *testing.T, module, folder, output string) (code int, stdout, stderr string) {
+func (w *workshop) build(t *testing.T, module, folder, output string, more ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return w.run(t, filepath.Join(builtPrograms(t), "csiglab"), "build", "--with", module+"="+folder, "-o", output, "--csiglab", w.source)
+	return w.run(t, filepath.Join(builtPrograms(t), "csiglab"), append([]string{"build", "--with", module + "=" + folder, "-o", output, "--csiglab", w.source}, more...)...)
 }
 
 // built is build of a module that is in order.
-func (w *workshop) built(t *testing.T, module, folder, output string) (program, stdout string) {
+func (w *workshop) built(t *testing.T, module, folder, output string, more ...string) (program, stdout string) {
 	t.Helper()
-	code, stdout, stderr := w.build(t, module, folder, output)
+	code, stdout, stderr := w.build(t, module, folder, output, more...)
 	if code != exitOK {
 		t.Fatalf("csiglab build --with %s: exit code %d\n%s%s", module, code, stdout, stderr)
 	}
@@ -200,6 +200,10 @@ func TestBuild(t *testing.T) {
 	t.Run("netns", runs("netns", "--runtime", "netns", "--clock", "lockstep"))
 	t.Run("containers", func(t *testing.T) {
 		containerlabtest.Docker(t)
+		if code, _, stderr := w.run(t, mine, "run", experiment, "--runtime", "containerlab", "--clock", "lockstep"); code != exitInfrastructure || !strings.Contains(stderr, "; csiglab build --also csiglab-lab puts it there") {
+			t.Errorf("without csiglab-lab: exit code %d, %s", code, stderr)
+		}
+		w.built(t, "example.com/worsthop", folder, "mine", "--also", "csiglab-lab")
 		before := w.env
 		w.env = append(slices.Clip(w.env), "DOCKER_HOST="+os.Getenv("DOCKER_HOST"))
 		defer func() { w.env = before }()
@@ -377,6 +381,7 @@ func TestMisbehave(t *testing.T) {
 	}
 	t.Run("containers", func(t *testing.T) {
 		containerlabtest.Docker(t)
+		w.built(t, "example.com/misbehave", filepath.Join(w.source, "cmd/cli/testdata/misbehave"), "bad", "--also", "csiglab-lab")
 		w.env = append(w.env, "DOCKER_HOST="+os.Getenv("DOCKER_HOST"))
 		for _, i := range []int{0, 2, 5} {
 			check(t, cases[i].setting, cases[i].want, "--runtime", "containerlab", "--clock", "lockstep")
