@@ -56,11 +56,12 @@ const (
 )
 
 // meter returns what knows or measures the costs of this machine, for runs of at least
-// worth.
-func (a *app) meter(worth time.Duration) *predict.Meter {
+// worth. began is called when it begins to measure.
+func (a *app) meter(worth time.Duration, began func()) *predict.Meter {
 	m := &predict.Meter{Version: buildVersion(), Worth: worth}
 	if a.lab.self != nil {
 		m.Measure = func(ctx context.Context, args ...string) *exec.Cmd {
+			began()
 			return a.lab.self(ctx, append([]string{measureName}, args...)...)
 		}
 	}

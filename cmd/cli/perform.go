@@ -43,7 +43,7 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 		a.say(text)
 	}
 	if !r.probe {
-		r.options.Meter = a.meter(worthForRun)
+		r.options.Meter = a.meter(worthForRun, stop)
 	}
 	result, err := run()
 	stop()

@@ -227,7 +227,9 @@ func (a *app) validate() *cobra.Command {
 			if cmd.Flags().Changed("shards") && shards < 1 {
 				return usage("--shards %d: want at least 1", shards)
 			}
-			options := predict.Options{Meter: a.meter(worthForPrediction)}
+			stop := a.word(wordChecking)
+			defer stop()
+			options := predict.Options{Meter: a.meter(worthForPrediction, stop)}
 			options.Meter.Anew = anew
 			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
 			if verbose {
@@ -247,7 +249,6 @@ func (a *app) validate() *cobra.Command {
 					c.Cuts, uncut = addCut(c.Cuts, name, set.Base.Clock, p, shards)
 				}
 			}
-			stop := a.word(wordChecking)
 			f, err := interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.lab.validate(cmd.Context(), set, options) })
 			stop()
 			var exit *exitError
