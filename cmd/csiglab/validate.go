@@ -228,7 +228,6 @@ func (a *app) validate() *cobra.Command {
 				return usage("--shards %d: want at least 1", shards)
 			}
 			stop := a.word(wordChecking)
-			defer stop()
 			options := predict.Options{Meter: a.meter(worthForPrediction, stop)}
 			options.Meter.Anew = anew
 			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
