@@ -48,7 +48,7 @@ func newMemory(l *limits.Limits) *memory {
 // add adds an evaluation. The caller calls remove at its end.
 func (m *memory) add(e *evaluation) {
 	m.mu.Lock()
-	grown := !m.watched && m.grown()
+	grown := !m.watched && m.grown(heapSize())
 	m.mu.Unlock()
 	if grown {
 		m.measure() // labs have been scraped for hours since the last query
@@ -66,9 +66,7 @@ func (m *memory) add(e *evaluation) {
 }
 
 // grown reports whether so much of the heap is new that its size should be measured again.
-func (m *memory) grown() bool {
-	return read("/memory/classes/heap/objects:bytes") > m.stored+uint64(m.limits.Memory)/4
-}
+func (m *memory) grown(heap uint64) bool { return heap > m.stored+uint64(m.limits.Memory)/4 }
 
 func (m *memory) remove(e *evaluation) {
 	m.mu.Lock()
@@ -88,6 +86,9 @@ func (m *memory) measure() {
 	m.stored = read("/gc/heap/live:bytes")
 }
 
+// heapSize returns what the heap has now, with garbage.
+func heapSize() uint64 { return read("/memory/classes/heap/objects:bytes") }
+
 func read(name string) uint64 {
 	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
@@ -101,8 +102,8 @@ func (m *memory) watch() {
 	grown := false
 	for range tick.C {
 		m.mu.Lock()
-		heap := read("/memory/classes/heap/objects:bytes")
-		grown = grown || m.grown()
+		heap := heapSize()
+		grown = grown || m.grown(heap)
 		if len(m.running) == 0 {
 			m.watched = false
 			debug.SetMemoryLimit(m.before)

@@ -89,9 +89,8 @@ func check(l *limits.Limits, texts ...string) error {
 	return nil
 }
 
-// states returns about how many states of a regular expression can be active at a time, which
-// is what a match costs per byte. Whether a literal is a regular expression is known only
-// after parsing, which compiles it; other strings have few.
+// states returns about how many states a string would have as a regular expression. Whether a
+// literal is one is known only after parsing, which compiles it; other strings have few.
 func states(literal string, limit int) int {
 	// Each of these becomes a table of kilobytes.
 	if classes := strings.Count(literal, `\p`) + strings.Count(literal, `\P`); classes > limit {
@@ -101,12 +100,18 @@ func states(literal string, limit int) int {
 	if err != nil {
 		return 0
 	}
-	re, err := syntax.Parse(text, syntax.Perl|syntax.DotNL)
+	return active(text)
+}
+
+// active returns about how many states of a regular expression can be active at a time, which
+// is what a match costs per byte; 0 if it is none.
+func active(expression string) int {
+	re, err := syntax.Parse(expression, syntax.Perl|syntax.DotNL)
 	if err != nil {
 		return 0
 	}
-	_, active := sizes(re)
-	return active
+	_, n := sizes(re)
+	return n
 }
 
 // sizes returns how many states a regular expression has, and how many of them can be active

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -67,7 +66,7 @@ func (w *weight) add(node parser.Node, span, step time.Duration) (series, label 
 		series = float64(w.both.most(w.ctx, n.LabelMatchers))
 		for _, m := range n.LabelMatchers {
 			if m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp {
-				w.work += float64(w.both.series()) * float64(1+states(strconv.Quote(m.Value), w.limits.Nodes)) / 10
+				w.work += float64(w.both.series()) * float64(1+active(m.Value)) / 10
 			}
 		}
 		label = usualLabel
@@ -118,7 +117,7 @@ func (w *weight) made(call *parser.Call, series, label float64) float64 {
 	switch call.Func.Name {
 	case "label_replace":
 		made = float64(len(text(call.Args[2]))) + float64(strings.Count(text(call.Args[2]), "$"))*label
-		compare := series * label / usualLabel * float64(states(strconv.Quote(text(call.Args[4])), w.limits.Nodes)) * compareTime
+		compare := series * label / usualLabel * float64(active(text(call.Args[4]))) * compareTime
 		w.work += compare * 1e6
 		w.hold(compare)
 	case "label_join":

@@ -7,6 +7,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,8 +77,8 @@ func NewID(kind, name string) string {
 	return strings.Trim(kind+"-"+strings.Trim(b.String(), "-"), "-") + fmt.Sprintf("-%08x", rand.Uint32())
 }
 
-// quiet is how long no further trial is asked for before a Job is made.
-const quiet = 100 * time.Millisecond
+// quietTime is how long no further trial is asked for before a Job is made.
+const quietTime = 100 * time.Millisecond
 
 // mostRounds is how many Jobs a trial is part of whose outcome cannot be read.
 const mostRounds = 3
@@ -94,12 +95,12 @@ type Runner struct {
 	// Say receives remarks for the user, from several goroutines at once; may be nil.
 	Say func(text string)
 
-	patience, pause time.Duration // 0: stuckTime, againTime; tests set them
+	patience, pause, quiet time.Duration // 0: stuckTime, againTime, quietTime; tests set them
 
 	mu      sync.Mutex
 	waiting []*request
 	timer   *time.Timer
-	settled bool // no trial was asked for since quiet
+	settled bool // no trial was asked for since the quiet time
 	left    int  // trials of Jobs under way without outcome
 	jobs    int  // made so far
 	runs    []string
@@ -137,6 +138,7 @@ func (r *Runner) Run(ctx context.Context, t trial.Trial) (trial.Outcome, error) 
 		return trial.Outcome{}, errClosed
 	}
 	r.waiting, r.settled = append(r.waiting, q), false
+	quiet := cmp.Or(r.quiet, quietTime)
 	if r.timer == nil {
 		r.timer = time.AfterFunc(quiet, r.settle)
 	} else {

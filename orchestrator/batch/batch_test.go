@@ -26,6 +26,7 @@ import (
 func TestOneJob(t *testing.T) {
 	l := newLab(t)
 	r := l.runner(t)
+	r.quiet = time.Second // a slow machine asks slowly
 	trials := list(t, 12)
 	outcomes, err := trial.All(t.Context(), r, nil, trials, len(trials), nil)
 	if err != nil {
@@ -124,22 +125,23 @@ func TestSilentPod(t *testing.T) {
 	}
 }
 
-// inOrder asks for trials one after the other, without waiting for their outcomes.
+// inOrder asks for trials one after the other, without waiting for their outcomes, and makes
+// one Job of them.
 func inOrder(ctx context.Context, r *Runner, trials []trial.Trial) ([]trial.Outcome, error) {
+	r.quiet = time.Hour // the Job is made here, however slow the machine is
 	outcomes, errs := make([]trial.Outcome, len(trials)), make([]error, len(trials))
 	var all sync.WaitGroup
 	for i, one := range trials {
-		r.mu.Lock()
-		had := len(r.waiting)
-		r.mu.Unlock()
 		all.Go(func() { outcomes[i], errs[i] = r.Run(ctx, one) })
-		for waits := had; waits == had; {
+		for waits := 0; waits <= i; time.Sleep(time.Millisecond) {
 			r.mu.Lock()
 			waits = len(r.waiting)
 			r.mu.Unlock()
 		}
 	}
+	r.settle()
 	all.Wait()
+	r.quiet = 0
 	return outcomes, errors.Join(errs...)
 }
 

@@ -3,6 +3,7 @@
 package limits
 
 import (
+	"cmp"
 	"runtime"
 	"time"
 
@@ -34,23 +35,16 @@ func Default() Limits {
 // WithDefaults returns the limits with those of Default instead of zeros.
 func (l Limits) WithDefaults() Limits {
 	d := Default()
-	set(&l.Length, d.Length)
-	set(&l.Depth, d.Depth)
-	set(&l.Nodes, d.Nodes)
-	set(&l.Series, d.Series)
-	set(&l.Samples, d.Samples)
-	set(&l.Time, d.Time)
-	set(&l.Memory, d.Memory)
-	set(&l.Queries, d.Queries)
-	set(&l.Waiting, d.Waiting)
+	l.Length = cmp.Or(l.Length, d.Length)
+	l.Depth = cmp.Or(l.Depth, d.Depth)
+	l.Nodes = cmp.Or(l.Nodes, d.Nodes)
+	l.Series = cmp.Or(l.Series, d.Series)
+	l.Samples = cmp.Or(l.Samples, d.Samples)
+	l.Time = cmp.Or(l.Time, d.Time)
+	l.Memory = cmp.Or(l.Memory, d.Memory)
+	l.Queries = cmp.Or(l.Queries, d.Queries)
+	l.Waiting = cmp.Or(l.Waiting, d.Waiting)
 	return l
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Flags of csiglab serve that raise the limits, as its messages name them.
