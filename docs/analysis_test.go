@@ -185,7 +185,7 @@ func TestAnalysis(t *testing.T) {
 	}
 	const document = "analysis.md"
 	dir := t.TempDir()
-	build(t, filepath.Join(dir, "bin"))
+	programs(t, dir, false)
 	t.Run("telemetry.md", func(t *testing.T) { testTelemetry(t, dir) })
 	t.Run("sweep.md", func(t *testing.T) { testSweep(t, dir) })
 	f := analysed(t, dir, document, "analysed")

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
 // root is the repository, seen from this folder, in which go test runs.
@@ -140,6 +141,30 @@ func environment(bin string) []string {
 	return append(env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	programstest.Remove()
+	os.Exit(code)
+}
+
+// programs puts the built programs into bin/ of a folder: copies, if the commands there build
+// programs themselves, otherwise a link.
+func programs(t *testing.T, dir string, build bool) (bin string) {
+	t.Helper()
+	bin = filepath.Join(dir, "bin")
+	built := programstest.Built(t)
+	var err error
+	if build {
+		err = os.CopyFS(bin, os.DirFS(built))
+	} else {
+		err = os.Symlink(built, bin)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
 // documents returns the paths of the README and of docs/, as far as they exist.
 func documents(t *testing.T) []string {
 	t.Helper()
@@ -191,16 +216,6 @@ func copyTree(t *testing.T, to string) {
 	}
 }
 
-// build builds the programs into a folder.
-func build(t *testing.T, bin string) {
-	t.Helper()
-	cmd := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "./cmd/...")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/...: %v\n%s", err, out)
-	}
-}
-
 // TestCommands runs the commands of every document.
 func TestCommands(t *testing.T) {
 	if testing.Short() {
@@ -210,8 +225,6 @@ func TestCommands(t *testing.T) {
 	if len(list) == 0 {
 		t.Skip("no README.md and no docs/*.md")
 	}
-	bin := t.TempDir()
-	build(t, bin)
 	for _, name := range list {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(name)
@@ -227,16 +240,13 @@ func TestCommands(t *testing.T) {
 			}
 			dir := t.TempDir()
 			copyTree(t, dir)
-			inCopy := filepath.Join(dir, "bin")
-			if err := os.Symlink(bin, inCopy); err != nil {
-				t.Fatal(err)
-			}
+			bin := programs(t, dir, strings.Contains(string(text), "\nmake "))
 			if _, err := exec.LookPath("dockerd"); err == nil && os.Geteuid() == 0 && strings.Contains(string(text), "docker info") {
 				containerlabtest.Docker(t) // of the test's own, which DOCKER_HOST names
 			}
 			// A list of runs of its own: other labs of this machine may have the same names.
 			list := "CSIGLAB_LIST=" + filepath.Join(t.TempDir(), "list")
-			r := runner{dir: dir, env: append(environment(inCopy), list), fail: t.Errorf, log: t.Logf}
+			r := runner{dir: dir, env: append(environment(bin), list), fail: t.Errorf, log: t.Logf}
 			r.run(t.Context(), blocks)
 		})
 	}

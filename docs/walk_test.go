@@ -96,9 +96,7 @@ func TestWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	build(t, bin)
-	r := runner{dir: dir, env: append(environment(bin), "CSIGLAB_LIST="+filepath.Join(t.TempDir(), "list"))}
+	r := runner{dir: dir, env: append(environment(programs(t, dir, false)), "CSIGLAB_LIST="+filepath.Join(t.TempDir(), "list"))}
 	step := 0
 	for _, b := range list {
 		for _, c := range b.commands {

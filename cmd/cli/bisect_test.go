@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/bisect"
 	"github.com/csiglab/csiglab/orchestrator/trial"
@@ -28,9 +30,7 @@ type gitRepository struct {
 
 func newGitRepository(t *testing.T) *gitRepository {
 	t.Helper()
-	if os.Getenv(programsEnv) != "" {
-		t.Skip("the user has no module cache, see .ci/run")
-	}
+	checkout.NeedModules(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git: ", err)
 	}

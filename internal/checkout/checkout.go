@@ -5,7 +5,9 @@ package checkout
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -60,5 +62,17 @@ func SkipSlowRace(t testing.TB) {
 	t.Helper()
 	if RaceDetector {
 		t.Skip("takes long under the race detector")
+	}
+}
+
+// NeedModules skips a test that compiles programs where the module cache is another user's.
+func NeedModules(t testing.TB) {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err == nil {
+		_, err = os.ReadDir(strings.TrimSpace(string(out)))
+	}
+	if err != nil {
+		t.Skip("there is no module cache to build from: ", err)
 	}
 }

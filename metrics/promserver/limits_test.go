@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/metrics/promserver/limits"
 	"github.com/csiglab/csiglab/metrics/series"
@@ -164,6 +165,7 @@ func TestTime(t *testing.T) {
 
 // A query that needs more memory than queries may have ends, and the server goes on.
 func TestMemory(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	s, _, run := loaded(t, limits.Limits{Time: time.Hour, Samples: 1e9, Memory: 16 * units.MB})
 	const large = `sum_over_time(count_values("a", {__name__=~"csig_.+"} or vector(1))[400s:10ms])`
 	_, err := s.Query(t.Context(), large, time.Time{}, run.To, 0)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/internal/checkout"
@@ -54,8 +56,9 @@ capture: [%s]
 func TestMain(m *testing.M) {
 	Add(containers.Runtime)
 	netns.Supervise()
-	beNode()
-	os.Exit(m.Run())
+	code := m.Run()
+	programstest.Remove()
+	os.Exit(code)
 }
 
 func runCaptured(t *testing.T, opts Options, format, dialect, signal, links string) (set *experiment.Set, folder string, hash string) {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
@@ -35,38 +35,10 @@ func shortThreeFlow(t *testing.T, set ...string) *experiment.Set {
 	return nil
 }
 
-// buildNodes puts the nodes' programs on PATH. An ordinary user may not be able to
-// build, as the module cache is another's: the programs are this one then.
+// buildNodes puts the programs on PATH.
 func buildNodes(t *testing.T) {
 	t.Helper()
-	dir := t.TempDir()
-	if os.Geteuid() == 0 {
-		cmd := exec.Command("go", "build", "-trimpath", "-o", dir, "./cmd/csig-host", "./cmd/csig-switch")
-		cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	} else {
-		self, err := os.Executable()
-		for _, name := range []string{"csig-host", "csig-switch"} {
-			if err == nil {
-				err = os.Symlink(self, filepath.Join(dir, name))
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-}
-
-// beNode turns this program into a node's, and ends it, if that is the name that
-// it was called by.
-func beNode() {
-	switch filepath.Base(os.Args[0]) {
-	case "csig-host", "csig-switch":
-		os.Exit(process.Main())
-	}
+	t.Setenv("PATH", programstest.Built(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
 // runIn runs a set and returns what came of it, or skips the test where the

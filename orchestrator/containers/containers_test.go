@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
+
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
@@ -49,7 +51,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	programstest.Remove()
+	os.Exit(code)
 }
 
 // nodes is how many nodes small has.
@@ -71,13 +75,7 @@ func TestContainers(t *testing.T) {
 		t.Skip("containers take a while")
 	}
 	docker := containerlabtest.Docker(t)
-	programs := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", programs, "./cmd/csig-host", "./cmd/csig-switch")
-	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
-	}
-	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	t.Setenv("PATH", programstest.Built(t)+":"+os.Getenv("PATH"))
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *client.Client)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/cmd/cli/builder"
@@ -25,9 +27,7 @@ type repository struct {
 // command keeps its cache, and asks nobody for modules.
 func newRepository(t *testing.T) *repository {
 	t.Helper()
-	if os.Getenv("TEST_PROGRAMS") != "" {
-		t.Skip("the user has no module cache, see .ci/run")
-	}
+	checkout.NeedModules(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git: ", err)
 	}
