@@ -32,11 +32,11 @@ images: build ## build the images of csig-switch and csig-host with docker, tagg
 # Tests that execute the programs take those of bin/, so that no package links them again.
 test race: export TEST_PROGRAMS := $(CURDIR)/bin
 
-test: build ## run every test; needs neither root nor docker
-	go test ./...
+test: build ## run the tests but those that take long; needs neither root nor docker
+	go test -short ./...
 
-race: build ## run every test under the race detector, as CI does; needs a C compiler
-	CGO_ENABLED=1 go test -race -timeout 20m ./...
+race: build ## run them under the race detector; needs a C compiler
+	CGO_ENABLED=1 go test -race -short -timeout 20m ./...
 
 stress: build ## what the experiments promise, with ten unseen seeds; takes an hour on two cores
 	bin/csiglab stress --all --promised --out stress/all

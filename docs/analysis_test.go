@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -180,9 +182,7 @@ func script(t *testing.T, name string) string {
 // run too. Tools that are not here are
 // skipped; .ci/run installs them.
 func TestAnalysis(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: tools of analysis.md")
-	}
+	checkout.SkipLong(t)
 	const document = "analysis.md"
 	dir := t.TempDir()
 	programs(t, dir, false)

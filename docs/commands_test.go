@@ -24,6 +24,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
@@ -218,9 +220,7 @@ func copyTree(t *testing.T, to string) {
 
 // TestCommands runs the commands of every document.
 func TestCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: commands of the documents")
-	}
+	checkout.SkipLong(t)
 	list := documents(t)
 	if len(list) == 0 {
 		t.Skip("no README.md and no docs/*.md")

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // walk is what the commands of first-run.md are, in order, and what a new user finds
@@ -84,9 +86,7 @@ func manifestOf(t *testing.T, dir, run string) (m walked) {
 // resume after Ctrl-C, report, DuckDB query" (issue 10): the commands of first-run.md in an
 // empty folder that has the program and nothing else.
 func TestWalk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: the walk of a new user")
-	}
+	checkout.SkipLong(t)
 	text, err := os.ReadFile("first-run.md")
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ exec REAL "$@"
 // linkers and all else that it has started end within 2 s, and clean removes the temporary
 // folder.
 func TestBuildKilled(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	checkout.NeedModules(t)
 	suite := smallRegression(t)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
@@ -42,9 +44,7 @@ func examined(t *testing.T, line ...string) map[string]doctor.Finding {
 // TestDoctorTriesTheEngine needs root and dockerd; it is skipped without. It holds that
 // doctor makes containers of our own image and leaves nothing.
 func TestDoctorTriesTheEngine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an engine takes a while")
-	}
+	checkout.SkipLong(t)
 	docker := containerlabtest.Docker(t)
 	found := examined(t)
 	for _, name := range []string{"root", "docker socket", "docker engine", "containers"} {

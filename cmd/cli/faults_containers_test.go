@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
@@ -22,9 +24,7 @@ import (
 // code 3 and words about what broke, and csiglab clean makes the machine what it
 // was. It needs root and dockerd; it is skipped without.
 func TestFaultsContainers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("containers take a while")
-	}
+	checkout.SkipLong(t)
 	containerlabtest.Program(t)
 	if !alone(t) {
 		return

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -16,6 +18,7 @@ import (
 // each run ends with exit code 3, says so, and cleans up by itself. It needs
 // root, for disks; with dockerd it runs containers too.
 func TestFaultsDisk(t *testing.T) {
+	checkout.SkipLong(t)
 	if !alone(t) {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 // "csiglab report RUN --figures DIR" writes all figures with an index, replaces those of
 // its own, and nothing else.
 func TestReportFigures(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
 	dir := filepath.Join(t.TempDir(), "a", "figures")
@@ -171,6 +172,7 @@ func (c endsAfter) Err() error {
 
 // Ctrl-C while "--figures" draws: when the command has ended, nothing is left.
 func TestReportFiguresInterrupted(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
 	numbers, err := analyse(folder, nil)

@@ -94,6 +94,7 @@ func (h *hostile) wrong(a answer) string {
 // answerMemory: exit code 2 with a message, or 0 if it is valid. It runs the real
 // program; without CSIGLAB_E2E=1 only on one input of ten.
 func TestHostileInputs(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	full := os.Getenv("CSIGLAB_E2E") != ""
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))

@@ -46,6 +46,7 @@ func chakraNumber(node []byte, field protowire.Number, value uint64) []byte {
 // that are as large as its limits allow, and larger. Time is of the processor, since the
 // machine may have other work.
 func TestLargeInputs(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
 	dir := t.TempDir()

@@ -37,6 +37,7 @@ seeds: [1, 2]
 // what is kept, and leaves nothing but that. It takes less than 100 ms of CPU time after
 // the signal; wall time says nothing on a machine that does other work.
 func TestInterruptedAtAnyTime(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	points := 8
 	if testing.Short() {

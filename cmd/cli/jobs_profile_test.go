@@ -52,6 +52,7 @@ func runFolder(t *testing.T, file string) string {
 // "A profile measured from a run predicts the joint run's iteration times within 5 %"
 // (issue 17, must show 7): the profiles of two jobs that ran alone, and ideal fair sharing.
 func TestMeasuredProfilesPredict(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name, a, b string

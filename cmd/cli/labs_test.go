@@ -18,10 +18,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // labText is a fabric of seven nodes, slow enough for any machine, a budget that
@@ -186,6 +189,7 @@ func (u *tool) down(args ...string) {
 // TestLab uses labs as a user does, in network namespaces and, where there is a
 // Docker engine, in containers.
 func TestLab(t *testing.T) {
+	checkout.SkipLong(t)
 	programs := programsOfAnyUser(t)
 	t.Run("netns", func(t *testing.T) {
 		u := newTool(t, programs)

@@ -159,6 +159,7 @@ func noteLines(stderr string) (notes []string) {
 // in the run and at the top of the report in every form; the sound one next to it has
 // none.
 func TestMisleading(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	for _, c := range misleading {
 		t.Run(c.rule, func(t *testing.T) {
@@ -324,6 +325,7 @@ var told = map[string][]string{
 
 // What csiglab ships misleads nobody.
 func TestShippedExperimentsAreSilent(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "examples", "*.yaml"))
 	if err != nil || len(files) == 0 {

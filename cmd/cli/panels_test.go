@@ -45,6 +45,7 @@ variants:
 // up. Each query must return values in the time of the run. Only a panel whose description
 // says that such a run cannot have what it shows is empty, and it is.
 func TestPanels(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	ownList(t)
 	u := newTool(t, builtPrograms(t))

@@ -122,6 +122,7 @@ var predictedExperiments = []predicted{
 // TestPredictions: what validate predicts is what csiglab run takes, as a process of its
 // own, from its start to its report. It prints the table of docs/performance.md.
 func TestPredictions(t *testing.T) {
+	checkout.SkipLong(t)
 	if checkout.RaceDetector {
 		t.Skip("the race detector takes memory of its own")
 	}
@@ -170,6 +171,7 @@ func inFactor(ratio, factor float64) bool { return ratio <= factor && ratio >= 1
 // Runs that would not fit in memory are refused before anything is made, with what is
 // needed, what there is and what helps; --force runs them.
 func TestRefusedForMemory(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH")) // csiglab-lab predicts, too

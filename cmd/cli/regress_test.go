@@ -86,6 +86,7 @@ var worse = []string{"--candidate-set", "hosts.cc.cwnd=10kB"}
 // TestRegress compares parameter sets by real runs, with all outputs, exit codes, and a
 // stored baseline.
 func TestRegress(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	suite := smallRegression(t)
 	dir := t.TempDir()
@@ -220,6 +221,7 @@ func testStored(t *testing.T, suite string) {
 // TestRegressKilled: a regression that is killed half way, with kill -9 or Ctrl-C, and
 // resumed has the verdict of one that was not.
 func TestRegressKilled(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	suite := smallRegression(t)
 	dir := t.TempDir()

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -30,6 +32,7 @@ expect: ['csig["flows.incomplete"] == 0']
 // after kill -9 too. It needs root, to be alone on the machine: csiglab that is killed may
 // leave nodes.
 func TestInterruptedRunIsResumed(t *testing.T) {
+	checkout.SkipLong(t)
 	if !alone(t) {
 		return
 	}

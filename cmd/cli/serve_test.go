@@ -118,6 +118,7 @@ func eventually(t *testing.T, base, expression string, want int) {
 // configuration that csiglab prints, which answers queries. When the lab ends, its series
 // do too.
 func TestServeLab(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	ownList(t)
 	u := newTool(t, builtPrograms(t))

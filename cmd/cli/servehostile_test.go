@@ -216,6 +216,7 @@ const (
 // server stays within bounds, and its health and a short query of another client are
 // answered meanwhile. Without CSIGLAB_E2E=1 it gives it those that are refused at once.
 func TestServeHostileQueries(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	full := os.Getenv("CSIGLAB_E2E") != ""
 	u := newTool(t, builtPrograms(t))

@@ -59,6 +59,7 @@ func in(t *testing.T, folder, path, program string, args ...string) (code int, s
 // A command that a sibling does works from a folder of programs, through a symbolic link, and
 // from PATH.
 func TestSiblings(t *testing.T) {
+	checkout.SkipLong(t)
 	folder := bin(t)
 	elsewhere := t.TempDir()
 	if err := os.Symlink(filepath.Join(folder, "csiglab"), filepath.Join(elsewhere, "lab")); err != nil {
@@ -128,6 +129,7 @@ func TestSiblingMissing(t *testing.T) {
 
 // A sibling of another version refuses by name, and does nothing.
 func TestSiblingOfAnotherVersion(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	checkout.NeedModules(t)
 	folder := t.TempDir()

@@ -9,12 +9,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // TestFaultsHangup: SIGHUP, as when a terminal or an ssh goes, ends csiglab as SIGTERM
 // does, and nothing is left. Under nohup it does not. A lab outlives the terminal of its
 // up. It needs root, to look at the whole machine.
 func TestFaultsHangup(t *testing.T) {
+	checkout.SkipLong(t)
 	if !alone(t) {
 		return
 	}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // The sweep does faults to csiglab at drawn moments, each to a process or an
@@ -101,6 +103,7 @@ type faultSweep struct {
 }
 
 func TestSweep(t *testing.T) {
+	checkout.SkipLong(t)
 	kills, others := 3, 2
 	if os.Getenv("CSIGLAB_E2E") == "1" {
 		kills, others = 10, 6
@@ -109,9 +112,6 @@ func TestSweep(t *testing.T) {
 		if n, err := fmt.Sscanf(text, "%d,%d", &kills, &others); n != 2 {
 			t.Fatalf("%s=%s: %v; want kills,faults", sweepEnv, text, err)
 		}
-	}
-	if testing.Short() {
-		t.Skip("a sweep takes a while")
 	}
 	if !alone(t) {
 		return

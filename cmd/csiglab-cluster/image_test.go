@@ -56,6 +56,7 @@ func unpack(t *testing.T, i v1.Image) (dir string) {
 // An image has csiglab and the others such that each is there what it is here: trials in a
 // pod check its identity.
 func TestImageSave(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	folder := programstest.Built(t)
 	csiglab := filepath.Join(folder, "csiglab")
@@ -115,6 +116,7 @@ func TestImageSave(t *testing.T) {
 // csiglab image push says what the registry has afterwards, and wrong input ends it with
 // exit code 2.
 func TestImageCommand(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	csiglab := filepath.Join(programstest.Built(t), "csiglab")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

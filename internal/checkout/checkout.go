@@ -76,3 +76,12 @@ func NeedModules(t testing.TB) {
 		t.Skip("there is no module cache to build from: ", err)
 	}
 }
+
+// SkipLong skips a test that takes long if go test has -short, as in make test and make race.
+// CI runs it without the race detector.
+func SkipLong(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: it takes long")
+	}
+}

@@ -443,6 +443,7 @@ func TestResumeOfALivingFolder(t *testing.T) {
 
 // 10,000 seeds hold as few files open, and as little memory, as a few.
 func TestManySeeds(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	m := manifest()
 	m.Missing = []VariantSeeds{{"base", nil}}

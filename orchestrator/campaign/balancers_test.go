@@ -59,6 +59,7 @@ func orderOfBalancers(t *testing.T, k int, numbers []int, reference map[string][
 }
 
 func TestOrderOfBalancers(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	orderOfBalancers(t, 8, []int{0, 8}, nil)
 }

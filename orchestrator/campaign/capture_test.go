@@ -86,6 +86,7 @@ func runCaptured(t *testing.T, opts Options, format, dialect, signal, links stri
 // In both formats and dialects tshark reads a virtual run's capture without a
 // malformed frame, and finds in each what our own decoder finds.
 func TestCaptureVirtual(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	for _, c := range []struct{ format, dialect, signal string }{
 		{"compact", "uec-0.50", "delay"}, {"compact", "draft-01", "abw"},

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -238,6 +240,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 // tags on; ABW and delay name the loaded uplink, and not before; the available
 // bandwidth agrees with the bytes of a capture.
 func TestIperf3(t *testing.T) {
+	checkout.SkipLong(t)
 	needIperf3(t)
 	buildNodes(t)
 	set := load(t, "iperf3", append(short(), "capture=["+uplink+"]", "csig.phase=aligned")...)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // agentScript is what mpirun calls in place of ssh: HOST COMMAND…. The nodes share
@@ -22,6 +24,7 @@ exec csiglab exec "$CSIGLAB_RUN" "$host" -- sh -c "$*"
 // kernel TCP, completes with a right result. Its daemons are started on the other
 // hosts through csiglab exec.
 func TestMPI(t *testing.T) {
+	checkout.SkipLong(t)
 	if os.Geteuid() != 0 {
 		t.Skip("Open MPI's launcher wants one user everywhere, and csiglab exec privileges here")
 	}

@@ -33,6 +33,7 @@ func checkNames(t testing.TB, p *plan.Plan, m map[string]float64) {
 // TestNamesOfEmbeddedExperiments runs every embedded experiment that runs in virtual
 // time and compares its metrics with those that its plans declare.
 func TestNamesOfEmbeddedExperiments(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	t.Parallel()
 	families := map[string]bool{}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -22,6 +24,7 @@ import (
 
 // TestRealTime is short and asks nothing of the machine.
 func TestRealTime(t *testing.T) {
+	checkout.SkipLong(t)
 	priority := false // whether threads get one in network namespaces
 	everyRuntime(t, func(t *testing.T, runtime string) {
 		t.Run("short run", func(t *testing.T) {

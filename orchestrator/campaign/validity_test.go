@@ -47,6 +47,7 @@ func sweepPoint(t *testing.T, i int) (set []string) {
 // The figures of map.csv are those of the experiment: some points on both sides of the
 // line, and all at 100 Gb/s with CSIGLAB_E2E.
 func TestValidityPoints(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	points := slices.DeleteFunc(slices.Clone(validity.Points()), func(p validity.Point) bool { return p.Rate.String() != "100Gbps" })
 	some := []int{0, 11, 40} // 10 packets and 2 flows: gain; 14 and 8.5: loss; 56 and 2: gain
@@ -67,6 +68,7 @@ func TestValidityPoints(t *testing.T) {
 // The same at 25 and 400 Gb/s, where the points are those of docs/examples/validity-rates.csv
 // in its order: a loss and a gain at each rate, and all with CSIGLAB_E2E.
 func TestValidityPointsOfRates(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	points := slices.DeleteFunc(slices.Clone(validity.Points()), func(p validity.Point) bool { return p.Rate.String() == "100Gbps" })
 	file, err := os.Open("../../docs/examples/validity-rates.csv")
@@ -95,6 +97,7 @@ func TestValidityPointsOfRates(t *testing.T) {
 // The explanation of docs/validity.md: without fair increase, NSCC's victims lose, and those
 // with CSIG do not. 28 packets, 8.5 flows: the sign changes.
 func TestValidityExplanation(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	const point = 3*8 + 3
 	base, without := victims(t, sweepPoint(t, point)...), victims(t, append(sweepPoint(t, point), "hosts.cc.fair_increase=0")...)

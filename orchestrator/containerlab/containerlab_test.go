@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -61,9 +63,7 @@ type bench struct {
 
 // TestContainers needs root and dockerd; it is skipped without.
 func TestContainers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("containers take a while")
-	}
+	checkout.SkipLong(t)
 	containerlabtest.Program(t)
 	containerlabtest.Command(t) // before Alone, which has no network to fetch its modules
 	if !containerlabtest.Alone(t) {

@@ -55,6 +55,7 @@ func newLab(g *topologies.Graph, s containerlab.NodeSettings) containerlab.Lab {
 // TestSchema: every topology that csiglab has or reads becomes a file that is
 // valid by containerlab's own schema.
 func TestSchema(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	dir := checkout.Shared(t, "fixtures")
 	validate := containerlabtest.Schema(t)

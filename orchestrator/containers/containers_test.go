@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
+
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 
 	"github.com/docker/docker/api/types/container"
@@ -71,9 +73,7 @@ func options(folder string) campaign.Options {
 
 // TestContainers needs root and dockerd; it is skipped without.
 func TestContainers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("containers take a while")
-	}
+	checkout.SkipLong(t)
 	docker := containerlabtest.Docker(t)
 	t.Setenv("PATH", programstest.Built(t)+":"+os.Getenv("PATH"))
 	for _, test := range []struct {

@@ -81,6 +81,7 @@ func sends(t *testing.T, p *plan.Plan) bool {
 // with a tie seed, for which starts are not jittered: with jitter no two packets reach a
 // node at one instant.
 func TestOneTraceOfEmbedded(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	const most = 200 * units.Microsecond
 	compared := 0

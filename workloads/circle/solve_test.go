@@ -221,6 +221,7 @@ func timed(t *testing.T, most time.Duration, jobs []Profile, links []Link) *Plan
 
 // "50 jobs on 20 links in under 10 s" (issue 17, must show 1), where searches give up.
 func TestHardJobsEndWithTheBudget(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	jobs, links := hard50(true)
 	if plan := timed(t, 10*time.Second, jobs, links); plan.Fits() != No {
