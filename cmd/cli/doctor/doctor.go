@@ -200,7 +200,7 @@ func Disk(dir string) Finding {
 func helper(name, without string) Finding {
 	path, err := programs.Find(name)
 	if err != nil {
-		return Finding{Name: name, Detail: err.Error(), Fix: "run make build, which puts it beside csiglab; " + without + " without"}
+		return Finding{Name: name, Detail: err.Error(), Fix: without + " without it"}
 	}
 	return Finding{Name: name, OK: true, Detail: path}
 }

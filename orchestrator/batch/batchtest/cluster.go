@@ -63,7 +63,6 @@ type index struct {
 type watcher struct {
 	state func(cluster.JobState)
 	pod   func(cluster.Pod)
-	mu    sync.Mutex
 }
 
 type pod struct {
@@ -159,34 +158,17 @@ func (c *Cluster) Watch(ctx context.Context, name string, state func(cluster.Job
 		c.mu.Unlock()
 		return errors.New("no such Job")
 	}
-	w := &watcher{state: state, pod: each}
+	w := &watcher{state, each}
 	j.watchers = append(j.watchers, w)
-	var now []cluster.Pod
 	for _, p := range c.pods {
 		if p.job == j {
-			now = append(now, p.Pod)
+			w.pod(p.Pod)
 		}
 	}
-	s := j.state()
+	w.state(j.state())
 	c.mu.Unlock()
-	for _, p := range now {
-		w.tell(p)
-	}
-	w.report(s)
 	<-ctx.Done()
 	return ctx.Err()
-}
-
-func (w *watcher) tell(p cluster.Pod) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pod(p)
-}
-
-func (w *watcher) report(s cluster.JobState) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.state(s)
 }
 
 // Logs implements batch.Observer.
@@ -351,12 +333,12 @@ func (j *job) state() cluster.JobState {
 	return s
 }
 
-// announce tells those who watch.
+// announce tells those who watch. The caller holds the lock, so that they see all in order.
 func (c *Cluster) announce(j *job, p cluster.Pod) {
 	s := j.state()
 	for _, w := range j.watchers {
-		w.tell(p)
-		w.report(s)
+		w.pod(p)
+		w.state(s)
 	}
 }
 
