@@ -13,10 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 

@@ -24,10 +24,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )

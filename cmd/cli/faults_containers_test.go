@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // TestFaultsDisk runs on disks that are full, from the start or after a while:

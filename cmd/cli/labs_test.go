@@ -18,11 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )

@@ -9,10 +9,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 

@@ -4,10 +4,11 @@ import (
 	"regexp/syntax"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/promserver/limits"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/strutil"
+
+	"github.com/csiglab/csiglab/metrics/promserver/limits"
 )
 
 // limitedParser refuses texts beyond the limits before Prometheus' parser sees them: that

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics/promserver/limits"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/tsdb"
 	postings "github.com/prometheus/prometheus/tsdb/index"
+
+	"github.com/csiglab/csiglab/metrics/promserver/limits"
 )
 
 // What a query is expected to cost.

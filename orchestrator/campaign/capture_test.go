@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/internal/checkout"
@@ -25,6 +23,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 

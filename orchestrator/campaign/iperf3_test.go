@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"

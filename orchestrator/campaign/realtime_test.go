@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/experiment"

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/topologies"

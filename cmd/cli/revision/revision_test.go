@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/cmd/cli/builder"
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // repository is a git repository of the test.
