@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -135,6 +136,7 @@ func TestBrowserOfManyFlows(t *testing.T) {
 }
 
 func TestBrowser(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	r := build(t, analysistest.ThreeFlow().Folder(t, nil))
 	page := written(t, r.numbers)
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/svg"
@@ -101,6 +102,7 @@ func checkFigures(t *testing.T, r *analysis.Result, pictures bool) map[string]st
 // "writes every figure of the report as standalone SVG and PNG" (issue 14): each chart of
 // the page is there, with the names of its flows.
 func TestFigures(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	r := build(t, analysistest.ThreeFlow().Folder(t, nil))
 	documents := checkFigures(t, r.numbers, true)
 	want := []string{"fabric"}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -18,6 +19,7 @@ import (
 // "tables of thousands of flows become distributions with the worst ten named with why"
 // (issue 11): the report does not grow with the number of flows, and says where all are.
 func TestManyFlows(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	sizes := map[int]int{}
 	for _, hosts := range []int{5, 10} {
 		m := &analysistest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -65,6 +66,7 @@ func peakOf(f func()) uint64 {
 // Memory depends on flows, ports and points, not on the length of the run: five
 // times as many windows need hardly more.
 func TestMemoryOfALongRun(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const windows = 4000 // more than charts have points
 	short, long := longRun(t, windows), longRun(t, 5*windows)
 	analyseAndRender(t, short) // what is made once: fonts, templates, schemas

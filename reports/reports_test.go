@@ -11,14 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/units"
-	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // report is all that is rendered of a folder.
@@ -229,6 +231,7 @@ func TestFindings(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name, state, headline string
 		change                func(*runfolder.Manifest, *runfolder.Summary)

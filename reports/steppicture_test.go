@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -170,6 +171,7 @@ func TestStepPicture(t *testing.T) {
 // The picture stands on the page of 8 and of 1024 ranks, in light and dark and on a phone,
 // and no text is outside of it.
 func TestBrowserOfSteps(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	ctx := browser(t)
 	for _, ranks := range []int{8, 1024} {
 		r, err := analysis.Read(jobFolder(t, training(t, ranks, ranks*5/8)))

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
@@ -222,6 +223,7 @@ func TestTwoRunsOfOneName(t *testing.T) {
 
 // Names of a run folder may be anything. They are labels and text.
 func TestHostileNames(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	s, web := newServer(t, promserver.Config{})
 	evil := `</code><script>alert("1")</script>` + "\n\\\"" + strings.Repeat("x", 10_000) + "\xff"
 	_, err := s.Load(t.Context(), three(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {

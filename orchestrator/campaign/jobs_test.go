@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -53,6 +54,7 @@ variants: {a: {}, b: {hosts.lb.name: oblivious}}
 // Of a pair the sender alone decides when a message is sent; of an all-reduce the slowest
 // rank does. With a jitter of 20 % that is a difference of 9 %, which the fluid model has.
 func TestPredictedJitterIsThatOfTheRun(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	set := parseText(t, `
 schema: 1
 name: varying

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
@@ -240,6 +241,7 @@ trace: {flows: ["*"], events: [sample]}
 //
 // The load of the path changes while it is sampled: it is 0, 30 and 60 Gb/s in turn.
 func TestSampling(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const text = `
 schema: 1
 name: sampling

@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -72,6 +73,7 @@ func eventsOf(t *testing.T, text string, opts Options) (map[string][]runfolder.E
 // The events of traced flows are the same in virtual time and in lockstep with real
 // frames, agree with the totals, and change no event of the run.
 func TestTrace(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	want, f := eventsOf(t, tracedText, Options{})
 	names := []string{}
 	for name := range want {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
@@ -44,6 +45,7 @@ func ownList(t *testing.T, arg string) (cmd *exec.Cmd, list string) {
 
 // One damaged entry hides no other run, is named, and is removed by clean.
 func TestDamaged(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name   string
 		damage func(file string) error
