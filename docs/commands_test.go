@@ -149,7 +149,8 @@ func TestMain(m *testing.M) {
 }
 
 // programs puts the programs into bin/ of a folder: a link to those that all tests share, or, if
-// make builds some of them there, which then has to build none of another version, new ones.
+// make builds some of them there, which then has to build none of another version, those that
+// make builds there.
 func programs(t *testing.T, dir string, anew bool) (bin string) {
 	t.Helper()
 	bin = filepath.Join(dir, "bin")
@@ -159,10 +160,10 @@ func programs(t *testing.T, dir string, anew bool) (bin string) {
 		}
 		return bin
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "./cmd/...")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.Command("make", "build")
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/...: %v\n%s", err, out)
+		t.Fatalf("make build: %v\n%s", err, out)
 	}
 	return bin
 }
