@@ -90,19 +90,19 @@ func (a *app) runStress(cmd *cobra.Command, s *stressFlags, args []string) error
 	if s.all {
 		args = experiment.Names()
 	}
-	ctx := cmd.Context()
-	if s.limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, s.limit)
-		defer stop()
-	}
 	if s.out == "" {
 		s.out = filepath.Join("stress", time.Now().UTC().Format("20060102-150405"))
 	}
 	began := time.Now()
-	plans, err := a.stressPlans(ctx, s, args)
+	plans, err := a.stressPlans(cmd.Context(), s, args)
 	if err != nil {
 		return sweepError(err)
+	}
+	ctx := cmd.Context()
+	if s.limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, began.Add(s.limit))
+		defer stop()
 	}
 	results := stressResults{Schema: 1, Experiments: []*stress.Result{}}
 	for _, p := range plans {
@@ -134,8 +134,6 @@ func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (p
 		}
 		p, err := interruptible(ctx, func() (*stress.Plan, error) { return r.Plan(ctx) })
 		switch {
-		case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-			return nil, usage("--for %v: the time was over before the experiments were validated", s.limit)
 		case err != nil && len(args) > 1:
 			return nil, fmt.Errorf("%s: %w", name, err)
 		case err != nil:

@@ -129,10 +129,8 @@ func TestInterruptedStress(t *testing.T) {
 		t.Errorf("files %q, want %q", got, want)
 	}
 	// The time is over at once: what was kept is judged, and the rest has no answer.
-	code, out, text := separately(t, append(args, "--for", "900ms")...)
-	if code == exitUsage { // the machine is too slow to validate in that time
-		t.Log(text)
-	} else if code != exitInconclusive || !strings.Contains(out, "not run*") {
+	code, out, text := separately(t, append(args, "--for", "1ns")...)
+	if code != exitInconclusive || !strings.Contains(out, "not run*") {
 		t.Errorf("--for: exit code %d\n%s%s", code, out, text)
 	}
 	code, out, text = separately(t, args...)
