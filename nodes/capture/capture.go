@@ -11,11 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/csiglab/csiglab/nodes/capture/spool"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -53,7 +48,7 @@ type Record = spool.Record
 // makes all calls after it do nothing.
 type Writer struct {
 	cfg    Config
-	ng     *pcapgo.NgWriter
+	file   *pcapng
 	packet wire.Packet       // scratch
 	words  map[uint32]string // what Meaning and SecondMeaning have said, by csig.Domain.Label
 	last   units.Time
@@ -69,20 +64,11 @@ func NewWriter(out io.Writer, c Config) (*Writer, error) {
 		return nil, errors.New("capture: no ports")
 	}
 	c.Format.Elided = true // a record may have a frame's beginning only
-	options := pcapgo.DefaultNgWriterOptions
-	options.SectionInfo = pcapgo.NgSectionInfo{Application: "csiglab", Comment: c.Comment}
-	ng, err := pcapgo.NewNgWriterInterface(out, ngInterface(c.Ports[0]), options)
-	for i := 1; i < len(c.Ports) && err == nil; i++ {
-		_, err = ng.AddInterface(ngInterface(c.Ports[i]))
-	}
+	file, err := newPcapng(out, c.Comment, c.Ports)
 	if err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
-	return &Writer{cfg: c, ng: ng, words: map[uint32]string{}}, nil
-}
-
-func ngInterface(p Port) pcapgo.NgInterface {
-	return pcapgo.NgInterface{Name: p.Name, Description: p.Description, LinkType: layers.LinkTypeEthernet}
+	return &Writer{cfg: c, file: file, words: map[uint32]string{}}, nil
 }
 
 // Tap returns what writes the packets of a node's captured ports as a driver
@@ -124,30 +110,16 @@ func (w *Writer) Write(r Record) {
 		return
 	}
 	w.last = r.At
-	direction := pcapgo.NgEpbFlagDirectionInbound
-	if r.Sent {
-		direction = pcapgo.NgEpbFlagDirectionOutbound
-	}
-	info := gopacket.CaptureInfo{
-		Timestamp:      time.Unix(0, int64(r.At)/int64(units.Nanosecond)),
-		CaptureLength:  len(r.Frame),
-		Length:         max(r.Length, len(r.Frame)),
-		InterfaceIndex: r.Port,
-	}
-	options := pcapgo.NgPacketOptions{
-		Comments: w.comments(r),
-		Flags:    &pcapgo.NgEpbFlags{Direction: direction},
-	}
-	if missed := uint64(r.Missed); missed > 0 {
-		options.DropCount = &missed
-	}
-	w.err = w.ng.WritePacketWithOptions(info, r.Frame, options)
+	w.err = w.file.packet(captured{
+		at: uint64(r.At) / uint64(units.Nanosecond), port: r.Port, frame: r.Frame, length: max(r.Length, len(r.Frame)),
+		comments: w.comments(r), sent: r.Sent, missed: uint64(r.Missed),
+	})
 }
 
 // Flush hands on what is buffered, for who reads while it is written.
 func (w *Writer) Flush() error {
 	if w.err == nil {
-		w.err = w.ng.Flush()
+		w.err = w.file.out.Flush()
 	}
 	return w.err
 }
@@ -157,5 +129,5 @@ func (w *Writer) Err() error { return w.err }
 
 // Close writes what is buffered and returns the first error.
 func (w *Writer) Close() error {
-	return cmp.Or(w.err, w.ng.Flush())
+	return cmp.Or(w.err, w.file.out.Flush())
 }
