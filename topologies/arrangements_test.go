@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/google/go-cmp/cmp"
@@ -202,7 +203,7 @@ func TestLargestDragonfly(t *testing.T) {
 		if diff := cmp.Diff(size, want); diff != "" {
 			t.Errorf("size (got -, want +):\n%s", diff)
 		}
-		if i > 0 && testing.Short() {
+		if i > 0 && checkout.Long(t) {
 			continue
 		}
 		g, far := arranged(t, 16, 32, 16, 0, topologies.Arrangement(i))

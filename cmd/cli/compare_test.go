@@ -225,9 +225,7 @@ func sweepFolder(t *testing.T, change func(*[]results.Row), values map[string]*r
 // and ports are the same whether the fabric is known or, in a sweep, only names.
 func TestCompareSweeps(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	if testing.Short() {
-		t.Skip("it runs an experiment")
-	}
+	checkout.SkipLong(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= exitUsage {
 		t.Fatal("exit ", code)

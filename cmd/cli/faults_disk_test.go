@@ -34,9 +34,7 @@ func TestFaultsDisk(t *testing.T) {
 		f.testDiskFillsUpByCapture(t, "--runtime", "netns")
 	})
 	t.Run("containerlab", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("containers take a while")
-		}
+		checkout.SkipLong(t)
 		f := newFaults(t, true)
 		f.testSmallDisks(t, 4, "--runtime", "containerlab", "--clock", "lockstep")
 		f.testDiskFillsUp(t, "--runtime", "containerlab", "--clock", "lockstep")

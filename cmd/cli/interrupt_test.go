@@ -40,7 +40,7 @@ func TestInterruptedAtAnyTime(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	points := 8
-	if testing.Short() {
+	if checkout.Long(t) {
 		points = 3
 	}
 	folder := t.TempDir()

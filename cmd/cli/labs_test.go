@@ -199,9 +199,7 @@ func TestLab(t *testing.T) {
 		}
 	})
 	t.Run("containerlab", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("containers take a while")
-		}
+		checkout.SkipLong(t)
 		docker := containerlabtest.Docker(t)
 		u := newTool(t, programs)
 		testLabs(u, "containerlab", "eth")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 )
@@ -46,9 +47,7 @@ func TestProgramsDoNotOutliveTheirLab(t *testing.T) {
 		if os.Geteuid() != 0 {
 			t.Skip("to join containers needs root")
 		}
-		if testing.Short() {
-			t.Skip("containers take a while")
-		}
+		checkout.SkipLong(t)
 		docker := containerlabtest.Docker(t)
 		testOutlive(newTool(t, programs), "containerlab", "")
 		containerlabtest.Image(t, docker, "/bin/sh", "test/sh:1")

@@ -123,9 +123,7 @@ var predictedExperiments = []predicted{
 // own, from its start to its report. It prints the table of docs/performance.md.
 func TestPredictions(t *testing.T) {
 	checkout.SkipLong(t)
-	if checkout.RaceDetector {
-		t.Skip("the race detector takes memory of its own")
-	}
+	checkout.SkipSlowRace(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for i, e := range predictedExperiments {
 		if e.long && os.Getenv("CSIGLAB_E2E") == "" {

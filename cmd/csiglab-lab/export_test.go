@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
@@ -37,9 +38,7 @@ func remotes(n int) string {
 
 // TestExportShards: a file for each machine, all or none.
 func TestExportShards(t *testing.T) {
-	if testing.Short() {
-		t.Skip("to build the nodes' programs takes a while")
-	}
+	checkout.SkipLong(t)
 	t.Setenv("PATH", programstest.Built(t)+":"+os.Getenv("PATH"))
 	folder := filepath.Join(t.TempDir(), "hosts")
 	export := func(args ...string) (int, string) {

@@ -8,7 +8,7 @@ import (
 )
 
 // entryPoints are the files that may end the process: the commands, the check of descriptors
-// before csiglab's other packages are initialised, the tool mutants, the supervisor of package
+// before csiglab's other packages are initialised, the tools mutants and testlog, the supervisor of package
 // netns, and a test's process in a namespace of its own. All others return an error or an exit
 // status.
 var entryPoints = []string{
@@ -20,6 +20,7 @@ var entryPoints = []string{
 	"cmd/csig-host/main.go",
 	"cmd/csig-switch/main.go",
 	"internal/mutants/main.go",
+	"internal/testlog/main.go",
 	"orchestrator/netns/supervise.go",
 	"orchestrator/containerlab/containerlabtest/alone.go",
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // edit is a change of a file: text goes behind anchor, or before it where that is a
@@ -32,9 +34,7 @@ func buildWith(t *testing.T, edits map[string][]edit, added map[string]string) (
 // as of buildWith.
 func overlayOf(t *testing.T, edits map[string][]edit, added map[string]string) (file string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds packages")
-	}
+	checkout.SkipLong(t)
 	absolute := func(name string) string {
 		name, err := filepath.Abs(filepath.FromSlash(name))
 		if err != nil {

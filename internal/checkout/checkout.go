@@ -56,15 +56,6 @@ func Open(t testing.TB, name string) *os.File {
 	return f
 }
 
-// SkipSlowRace skips a test that takes long under the race detector and finds nothing more
-// with it. CI runs it without.
-func SkipSlowRace(t testing.TB) {
-	t.Helper()
-	if RaceDetector {
-		t.Skip("takes long under the race detector")
-	}
-}
-
 // NeedModules skips a test that compiles programs where the module cache is another user's.
 func NeedModules(t testing.TB) {
 	t.Helper()
@@ -77,11 +68,43 @@ func NeedModules(t testing.TB) {
 	}
 }
 
-// SkipLong skips a test that takes long if go test has -short, as in make test and make race.
-// CI runs it without the race detector.
-func SkipLong(t testing.TB) {
+// LeftOut is what tests say of all or some of their cases where these take long: with -short,
+// as in make test and make race, or under the race detector. CI then runs those tests alone
+// with neither.
+const LeftOut = "left out: "
+
+// Long reports whether -short asks to leave out what takes long, and says so.
+func Long(t testing.TB) bool {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short: it takes long")
+		t.Log(LeftOut + "what takes long")
+	}
+	return testing.Short()
+}
+
+// SkipLong skips a test that takes long if go test has -short.
+func SkipLong(t testing.TB) {
+	t.Helper()
+	if Long(t) {
+		t.SkipNow()
+	}
+}
+
+// SlowRace reports whether there is the race detector, under which much takes long and finds
+// nothing more, and says so.
+func SlowRace(t testing.TB) bool {
+	t.Helper()
+	if RaceDetector {
+		t.Log(LeftOut + "what takes long under the race detector")
+	}
+	return RaceDetector
+}
+
+// SkipSlowRace skips a test that takes long under the race detector and finds nothing more
+// with it.
+func SkipSlowRace(t testing.TB) {
+	t.Helper()
+	if SlowRace(t) {
+		t.SkipNow()
 	}
 }

@@ -108,9 +108,7 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 // TestStringIsBounded reads a string without end: memory is bounded by what one string may
 // take.
 func TestStringIsBounded(t *testing.T) {
-	if checkout.RaceDetector {
-		t.Skip("reads 32 MiB, byte by byte")
-	}
+	checkout.SkipSlowRace(t)
 	for _, read := range []func(*Reader) error{(*Reader).Skip, func(r *Reader) error { _, err := r.String(); return err }} {
 		r := New("f", io.MultiReader(strings.NewReader(`"`), endless('a')))
 		var at *lines.Error

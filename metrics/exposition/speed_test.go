@@ -53,7 +53,7 @@ func TestMemoryIsKept(t *testing.T) {
 	}); allocs != 0 {
 		t.Errorf("%v allocations to count 80 records", allocs)
 	}
-	if checkout.RaceDetector {
+	if checkout.SlowRace(t) {
 		return // it makes sync.Pool forget at random
 	}
 	node := exposition.Of(exposition.NodeSent)

@@ -100,14 +100,14 @@ func atMost(t *testing.T, what string, hits, tries int, want float64) {
 
 const campaigns = 1000
 
-// tries is how many campaigns tests simulate that are about other numbers than those of the
+// triesOf is how many campaigns tests simulate that are about other numbers than those of the
 // issue: fewer under the race detector, which finds nothing in arithmetic.
-var tries = func() int {
-	if checkout.RaceDetector {
+func triesOf(t *testing.T) int {
+	if checkout.SlowRace(t) {
 		return campaigns / 10
 	}
 	return campaigns
-}()
+}
 
 var plannedLooks = Looks(8, 32)
 
@@ -160,6 +160,7 @@ func TestPlantedChanges(t *testing.T) {
 // Just at the limit, whatever the noise: fails at most FalseFail, passes at most 5 %. The
 // first is also the rate of false fails of identical candidates where nothing may be worse.
 func TestAtTheLimit(t *testing.T) {
+	tries := triesOf(t)
 	for name, of := range shapes {
 		for _, plan := range []Plan{{Delta: 0.05}, {Delta: 0.05, Higher: true}, {Delta: 0}, {Delta: 0.05, FalseFail: 0.2}} {
 			n, fails, passes := newNoise(3), 0, 0
@@ -185,6 +186,7 @@ func TestAtTheLimit(t *testing.T) {
 // A suite of twelve metrics that depend on each other fails falsely at most at FalseFail in
 // all, when Holm corrects it at every look.
 func TestManyMetrics(t *testing.T) {
+	tries := triesOf(t)
 	const metrics = 12
 	n, failed := newNoise(4), 0
 	looks := Looks(12, 24)
@@ -219,6 +221,7 @@ func TestManyMetrics(t *testing.T) {
 // The interval has the effect at every look with the confidence that is asked for, and is
 // finite, whatever the noise.
 func TestCoverage(t *testing.T) {
+	tries := triesOf(t)
 	for name, of := range shapes {
 		for _, scale := range []string{"ratios", "differences", "shares"} {
 			n, missed := newNoise(5), 0
@@ -254,6 +257,7 @@ func TestCoverage(t *testing.T) {
 
 // The same of samples that are not paired, where seeds differ less.
 func TestUnpairedCoverage(t *testing.T) {
+	tries := triesOf(t)
 	for name, of := range shapes {
 		n, missed, differ := newNoise(6), 0, 0
 		for range tries {
@@ -281,6 +285,7 @@ func TestUnpairedCoverage(t *testing.T) {
 // Tails over seeds: the bootstrap's intervals hold already where there are as few pairs as it
 // asks for, and a slower tail is found that the median does not show.
 func TestTails(t *testing.T) {
+	tries := triesOf(t)
 	plan, tries := Plan{Delta: 0.05, Quantile: 0.9}, tries/20
 	fewest := max(plan.Fewest())
 	for _, name := range []string{"normal", "heavy tails", "skewed"} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
@@ -176,7 +177,7 @@ func TestRunByFingerprint(t *testing.T) {
 // at 5 %.
 func TestRunByStatistics(t *testing.T) {
 	campaigns := 300
-	if testing.Short() {
+	if checkout.Long(t) {
 		campaigns = 50
 	}
 	wrong, undecided := 0, 0

@@ -132,7 +132,7 @@ func TestCollectiveTimes(t *testing.T) {
 	}
 	for _, c := range cases {
 		for _, n := range []int{2, 3, 4, 8, 16, 64} {
-			if c.most > 0 && n > c.most || checkout.RaceDetector && n > 8 ||
+			if c.most > 0 && n > c.most || checkout.SlowRace(t) && n > 8 ||
 				strings.Contains(c.keys, "doubling") && n == 3 || strings.Contains(c.keys, "hierarchical") && n%2 != 0 {
 				continue
 			}

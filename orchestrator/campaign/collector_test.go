@@ -3,6 +3,8 @@ package campaign
 import (
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // slowSpine is four racks whose links to one of four spines are slow, beside which 40 %
@@ -29,9 +31,7 @@ faults:
 // the traces of virtual and lockstep are the same, and losses of them are losses of samples
 // and of settings.
 func TestCollector(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a run with real frames")
-	}
+	checkout.SkipLong(t)
 	metric := func(text string, opts Options) map[string]float64 {
 		t.Helper()
 		result := runOne(t, text, opts)

@@ -87,7 +87,7 @@ func TestGoldenTraceHashes(t *testing.T) {
 	}
 	for _, name := range listed {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name == slowGolden {
+			if checkout.Long(t) && name == slowGolden {
 				t.Skip("takes seconds")
 			}
 			if !slices.Contains(quickGolden, name) {

@@ -43,7 +43,7 @@ func TestNamesOfEmbeddedExperiments(t *testing.T) {
 			continue
 		}
 		for i, v := range set.Variants {
-			if checkout.RaceDetector && i > 0 {
+			if checkout.SlowRace(t) && i > 0 {
 				break // without it all variants run
 			}
 			m, _ := runVirtual(t, v.Experiment, v.Experiment.Seeds[0]) // which calls checkNames

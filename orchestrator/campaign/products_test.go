@@ -173,9 +173,7 @@ faults: [{kind: down, links: tor0-agg1, at: 1ms, reroute_delay: 20us}]
 // spread over the groups, what crosses the spine are the gradients: nothing before the first
 // bucket of a stage begins, and then bursts at line rate.
 func TestTrainingStepAtTwoScales(t *testing.T) {
-	if checkout.RaceDetector {
-		t.Skip("the race detector finds nothing here that shorter runs do not show")
-	}
+	checkout.SkipSlowRace(t)
 	for _, interval := range []string{"", "100us"} { // the experiment's own, and the issue's
 		options := experiment.Options{Tables: experiment.StandardTables(), Seeds: 1, Variants: []string{"spread"}}
 		if interval != "" {

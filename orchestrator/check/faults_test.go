@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
@@ -59,7 +60,7 @@ func drawnFaults(r *rand.Rand) string {
 func TestConservationWithFaults(t *testing.T) {
 	seed := rand.Uint64()
 	fabrics := 60
-	if testing.Short() {
+	if checkout.Long(t) {
 		fabrics = 10
 	}
 	dropped := int64(0)

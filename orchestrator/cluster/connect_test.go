@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	api "k8s.io/client-go/tools/clientcmd/api"
@@ -140,9 +141,7 @@ func TestConnectWithoutAnswer(t *testing.T) {
 	if _, err := Connect(ctx, "", ""); !errors.Is(err, enough) {
 		t.Errorf("interrupted: %v, want %v", err, enough)
 	}
-	if testing.Short() {
-		t.Skip("waits for a server that does not answer")
-	}
+	checkout.SkipLong(t)
 	begun := time.Now()
 	_, err = Connect(t.Context(), "", "")
 	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "no answer within 10s") {

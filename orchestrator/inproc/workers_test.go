@@ -26,9 +26,9 @@ import (
 func TestOneTrace(t *testing.T) {
 	seed := rand.Uint64()
 	fabrics := 100
-	if testing.Short() {
+	if checkout.Long(t) {
 		fabrics = 10
-	} else if checkout.RaceDetector {
+	} else if checkout.SlowRace(t) {
 		fabrics = 30
 	}
 	for i := range fabrics {
@@ -98,7 +98,7 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 			if hosts := hostsOf(t, v.Experiment); hosts > 16 {
 				length = max(20*units.Microsecond, most*16/units.Duration(hosts))
 			}
-			if testing.Short() {
+			if checkout.Long(t) {
 				length /= 4
 			}
 			for _, tieSeed := range []uint64{0, 11} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/units"
@@ -20,9 +21,7 @@ import (
 // TestStoppedSupervisor: a supervisor that is stopped is named after some seconds, and
 // ends the run unless it goes on.
 func TestStoppedSupervisor(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits until csiglab gives up")
-	}
+	checkout.SkipLong(t)
 	p := backendtest.Compile(t, longText)
 	var mu sync.Mutex
 	var said []string

@@ -107,9 +107,7 @@ func (p *longProgram) Next(op *graph.Op) bool {
 // operations more to see whether the job gets stuck; what is random in them follows from the
 // seed.
 func TestConnectionsOfOneStep(t *testing.T) {
-	if checkout.RaceDetector {
-		t.Skip("a million operations take long under the race detector")
-	}
+	checkout.SkipSlowRace(t)
 	for seed, text := range []string{7: "7", 8: "8"} {
 		if text == "" {
 			continue
@@ -182,9 +180,7 @@ func TestJobsRefused(t *testing.T) {
 
 // A job whose step has more operations than are played before the run is told of.
 func TestLargeJobsAreNotPlayedBefore(t *testing.T) {
-	if checkout.RaceDetector {
-		t.Skip("a million operations take long under the race detector")
-	}
+	checkout.SkipSlowRace(t)
 	source, err := collective.New(collective.Config{Call: collective.Call{Kind: collective.AllReduce, Bytes: units.GB, Chunk: 16 * units.KB}, Ranks: 8, Iterations: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func TestUpperBound(t *testing.T) {
 // in each run. Suites are designed for 2 % of false fails.
 func TestThousandCampaigns(t *testing.T) {
 	campaigns := 1000
-	if checkout.RaceDetector {
+	if checkout.SlowRace(t) {
 		campaigns = 50
 	}
 	for _, test := range []struct {

@@ -58,7 +58,7 @@ func TestSelftest(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("CSIGLAB_LINKS_MTU", "9000B") // a user's setting has no part in it
 	chosen := slices.DeleteFunc(slices.Clone(checks), func(c test) bool {
-		return isReal(c) || checkout.RaceDetector && c.name == "statistics" // arithmetic, slow there
+		return isReal(c) || checkout.SlowRace(t) && c.name == "statistics" // arithmetic, slow there
 	})
 	var seen []string
 	report, err := run(t.Context(), chosen, Options{Version: "test", Progress: func(name string, _, _ int) { seen = append(seen, name) }})

@@ -96,7 +96,7 @@ func TestLocalShardDies(t *testing.T) {
 		syscall.SIGKILL: "was killed by signal 9",
 		syscall.SIGSTOP: "is stopped", // which takes half a minute to be noticed
 	} {
-		if signal == syscall.SIGSTOP && testing.Short() {
+		if signal == syscall.SIGSTOP && checkout.Long(t) {
 			continue
 		}
 		var done atomic.Bool

@@ -46,7 +46,7 @@ func TestOutcomes(t *testing.T) {
 		{"flood", Outcome{Exit: 3}, "bytes"},
 		{"killed", Outcome{Exit: 3}, "memory"},
 	} {
-		if checkout.RaceDetector && !slices.Contains([]string{"holds", "invalid", "killed"}, test.play) {
+		if checkout.SlowRace(t) && !slices.Contains([]string{"holds", "invalid", "killed"}, test.play) {
 			continue // the programs are this one, which starts slowly then
 		}
 		l := player(t, test.play)

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // chromium is the browser of all tests of a package, started by the first of them.
@@ -65,9 +66,7 @@ func Tab(t *testing.T) context.Context {
 	if err != nil {
 		t.Skip("chromium is not installed: ", err)
 	}
-	if testing.Short() {
-		t.Skip("-short: no browser")
-	}
+	checkout.SkipLong(t)
 	chromium.Do(func() { start(path) })
 	if chromium.err != nil {
 		t.Fatal("chromium: ", chromium.err)

@@ -99,9 +99,7 @@ func TestHostile(t *testing.T) {
 
 // TestHostileIsCheap: hostile files take little memory and time, whatever they declare.
 func TestHostileIsCheap(t *testing.T) {
-	if checkout.RaceDetector {
-		t.Skip("measures memory and time")
-	}
+	checkout.SkipSlowRace(t)
 	var bomb bytes.Buffer
 	w := gzip.NewWriter(&bomb)
 	block := make([]byte, 1<<20)

@@ -88,7 +88,7 @@ func TestBubbleOfZeroBubble(t *testing.T) {
 // Forward and backward passes of all relations have the same bubble.
 func TestEverySmallPipeline(t *testing.T) {
 	most := 7
-	if testing.Short() || checkout.RaceDetector {
+	if checkout.Long(t) || checkout.SlowRace(t) {
 		most = 4
 	}
 	played := 0

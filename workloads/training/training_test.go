@@ -44,7 +44,7 @@ var link = graph.Link{Rate: 400 * units.Gbps, Latency: units.Microsecond}
 // together, keep the promise of their fences, and come to an end.
 func TestEverySmallParallelism(t *testing.T) {
 	degrees, small := [][]int{{1, 2, 3}, {1, 2, 3}, {1, 3, 4}, {1, 3}}, 6 // TP, PP, DP, CP; ranks of jobs that all variants are tried of
-	if testing.Short() || checkout.RaceDetector {
+	if checkout.Long(t) || checkout.SlowRace(t) {
 		degrees, small = [][]int{{1, 3}, {1, 2}, {1, 4}, {1, 3}}, 0
 	}
 	const variants = 6

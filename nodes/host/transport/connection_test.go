@@ -218,7 +218,7 @@ func someMessages(seed uint64, n int) (list []timed) {
 func TestEveryMessageArrives(t *testing.T) {
 	d := domain(t, csig.FormatCompact)
 	seeds := uint64(8)
-	if checkout.RaceDetector {
+	if checkout.SlowRace(t) {
 		seeds = 2
 	}
 	ways := map[string]func(*transport.SenderConfig){
