@@ -167,7 +167,7 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 	case runs.Foreign:
 		return foreign(run)
 	}
-	if run.Clock != runtimes.Wall {
+	if !(runtimes.Way{Clock: run.Clock}).Has(runtimes.RealTime) {
 		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
 	place, err := c.shard(&run)

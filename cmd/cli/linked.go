@@ -209,7 +209,7 @@ func (a *app) elsewhere(cmd *cobra.Command) error {
 // inContainers reports whether a run on the list has containers. Its engine may not answer now.
 func (a *app) inContainers(ctx context.Context) (bool, error) {
 	list, err := a.lab.list(ctx)
-	return slices.ContainsFunc(list, func(r runs.Run) bool { return r.Runtime == runtimes.Containerlab }), err
+	return slices.ContainsFunc(list, func(r runs.Run) bool { return runtimes.Way{Runtime: r.Runtime}.Has(runtimes.Containers) }), err
 }
 
 // lacks returns an error if this program is not linked with what another one has.

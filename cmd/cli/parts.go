@@ -53,7 +53,7 @@ func addCut(cuts []fabricCut, variant string, clock string, p *plan.Plan, parts 
 		cuts = append(cuts, newFabricCut(p, placed))
 	}
 	cost := variantCost{Name: variant, Crossing: placed.Crossing}
-	if clock != runtimes.Wall { // in real time there are no exchanges
+	if !(runtimes.Way{Clock: clock}).Has(runtimes.RealTime) { // in real time there are no exchanges
 		cost.Exchanges, cost.Seconds, cost.Slowdown = placed.Exchanges, placed.Seconds, placed.Slowdown
 	}
 	cuts[i].Variants = append(cuts[i].Variants, cost)

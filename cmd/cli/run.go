@@ -98,77 +98,49 @@ func (a *app) run() *cobra.Command {
 	return cmd
 }
 
-// check refuses options that do not go with the experiment.
-func (r *runFlags) check(a *app, cmd *cobra.Command, set *experiment.Set) error {
-	if a.inFile("processes") && set.Base.Clock != runtimes.Wall && (r.options.Shards > 1 || r.options.Processes == string(backend.SwitchProcess)) {
-		r.options.Processes = string(backend.ProcessPerNode)
-	}
-	if err := choice("payload", r.options.Payload, campaign.PayloadFull, campaign.PayloadElide); err != nil {
+// check refuses options that do not go with the experiment, and leaves out wishes that do not.
+func (r *runFlags) check(a *app, cmd *cobra.Command, set *experiment.Set) (err error) {
+	o := &r.options
+	if err := choice("payload", o.Payload, campaign.PayloadFull, campaign.PayloadElide); err != nil {
 		return err
 	}
-	if err := choice("processes", r.options.Processes, string(backend.ProcessPerNode), string(backend.OneProcess), string(backend.SwitchProcess)); err != nil {
+	if err := choice("processes", o.Processes, string(backend.ProcessPerNode), string(backend.OneProcess), string(backend.SwitchProcess)); err != nil {
 		return err
 	}
-	for _, flag := range []string{"payload", "processes"} {
-		switch {
-		case !cmd.Flags().Changed(flag) || set.Base.Runtime == runtimes.Netns || set.Base.Runtime == runtimes.Kubernetes:
-		case set.Base.Runtime == runtimes.Inproc:
-			return usage("--%s %s: needs --runtime %s; the runtime %s has no frames and no processes of nodes",
-				flag, cmd.Flag(flag).Value, runtimes.Netns, set.Base.Runtime)
-		case flag == "processes" && r.options.Processes != string(backend.ProcessPerNode):
-			return usage("--processes %s: needs --runtime %s; a container holds one node", r.options.Processes, runtimes.Netns)
-		}
+	if o.Shards < 1 && cmd.Flags().Changed("shards") {
+		return usage("--shards %d: want at least 1", o.Shards)
 	}
-	if err := r.checkShards(cmd, set); err != nil {
-		return err
-	}
-	if r.dilation != "" && set.Base.Clock != runtimes.Wall {
-		return usage("--dilation %s: needs --clock %s; %s has no wall seconds", r.dilation, runtimes.Wall, set.Base.Clock)
-	}
-	if r.options.Processes == string(backend.SwitchProcess) && set.Base.Clock != runtimes.Wall {
-		return usage("--processes %s: needs --clock %s; %s is exact with a process for each node", r.options.Processes, runtimes.Wall, set.Base.Clock)
-	}
-	if r.options.CheckParity && set.Base.Telemetry.Untraced() {
+	if o.CheckParity && set.Base.Telemetry.Untraced() {
 		return usage("--check-parity compares trace hashes, and this run leaves them out (--trace none, or telemetry.trace_hash: none): want one of the two")
 	}
-	if r.options.CheckParity && set.Base.Clock == runtimes.Wall {
-		return usage("--check-parity: clock %s does not claim the trace of a virtual run; use --clock %s", runtimes.Wall, runtimes.Lockstep)
+	way := set.Base.Way()
+	for {
+		needs := campaign.Needs(set, *o, way)
+		if r.dilation != "" {
+			needs = append(needs, runtimes.Need{Option: "dilation", Of: runtimes.RealTime,
+				Else: fmt.Sprintf("--dilation %s: needs --clock %s; %s has no wall seconds", r.dilation, runtimes.Wall, way.Clock)})
+		}
+		n := way.Unmet(needs)
+		if n == nil {
+			break
+		}
+		flag := cmd.Flag(n.Option)
+		if flag == nil || !a.wish(flag) {
+			return usage("%s", n.Else)
+		}
+		if err := flag.Value.Set(flag.DefValue); err != nil {
+			return usage("--%s: %w", n.Option, err)
+		}
+	}
+	if way.Has(runtimes.Cluster) {
+		if o.Remote.Image == "" {
+			return usage("--runtime %s: name the image with csiglab by --image REF; csiglab image push makes one", way.Runtime)
+		}
+		if o.Identity, err = trial.Identity(""); err != nil {
+			return infrastructure(err)
+		}
 	}
 	return r.checkParallel(cmd)
-}
-
-// checkShards refuses parts of a run that the runtime does not have, and flags of another
-// runtime. With parts, it notes which csiglab this is.
-func (r *runFlags) checkShards(cmd *cobra.Command, set *experiment.Set) (err error) {
-	runtime, clock := set.Base.Runtime, set.Base.Clock
-	switch n := r.options.Shards; {
-	case n < 1 && cmd.Flags().Changed("shards"):
-		return usage("--shards %d: want at least 1", n)
-	case n > 1 && clock == runtimes.Virtual:
-		return usage("--shards %d: clock %s runs in one process of one machine; want --runtime %s or %s", n, clock, runtimes.Netns, runtimes.Kubernetes)
-	case n > 1 && runtime != runtimes.Netns && runtime != runtimes.Kubernetes:
-		return usage("--shards %d: runtime %s does not cut runs; want --runtime %s or %s", n, runtime, runtimes.Netns, runtimes.Kubernetes)
-	case n > 1 && runtime == runtimes.Netns && clock == runtimes.Wall:
-		return usage("--shards %d: clock %s in parts needs a network for each, of machines or pods; one machine needs no shards: leave them out, or use --runtime %s", n, clock, runtimes.Kubernetes)
-	}
-	if n := r.options.Shards; n > 1 && clock == runtimes.Lockstep && r.options.Processes != string(backend.ProcessPerNode) {
-		return usage("--processes %s: with --shards %d and clock %s, every node needs a process of its own", r.options.Processes, n, clock)
-	}
-	if runtime != runtimes.Kubernetes {
-		for _, flag := range []string{"context", "namespace", "image"} {
-			if cmd.Flags().Changed(flag) {
-				return usage("--%s %s: needs --runtime %s; runtime %s uses no cluster", flag, cmd.Flag(flag).Value, runtimes.Kubernetes, runtime)
-			}
-		}
-		return nil
-	}
-	if r.options.Remote.Image == "" {
-		return usage("--runtime %s: name the image with csiglab by --image REF; csiglab image push makes one", runtime)
-	}
-	if r.options.Identity, err = trial.Identity(""); err != nil {
-		return infrastructure(err)
-	}
-	return nil
 }
 
 func (r *runFlags) checkParallel(cmd *cobra.Command) error {

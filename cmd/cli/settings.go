@@ -95,10 +95,19 @@ func (a *app) pass(v settings.Value, name string) (err error) {
 // commands, and one that does not fit a command is not an error of the command line.
 func (a *app) inFile(key string) bool { return a.values[key].From == settings.File }
 
+// wish reports whether a flag has its value from a person's settings for all commands: from a
+// file, or from a variable about the cluster. A variable of the other settings is about one run.
+func (a *app) wish(flag *pflag.Flag) bool {
+	return !flag.Changed && slices.ContainsFunc(settings.All(), func(s settings.Setting) bool {
+		from := a.values[s.Key].From
+		return s.Flag == flag.Name && (from == settings.File || from == settings.Variable && strings.HasPrefix(s.Key, "cluster-"))
+	})
+}
+
 // alone reports whether runs side by side are wanted under a clock where they disturb each
 // other. Where a file of settings gives the number, it is for other clocks.
 func (a *app) alone(clock string, parallel *int) bool {
-	if clock != runtimes.Wall || *parallel <= 1 {
+	if !(runtimes.Way{Clock: clock}).Has(runtimes.RealTime) || *parallel <= 1 {
 		return false
 	}
 	if a.inFile("parallel") {
@@ -145,10 +154,8 @@ func (a *app) noOverrides(why string) error {
 // as it was begun.
 func (a *app) dropSettings(cmd *cobra.Command) error {
 	for _, s := range settings.All() {
-		f, from := ofSetting(cmd, s.Flag), a.values[s.Key].From
-		// A variable of the other settings is about one run, and is refused.
-		standing := from == settings.File || from == settings.Variable && strings.HasPrefix(s.Key, "cluster-")
-		if f == nil || f.Changed || !standing || slices.Contains(withResume, s.Flag) {
+		f := ofSetting(cmd, s.Flag)
+		if f == nil || !a.wish(f) || slices.Contains(withResume, s.Flag) {
 			continue
 		}
 		if err := f.Value.Set(f.DefValue); err != nil {

@@ -139,7 +139,7 @@ func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (p
 		case err != nil:
 			return nil, err
 		}
-		if s.all && p.Clock() != runtimes.Virtual {
+		if s.all && !(runtimes.Way{Clock: p.Clock()}).Has(runtimes.SideBySide) {
 			a.say(fmt.Sprintf("%s is left out: its clock is %s", name, p.Clock()))
 			continue
 		}
@@ -197,7 +197,7 @@ func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *swe
 	parallel := s.parallel
 	switch {
 	case parallel > 0:
-	case sw.Plan.Clock == runtimes.Virtual:
+	case sw.Plan.Way().Has(runtimes.SideBySide):
 		parallel = runtime.NumCPU()
 	default:
 		parallel = 1

@@ -305,7 +305,7 @@ func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remot
 		runner, parallel = remote, remote.Most()
 		defer a.closeRunner(cmd.Context(), remote)
 	case parallel > 0:
-	case sw.Plan.Clock == runtimes.Virtual:
+	case sw.Plan.Way().Has(runtimes.SideBySide):
 		parallel = runtime.NumCPU()
 	default:
 		parallel = 1

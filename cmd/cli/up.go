@@ -85,9 +85,9 @@ func (a *app) up() *cobra.Command {
 // load returns the experiment as one run in real time.
 func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
 	switch {
-	case l.clock != "" && l.clock != runtimes.Wall:
+	case l.clock != "" && !(runtimes.Way{Clock: l.clock}).Has(runtimes.RealTime):
 		return nil, usage("--clock %s: a lab runs in real time, under clock %s", l.clock, runtimes.Wall)
-	case l.runtime == runtimes.Inproc:
+	case slices.Contains(runtimes.Names(), l.runtime) && !(runtimes.Way{Runtime: l.runtime}).Has(runtimes.RealFrames):
 		return nil, usage("--runtime %s: a lab has real nodes; want %s", l.runtime, lines.Alternatives(runtimes.Of(runtimes.Wall)))
 	case cmd.Flags().Changed("seeds") && l.seeds != 1:
 		return nil, usage("--seeds %d: a lab is one run, with the first seed; --seed chooses another", l.seeds)

@@ -242,7 +242,7 @@ func (a *app) validate() *cobra.Command {
 				if verbose {
 					c.Parameters[name] = campaign.Parameters(p)
 				}
-				if w := set.Base.Wall; set.Base.Clock == runtimes.Wall && w.Dilation > 0 && unkept == "" {
+				if w := set.Base.Wall; set.Base.Way().Has(runtimes.RealTime) && w.Dilation > 0 && unkept == "" {
 					unkept = predict.Unkept(p, predict.Run(p), float64(w.Dilation), w.Budget.Lateness)
 				}
 				if shards > 0 && uncut == nil {

@@ -19,7 +19,7 @@ import (
 var newBackend = map[string][]edit{
 	"orchestrator/campaign/backends.go": {
 		{"\t\"github.com/csiglab/csiglab/orchestrator/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/memory\"\n"},
-		{"\tnetns.Runtime,\n", "\tmemory.Runtime,\n"},
+		{"\tinproc.Runtime,\n", "\tmemory.Runtime,\n"},
 	},
 }
 

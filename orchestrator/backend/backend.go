@@ -64,6 +64,7 @@ type FolderChecker interface {
 type Runtime struct {
 	runtimes.Runtime
 	Backend
+	Cut Backend // of runs in parts; nil: Backend
 }
 
 // Processes says which nodes have a process of their own.

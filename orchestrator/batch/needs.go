@@ -129,7 +129,7 @@ func needsOf(t trial.Trial) (needs, error) {
 			n.reads = append(n.reads, name)
 		}
 	}
-	way := predict.Way{Runtime: set.Base.Runtime, Clock: set.Base.Clock, Parallel: 1}
+	way := predict.Way{Way: set.Base.Way(), Parallel: 1}
 	memory := int64(0)
 	err = plan.EachVariant(set, func(_ int, p *plan.Plan) {
 		e := predict.Run(p)
@@ -139,7 +139,7 @@ func needsOf(t trial.Trial) (needs, error) {
 		return n, nil //nolint:nilerr // as above
 	}
 	n.memory, n.guessed = memory, false
-	n.virtual, n.wall = set.Base.Clock == runtimes.Virtual, set.Base.Clock == runtimes.Wall
+	n.virtual, n.wall = !way.Has(runtimes.RealFrames), way.Has(runtimes.RealTime)
 	if n.wall {
 		n.cores = coresOfWall
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/netns"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/shards"
 )
 
 // table has the backends of this program. All programs have these two.
 var table = []backend.Runtime{
 	inproc.Runtime,
-	netns.Runtime,
+	{Runtime: netns.Runtime.Runtime, Backend: netns.Runtime.Backend, Cut: shards.Local{}},
 }
 
 func init() {

@@ -32,7 +32,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/orchestrator/shards"
 )
 
 // Payloads of real frames.
@@ -110,7 +109,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 		return nil, err
 	}
 	folder := folderOf(set, opts, started)
-	if err := checkFolder(m.runtime, folder); err != nil {
+	if err := checkFolder(m.backend, folder); err != nil {
 		return nil, err
 	}
 	if err := checkReady(ctx, set, m, jobs); err != nil {
@@ -202,11 +201,10 @@ func Meanwhile[T any](ctx context.Context, f func() (T, error)) (T, error) {
 
 // mode is the runtime and the clock of an experiment's runs.
 type mode struct {
-	runtime  backend.Runtime
-	clock    string
-	wall     *wall.Clock // nil unless the clock is wall
-	budget   experiment.Budget
-	realTime bool // the clock is wall
+	runtimes.Way
+	backend backend.Runtime
+	wall    *wall.Clock // nil unless it runs in real time
+	budget  experiment.Budget
 }
 
 // chooseMode chooses the runtime and the clock, and refuses options that do not fit
@@ -226,38 +224,17 @@ func chooseMode(set *experiment.Set, opts Options) (m mode, err error) {
 	if !ok {
 		return m, programs.Elsewhere(runtimes.Get(name).Program)
 	}
-	if opts.Shards > 1 && name == runtimes.Netns {
-		rt.Backend = shards.Local{}
+	if opts.Shards > 1 && rt.Cut != nil {
+		rt.Backend = rt.Cut
 	}
-	m = mode{runtime: rt, clock: clock, realTime: clock == runtimes.Wall}
-	switch {
-	case clock == runtimes.Virtual && len(opts.Inject) > 0:
-		return refuse("--inject needs real frames; add --runtime netns")
-	case opts.CheckParity && set.Base.Telemetry.Untraced():
+	if opts.CheckParity && set.Base.Telemetry.Untraced() {
 		return refuse("--check-parity compares trace hashes, and telemetry.trace_hash is none: leave one of the two out")
-	case set.Base.Telemetry.Untraced() && clock != runtimes.Virtual:
-		return refuse("telemetry.trace_hash: none needs clock %s; under clock %s every node has a trace hash", runtimes.Virtual, clock)
-	case opts.Shards > 1 && clock == runtimes.Virtual:
-		return refuse("--shards %d: a run under clock %s is one process on one machine; use --runtime %s or %s", opts.Shards, clock, runtimes.Netns, runtimes.Kubernetes)
-	case opts.Shards > 1 && name != runtimes.Netns && name != runtimes.Kubernetes:
-		return refuse("--shards %d: runtime %s does not cut runs; use --runtime %s or %s", opts.Shards, name, runtimes.Netns, runtimes.Kubernetes)
-	case opts.Shards > 1 && name == runtimes.Netns && m.realTime:
-		return refuse("--shards %d: clock %s in parts needs a network for each, of machines or pods; one machine needs no shards: leave them out, or use --runtime %s", opts.Shards, clock, runtimes.Kubernetes)
-	case opts.Remote != backend.Remote{} && name != runtimes.Kubernetes:
-		return refuse("a context, a namespace and an image are of runtime %s; this is runtime %s", runtimes.Kubernetes, name)
-	case m.realTime && opts.CheckParity:
-		return refuse("--check-parity: clock wall does not claim the trace of a virtual run; use lockstep")
-	case opts.Hold != nil && !m.realTime:
-		return refuse("a lab runs in real time, not under clock %s", clock)
-	case opts.Processes == string(backend.SwitchProcess) && !m.realTime:
-		return refuse("--processes %s: needs clock wall; %s is exact with a process for each node", opts.Processes, clock)
 	}
-	for _, v := range set.Variants {
-		if v.Experiment.Applications != nil && !m.realTime {
-			return refuse("applications: programs need clock wall; %s has no time that they could live in", clock)
-		}
+	way := runtimes.Way{Runtime: name, Clock: clock}
+	if n := way.Unmet(Needs(set, opts, way)); n != nil {
+		return refuse("%s", n.Else)
 	}
-	return m, nil
+	return mode{Way: way, backend: rt}, nil
 }
 
 // job is one run of the experiment. Until prepare, it has the plan and the run of its
@@ -342,7 +319,7 @@ func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) er
 		}
 		checked[j.variant] = true
 		var program *backend.ProgramError
-		switch err := m.runtime.Check(ctx, j.run); {
+		switch err := m.backend.Check(ctx, j.run); {
 		case errors.As(err, &program):
 			return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", program.Index), program.Err))
 		case errors.Is(err, failure.ErrConfiguration):
@@ -359,7 +336,7 @@ func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) er
 // setClock sets the dilation of all runs in real time, 0 for one that the machine keeps,
 // and announces how long they will take.
 func setClock(ctx context.Context, dilation float64, set *experiment.Set, m *mode, jobs []job, announce func(string)) error {
-	if !m.realTime {
+	if !m.Has(runtimes.RealTime) {
 		return nil
 	}
 	plans := make([]*plan.Plan, len(jobs))

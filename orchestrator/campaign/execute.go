@@ -138,7 +138,7 @@ func share(m mode, opts Options, jobs []job) (slots []int) {
 			left++
 		}
 	}
-	if m.clock != runtimes.Virtual {
+	if !m.Has(runtimes.SideBySide) {
 		left = 1
 	}
 	return predict.Slots(opts.Parallel, left)
@@ -247,7 +247,7 @@ func newFinished(m runfolder.RunMetrics, invalid, notes []string) finished {
 // run runs a plan on the experiment's runtime. fraction is called with the share of
 // the run that is done.
 func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *measure.Records, fraction func(float64)) (*backend.Outcome, error) {
-	if s.mode.clock == runtimes.Virtual {
+	if !s.mode.Has(runtimes.RealFrames) {
 		return packets.Virtual(ctx, j.run, pcap, records, fraction)
 	}
 	out, err := s.runReal(ctx, j, pcap, records, fraction)
@@ -263,7 +263,7 @@ func (s *session) run(ctx context.Context, j job, pcap *packets.File, records *m
 func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes []metrics.NodeTotals) (d runfolder.RunData, err error) {
 	d = runfolder.RunData{Nodes: nodes, TraceHash: measure.TraceHash(nodes), Wall: out.Wall, CPU: out.CPU, Faults: measure.Faults(j.plan, out, nodes), Cut: check.Cut(out)}
 	switch {
-	case s.mode.realTime:
+	case s.mode.Has(runtimes.RealTime):
 		if len(j.plan.Programs) > 0 {
 			var ends runfolder.Check
 			ends, d.Programs = check.Programs(j.run, out)
@@ -271,7 +271,7 @@ func (s *session) judge(ctx context.Context, j job, out *backend.Outcome, nodes 
 		}
 		d.Fidelity = check.Measure(j.plan, s.mode.wall.Dilation, out)
 		d.Checks = append(d.Checks, check.Fidelity(j.plan, d.Fidelity, s.mode.budget))
-	case s.mode.clock != runtimes.Virtual:
+	case s.mode.Has(runtimes.RealFrames):
 		d.Checks = append(d.Checks, check.Frames(j.plan, out, nodes))
 	}
 	d.Checks = append(d.Checks, check.Conservation(j.plan, out, nodes), check.Completion(j.plan, out, nodes))

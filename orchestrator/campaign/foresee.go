@@ -22,7 +22,7 @@ func foresee(ctx context.Context, m mode, opts Options, jobs []job) error {
 	if announce == nil {
 		announce = func(string) {}
 	}
-	way := predict.Way{Runtime: m.runtime.Name, Clock: m.clock, Parallel: opts.Parallel, Processes: backend.Processes(opts.Processes)}
+	way := predict.Way{Way: m.Way, Parallel: opts.Parallel, Processes: backend.Processes(opts.Processes)}
 	there := predict.AvailableMemory()
 	p, err := opts.Meter.Predict(ctx, loadsOf(jobs), way, there)
 	switch {
@@ -31,7 +31,7 @@ func foresee(ctx context.Context, m mode, opts Options, jobs []job) error {
 	case err != nil:
 		announce(err.Error())
 	}
-	if m.clock == runtimes.Virtual && p.Wall >= toldTime {
+	if !m.Has(runtimes.RealFrames) && p.Wall >= toldTime {
 		announce("predicted: " + p.Text())
 	}
 	switch err := p.Fits(there); {

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/workloads/collective"
 )
@@ -27,8 +28,8 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		Modules:     compiledModules(),
 		Machine:     predict.Machine(),
 		Command:     opts.Command,
-		Runtime:     mo.runtime.Name,
-		Clock:       mo.clock,
+		Runtime:     mo.Runtime,
+		Clock:       mo.Clock,
 		Started:     started.UTC(),
 		IntervalUS:  jobs[0].plan.Interval.Microseconds(),
 		Measure: runfolder.Window{
@@ -48,7 +49,7 @@ func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started
 		s := t.Definition()
 		m.ModuleSignals = append(m.ModuleSignals, runfolder.ModuleSignal{Name: s.Name, Doc: s.Doc, Unit: s.Unit.String(), Least: s.Min, Heavy: float64(s.Heavy)})
 	}
-	if mo.realTime {
+	if mo.Has(runtimes.RealTime) {
 		m.Dilation = mo.wall.Dilation
 	}
 	for _, p := range base.Published {

@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // Parameters returns the parameters of a plan's nodes as the manifest has them.
@@ -51,7 +52,7 @@ func remarks(set *experiment.Set, m mode, jobs []job) experiment.Remark {
 			continue
 		}
 		a := &plan.Auto{Experiment: set.Variants[j.variant].Experiment, Plan: j.plan}
-		if m.realTime {
+		if m.Has(runtimes.RealTime) {
 			a.Dilation = m.wall.Dilation
 		}
 		names, autos[j.name] = append(names, j.name), a

@@ -169,7 +169,7 @@ func resolved(t *testing.T, text string) (*experiment.Set, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := mode{clock: set.Base.Clock, realTime: set.Base.Clock == "wall", wall: &wall.Clock{Dilation: 7}}
+	m := mode{Way: set.Base.Way(), wall: &wall.Clock{Dilation: 7}}
 	out, err := set.Base.MarshalWith(remarks(set, m, jobs))
 	if err != nil {
 		t.Fatal(err)

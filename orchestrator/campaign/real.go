@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -76,9 +77,9 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 		Note:    s.journal.note,
 		Waiting: s.announce,
 	}
-	nodeFolder := s.mode.runtime.NodeFolder(r.Folder)
-	if s.mode.realTime {
-		r.Wall, r.Series.Runtime = s.mode.wall, s.mode.runtime.Name
+	nodeFolder := s.mode.backend.NodeFolder(r.Folder)
+	if s.mode.Has(runtimes.RealTime) {
+		r.Wall, r.Series.Runtime = s.mode.wall, s.mode.Runtime
 		r.Patience = leastPatience + patienceTimes*r.Wall.At(units.Time(length))
 		for i, p := range j.plan.Programs {
 			r.Outputs[i] = filepath.Join(programsFolder(r.Folder, j), fmt.Sprintf("%s-%d.txt", j.plan.Graph.Nodes[p.Host].Name, i))
@@ -94,7 +95,7 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 	}
 	spools := r.Spools(nodeFolder)
 	defer packets.RemoveSpools(spools)
-	out, err := backend.Perform(ctx, s.mode.runtime, r, c)
+	out, err := backend.Perform(ctx, s.mode.backend, r, c)
 	if err == nil && pcap != nil {
 		if err := pcap.Merge(spools); err != nil {
 			return nil, writeError(r.Folder, err)

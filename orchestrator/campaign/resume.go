@@ -105,7 +105,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	if err := foresee(ctx, r.mode, r.opts, missing); err != nil {
 		return nil, err
 	}
-	if err := checkFolder(r.mode.runtime, stopped.Dir); err != nil {
+	if err := checkFolder(r.mode.backend, stopped.Dir); err != nil {
 		return nil, err
 	}
 	if err := checkReady(ctx, r.set, r.mode, r.jobs); err != nil {
@@ -171,7 +171,7 @@ func differs(was *runfolder.Manifest, is runfolder.Manifest) string {
 // removeRemains removes what a run that did not finish has left in the folder beside its
 // part.
 func removeRemains(m mode, folder string, j job) error {
-	nodes := m.runtime.NodeFolder(folder)
+	nodes := m.backend.NodeFolder(folder)
 	packets.RemoveSpools(j.run.Spools(nodes))
 	spool.RemovePipes(nodes)
 	capture := os.Remove(packets.FileName(folder, j.name, j.seed))

@@ -44,7 +44,7 @@ func TestShare(t *testing.T) {
 			for i := range c.done {
 				jobs[i].done = new(finished)
 			}
-			if got := share(mode{clock: c.clock}, Options{Parallel: c.parallel}, jobs); !slices.Equal(got, c.slots) {
+			if got := share(mode{Way: runtimes.Way{Clock: c.clock}}, Options{Parallel: c.parallel}, jobs); !slices.Equal(got, c.slots) {
 				t.Errorf("cores %v, want %v", got, c.slots)
 			}
 		})

@@ -26,7 +26,7 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	_, probe, _ := e.CSIG.Tagging() // the pattern of csig.init has been checked
 	switch {
 	case !d.sound("runtime", "clock", "csig"):
-	case e.Clock != runtimes.Wall:
+	case !e.Way().Has(runtimes.RealTime):
 		d.failAt("applications", fmt.Sprintf("programs need clock %s; %s has no time that they could live in", runtimes.Wall, e.Clock), "")
 	case probe > 0 && len(e.CSIG.Policies) == 0: // which may be for all programs
 		d.failAt("csig.init", "probes are the transport's; with applications want "+csig.SamplingWords, "every")

@@ -75,7 +75,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 		msg, suggestion := runtimes.Misfit(e.Runtime, e.Clock)
 		d.failAt("clock", msg, suggestion)
 	}
-	if e.Telemetry.Untraced() && e.Clock != runtimes.Virtual && d.sound("telemetry", "runtime", "clock") {
+	if e.Telemetry.Untraced() && !e.Way().Has(runtimes.Untraced) && d.sound("telemetry", "runtime", "clock") {
 		d.failAt("telemetry.trace_hash", fmt.Sprintf("none needs clock %s; under clock %s every node has a trace hash", runtimes.Virtual, e.Clock), "")
 	}
 	for _, share := range []struct {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/topologies"
@@ -95,4 +96,10 @@ func (f Dragonfly) generator() topologies.DragonflySpec {
 		Rate: f.Rate, LocalRate: f.LocalRate, GlobalRate: f.GlobalRate,
 		Delay: f.Delay, LocalDelay: f.LocalDelay, GlobalDelay: f.GlobalDelay, SwitchDelay: f.SwitchDelay,
 	}
+}
+
+// Auto implements Deriver.
+func (f Dragonfly) Auto(key string) string {
+	rate, delay := f.Rate.String(), f.Delay.String()
+	return map[string]string{"groups": strconv.Itoa(f.A*f.H + 1), "local_rate": rate, "global_rate": rate, "local_delay": delay, "global_delay": delay}[key]
 }

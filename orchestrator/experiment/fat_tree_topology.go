@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -84,4 +85,17 @@ func (f FatTree) generator() topologies.FatTree {
 		})
 	}
 	return g
+}
+
+// Auto implements Deriver.
+func (f FatTree) Auto(key string) string {
+	var tier int
+	if _, err := fmt.Sscanf(key, "tiers[%d].oversubscribed", &tier); err != nil {
+		return ""
+	}
+	if tier+1 == len(f.Tiers) {
+		return "the top tier has no links up"
+	}
+	low, high := f.Tiers[tier], f.Tiers[tier+1]
+	return strconv.FormatFloat(float64(low.Down)*float64(low.Rate)/(float64(low.Up)*float64(high.Rate)), 'g', 4, 64)
 }

@@ -67,3 +67,8 @@ func (l LeafSpine) generator() (topologies.FatTree, error) {
 		HostRate: l.Rate, SpineRate: l.SpineRate, Delay: l.Delay, SwitchDelay: l.SwitchDelay,
 	})
 }
+
+// Auto implements Deriver.
+func (l LeafSpine) Auto(key string) string {
+	return map[string]string{"spine_rate": l.Rate.String()}[key]
+}

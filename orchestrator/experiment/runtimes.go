@@ -2,6 +2,9 @@ package experiment
 
 import "github.com/csiglab/csiglab/orchestrator/runtimes"
 
+// Way returns where and how the experiment runs.
+func (e *Experiment) Way() runtimes.Way { return runtimes.Way{Runtime: e.Runtime, Clock: e.Clock} }
+
 // fitRuntime changes the clock to fit the runtime, or the runtime to fit the clock,
 // where only one of them is given above the file, or only one in the file. The
 // other keeps its value if the two fit.
@@ -56,7 +59,7 @@ func preferRuntime(base *tree, opts Options) *Error {
 	if opts.Runtime == "" || base.get("runtime") != nil {
 		return nil
 	}
-	if t := base.get("clock"); t != nil && (!runtimes.Fits(opts.Runtime, t.text) || t.text == runtimes.Wall && !opts.Lab) {
+	if t := base.get("clock"); t != nil && (!runtimes.Fits(opts.Runtime, t.text) || runtimes.Way{Clock: t.text}.Has(runtimes.RealTime) && !opts.Lab) {
 		return nil
 	}
 	at := origin{file: opts.RuntimeAt}

@@ -87,7 +87,7 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 			return failure.Infrastructure(err)
 		}
 	}
-	if folder.Manifest.Clock == runtimes.Wall {
+	if !(runtimes.Way{Clock: folder.Manifest.Clock}).Has(runtimes.Repeatable) {
 		return failure.Configuration(fmt.Errorf("%s did not capture %s, and a run in real time cannot be had again; "+
 			"run the experiment with --capture %s, or capture a lab while it is up", name, c.Link, c.Link))
 	}

@@ -74,33 +74,6 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 		}
 		return strconv.FormatFloat(a.Dilation, 'g', 4, 64)
 	},
-	"topology.fat_tree.tiers[].oversubscribed": func(a *Auto, at []int) string {
-		tiers := a.Experiment.Topology.Spec.(experiment.FatTree).Tiers
-		if at[0]+1 == len(tiers) {
-			return "the top tier has no links up"
-		}
-		low, high := tiers[at[0]], tiers[at[0]+1]
-		return strconv.FormatFloat(float64(low.Down)*float64(low.Rate)/(float64(low.Up)*float64(high.Rate)), 'g', 4, 64)
-	},
-	"topology.leaf_spine.spine_rate": func(a *Auto, _ []int) string {
-		return a.Experiment.Topology.Spec.(experiment.LeafSpine).Rate.String()
-	},
-	"topology.dragonfly.groups": func(a *Auto, _ []int) string {
-		d := a.Experiment.Topology.Spec.(experiment.Dragonfly)
-		return strconv.Itoa(d.A*d.H + 1)
-	},
-	"topology.dragonfly.local_rate": func(a *Auto, _ []int) string {
-		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Rate.String()
-	},
-	"topology.dragonfly.local_delay": func(a *Auto, _ []int) string {
-		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Delay.String()
-	},
-	"topology.dragonfly.global_rate": func(a *Auto, _ []int) string {
-		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Rate.String()
-	},
-	"topology.dragonfly.global_delay": func(a *Auto, _ []int) string {
-		return a.Experiment.Topology.Spec.(experiment.Dragonfly).Delay.String()
-	},
 	"links.queue": func(a *Auto, _ []int) string {
 		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Data.String() })
 	},

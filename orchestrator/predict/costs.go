@@ -184,9 +184,9 @@ type Load struct {
 
 // Way is how runs are executed.
 type Way struct {
-	Runtime, Clock string // empty: in this process, in virtual time
-	Parallel       int    // cores asked for, in virtual time; 0: all
-	Processes      backend.Processes
+	runtimes.Way     // empty: in this process, in virtual time
+	Parallel     int // cores asked for, in virtual time; 0: all
+	Processes    backend.Processes
 }
 
 // Prediction is what runs take together.
@@ -211,7 +211,7 @@ func (c *Costs) Predict(loads []Load, way Way) (p Prediction) {
 	if runs == 0 {
 		return p
 	}
-	virtual := way.Clock == "" || way.Clock == runtimes.Virtual
+	virtual := !way.Has(runtimes.RealFrames)
 	p.loads = loads
 	slots := []int{1}
 	if virtual {
@@ -269,7 +269,7 @@ const (
 // nodeMemory returns the bytes that the nodes of a run with real frames take.
 func nodeMemory(e *Estimate, way Way) float64 {
 	switch {
-	case way.Runtime == runtimes.Containerlab:
+	case way.Has(runtimes.Containers):
 		return containerMemory * float64(e.Nodes)
 	case way.Processes == backend.OneProcess:
 		return 0
@@ -288,7 +288,7 @@ const largeShare = 0.25
 func (m *Meter) Predict(ctx context.Context, loads []Load, way Way, there Available) (Prediction, error) {
 	costs, err := Reference, error(nil)
 	rough := costs.Predict(loads, way)
-	virtual := way.Clock == "" || way.Clock == runtimes.Virtual
+	virtual := !way.Has(runtimes.RealFrames)
 	known := false
 	if m != nil && m.Measure != nil && !m.Anew {
 		if c, ok := m.cached(); ok {

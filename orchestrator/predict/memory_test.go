@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // The memory that there is is the least of the machine's, that of the control groups of both
@@ -138,15 +140,15 @@ func TestMemoryOfRealNodes(t *testing.T) {
 	e := Estimate{Hosts: 72, Nodes: 108, Ports: 324, Flows: 72}
 	costs := Reference
 	memory := func(way Way) float64 { p := costs.Predict([]Load{{e, 3}}, way); return float64(p.Memory) / 1e6 }
-	netns := memory(Way{Runtime: "netns", Clock: "lockstep", Parallel: 2})
-	one := memory(Way{Runtime: "netns", Clock: "lockstep", Parallel: 2, Processes: "one"})
-	switches := memory(Way{Runtime: "netns", Clock: "wall", Parallel: 2, Processes: "switches"})
-	containers := memory(Way{Runtime: "containerlab", Clock: "lockstep", Parallel: 2})
+	netns := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "lockstep"}, Parallel: 2})
+	one := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "lockstep"}, Parallel: 2, Processes: "one"})
+	switches := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "wall"}, Parallel: 2, Processes: "switches"})
+	containers := memory(Way{Way: runtimes.Way{Runtime: "containerlab", Clock: "lockstep"}, Parallel: 2})
 	// docs/performance.md: dragonfly-72 took 333 to 428 MiB in namespaces and 760 to 797 in containers.
 	if netns < 333*1.05/1.5 || netns > 428*1.05*1.5 || containers < 760*1.05/1.5 || containers > 797*1.05*1.5 || !(one < switches && switches < netns) {
 		t.Errorf("MB: netns %.0f, one process %.0f, switches in one %.0f, containers %.0f", netns, one, switches, containers)
 	}
-	if again := memory(Way{Runtime: "netns", Clock: "lockstep", Parallel: 8}); math.Abs(again-netns) > 1 {
+	if again := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "lockstep"}, Parallel: 8}); math.Abs(again-netns) > 1 {
 		t.Errorf("on 8 cores %.0f MB, on 2 %.0f", again, netns)
 	}
 }

@@ -102,7 +102,7 @@ func Validate(ctx context.Context, set *experiment.Set, o Options) (*Validation,
 		return nil, failure.Configuration(err)
 	}
 	v.Notes = plan.Attribute(names, notes)
-	way := Way{Runtime: set.Base.Runtime, Clock: set.Base.Clock}
+	way := Way{Way: set.Base.Way()}
 	v.Available = AvailableMemory()
 	meter := o.Meter
 	if meter != nil && !meter.Anew && time.Since(started) > mostBefore {

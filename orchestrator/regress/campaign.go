@@ -235,7 +235,7 @@ func (c *cell) needed(out trial.Outcome) trial.Outcome {
 // parallel returns how many trials of a cell run at once: one, unless they run in virtual
 // time, where they share nothing of the machine but its time.
 func (c *Campaign) parallel(one *cell) int {
-	if one.clock != runtimes.Virtual && !c.Elsewhere {
+	if !one.way().Has(runtimes.SideBySide) && !c.Elsewhere {
 		return 1
 	}
 	return max(1, c.Parallel)

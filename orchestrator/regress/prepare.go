@@ -63,7 +63,10 @@ func (c *cell) name() string {
 }
 
 // deterministic reports whether equal trials give equal values.
-func (c *cell) deterministic() bool { return c.clock != runtimes.Wall }
+func (c *cell) deterministic() bool { return c.way().Has(runtimes.Repeatable) }
+
+// way is how its trials run.
+func (c *cell) way() runtimes.Way { return runtimes.Way{Clock: c.clock} }
 
 // wrong returns an error of the campaign's input.
 func wrong(format string, args ...any) error {
@@ -165,7 +168,7 @@ func (c *Campaign) cellsOf(e *Entry, only []string, whole bool) ([]*cell, error)
 		case err == nil && set == nil:
 			set, names = loaded, known
 		}
-		if err == nil && (clock == "" || loaded.Base.Clock == runtimes.Wall) {
+		if err == nil && (clock == "" || loaded.Base.Way().Has(runtimes.RealTime)) {
 			clock = loaded.Base.Clock
 		}
 		if s.Stored != nil {

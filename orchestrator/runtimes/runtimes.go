@@ -28,11 +28,34 @@ const (
 	Wall     = "wall"     // real time, dilated
 )
 
+// Capability is what some runtimes or some clocks offer, and others do not. Whoever wants to know
+// what a run can do asks for it, and compares no names.
+type Capability string
+
+// Capabilities of runtimes.
+const (
+	RealFrames      Capability = "real frames"      // nodes exchange frames over links of a kernel
+	Containers      Capability = "containers"       // a node is a container of the machine's engine
+	SharedProcesses Capability = "shared processes" // a process can drive several nodes
+	Shards          Capability = "shards"           // a run can be cut into parts
+	RealTimeShards  Capability = "real-time shards" // also in real time
+	Cluster         Capability = "cluster"          // nodes run in a cluster that a context names, from an image
+)
+
+// Capabilities of clocks.
+const (
+	RealTime   Capability = "real time"    // model time is time of the machine, dilated: for programs and labs
+	Repeatable Capability = "repeatable"   // equal runs have equal traces
+	SideBySide Capability = "side by side" // runs that share a machine do not change each other
+	Untraced   Capability = "untraced"     // the trace hash can be left out
+)
+
 // Runtime is a place where nodes run.
 type Runtime struct {
 	Name   string
-	Doc    string   // one line
-	Clocks []string // that it runs under; the first is taken where none is named
+	Doc    string       // one line
+	Clocks []string     // that it runs under; the first is taken where none is named
+	Offers []Capability // of runtimes
 	// Program is the one that is linked with the runtime's backend; "": all of them.
 	Program string
 }
@@ -41,17 +64,62 @@ type Runtime struct {
 // under it is taken.
 var table = []Runtime{
 	{Name: Inproc, Doc: "this process", Clocks: []string{Virtual}},
-	{Name: Netns, Doc: "real frames, a network namespace per node", Clocks: []string{Lockstep, Wall}},
-	{Name: Containerlab, Doc: "real frames, a container per node", Clocks: []string{Lockstep, Wall}, Program: programs.Lab},
-	{Name: Kubernetes, Doc: "real frames, in the pods of a cluster", Clocks: []string{Lockstep, Wall}, Program: programs.Cluster},
+	{Name: Netns, Doc: "real frames, a network namespace per node", Clocks: []string{Lockstep, Wall}, Offers: []Capability{RealFrames, SharedProcesses, Shards}},
+	{Name: Containerlab, Doc: "real frames, a container per node", Clocks: []string{Lockstep, Wall}, Offers: []Capability{RealFrames, Containers}, Program: programs.Lab},
+	{Name: Kubernetes, Doc: "real frames, in the pods of a cluster", Clocks: []string{Lockstep, Wall}, Offers: []Capability{RealFrames, SharedProcesses, Shards, RealTimeShards, Cluster}, Program: programs.Cluster},
 }
 
 // clocks has each clock with why a runtime without it does not have it; %s is the
 // runtime's name.
-var clocks = []struct{ name, why, instead string }{
-	{Virtual, "nodes of their own keep in step with lockstep", Lockstep},
-	{Lockstep, "the runtime %s has no frames to keep in step", ""},
-	{Wall, "the runtime %s has no frames to send in time", ""},
+var clocks = []struct {
+	name, why, instead string
+	offers             []Capability
+}{
+	{Virtual, "nodes of their own keep in step with lockstep", Lockstep, []Capability{Repeatable, SideBySide, Untraced}},
+	{Lockstep, "the runtime %s has no frames to keep in step", "", []Capability{Repeatable}},
+	{Wall, "the runtime %s has no frames to send in time", "", []Capability{RealTime}},
+}
+
+// Way is where and how a run runs: the names of a runtime and of a clock. Either may be empty
+// where only the other matters.
+type Way struct{ Runtime, Clock string }
+
+// Has reports whether the runtime or the clock offers a capability.
+func (w Way) Has(c Capability) bool {
+	runtime, clock := With(c)
+	return slices.Contains(runtime, w.Runtime) || slices.Contains(clock, w.Clock)
+}
+
+// With returns the names of the runtimes and of the clocks that offer a capability, in order.
+func With(c Capability) (runtime, clock []string) {
+	for _, r := range table {
+		if slices.Contains(r.Offers, c) {
+			runtime = append(runtime, r.Name)
+		}
+	}
+	for _, k := range clocks {
+		if slices.Contains(k.offers, c) {
+			clock = append(clock, k.name)
+		}
+	}
+	return runtime, clock
+}
+
+// Need is what an option asks of the way of a run.
+type Need struct {
+	Option string // its flag; "": an experiment asks
+	Of     Capability
+	Else   string // what to say where the way does not have it
+}
+
+// Unmet returns the first need that the way does not meet, nil if it meets all.
+func (w Way) Unmet(needs []Need) *Need {
+	for i := range needs {
+		if !w.Has(needs[i].Of) {
+			return &needs[i]
+		}
+	}
+	return nil
 }
 
 // Add adds a runtime to the table, unless it is there. A backend that is not one of

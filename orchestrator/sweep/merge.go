@@ -74,7 +74,7 @@ func (s *Sweep) take(p *Plan, folder string) error {
 			if err != nil {
 				return err
 			}
-			if ok && p.Clock != runtimes.Wall && old.Counts() && out.Counts() && old.TraceHash != out.TraceHash {
+			if ok && p.Way().Has(runtimes.Repeatable) && old.Counts() && out.Counts() && old.TraceHash != out.TraceHash {
 				return fmt.Errorf("%s: %w: seed %d of variant %q at point (%s) has trace %s, and %s elsewhere", folder, ErrUnlike, own.Seed, own.Variant, words(own.Set), out.TraceHash, old.TraceHash)
 			}
 			if !ok || !old.Counts() && out.Counts() {

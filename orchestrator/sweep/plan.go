@@ -323,11 +323,14 @@ func (r *Request) point(ctx context.Context, pt *Point, paths []string, override
 		return nil, "", err
 	}
 	pt.Weight = startHops + float64(v.Estimate.PacketHops)
-	if set.Base.Clock == runtimes.Wall {
+	if set.Base.Way().Has(runtimes.RealTime) {
 		pt.Weight = v.WallSeconds
 	}
 	return set.Files, set.Base.Clock, nil
 }
+
+// Way is how the trials run.
+func (p *Plan) Way() runtimes.Way { return runtimes.Way{Clock: p.Clock} }
 
 // content records the files that the sweep reads, with their digests.
 func (p *Plan) content(ctx context.Context, nameOrPath string, text []byte, reads []string) error {

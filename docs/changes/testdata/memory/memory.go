@@ -24,7 +24,7 @@ import (
 
 // Runtime is memory as a runtime.
 var Runtime = backend.Runtime{
-	Runtime: runtimes.Runtime{Name: "memory", Doc: "frames in memory, a goroutine per node", Clocks: []string{runtimes.Lockstep}},
+	Runtime: runtimes.Runtime{Name: "memory", Doc: "frames in memory, a goroutine per node", Clocks: []string{runtimes.Lockstep}, Offers: []runtimes.Capability{runtimes.RealFrames}},
 	Backend: Backend{},
 }
 
