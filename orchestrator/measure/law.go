@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/fluid"
 )
 
@@ -25,72 +23,10 @@ type law struct {
 	words      string
 }
 
-// jobLaw is what the congestion control of a job makes of its share.
-type jobLaw struct {
-	sharing fluid.Sharing
-	weight  float64
-	by      string // what weight is, if jobs may differ in it
-	words   string
-	lacks   string // why the sharing is not known; "" if it is
-	// own are the parameters in which jobs may differ: weight has them.
-	own []string
-}
-
-// laws is the table of the congestion controls whose sharing is known, by name. An entry
-// gets the parameters with their defaults.
-var laws = map[string]func(v algorithm.Values) jobLaw{
-	"dctcp": equalShares, "swift": equalShares, "nscc": equalShares, "poseidon": equalShares, "csig-hpcc": equalShares,
-	"mltcp": func(v algorithm.Values) jobLaw {
-		return jobLaw{
-			sharing: fluid.Sharing{Intercept: number(v["intercept"]), Slope: number(v["slope"])}, weight: 1,
-			words: fmt.Sprintf("MLTCP: weights %s + %s sent/total", v["intercept"], v["slope"]),
-		}
-	},
-	"csig-share": func(v algorithm.Values) jobLaw {
-		low, high := number(v["low"]), number(v["high"])
-		switch {
-		case v["weight"] == "abw":
-			return jobLaw{sharing: fluid.Incumbent(low / high), weight: 1, words: fmt.Sprintf("first come: weights %s, and down to %s on a busy link", v["high"], v["low"])}
-		case v["reference"] != algorithm.Auto:
-			return jobLaw{lacks: "how flows of csig-share with a reference share a link is not modelled"}
-		}
-		return jobLaw{
-			sharing: fluid.Sharing{Intercept: low, Slope: high - low}, weight: 1,
-			words: fmt.Sprintf("fewest bytes left first: weights %s to %s", v["low"], v["high"]),
-		}
-	},
-	// A rate grows by R_AI each T. By the rules of connectx a smaller T also fits one increase
-	// more between two cuts, and 1/T² is nearer to what packets show (docs/jobs.md).
-	"dcqcn": func(v algorithm.Values) jobLaw {
-		timer, _ := units.ParseDuration(v["timer"])
-		l := jobLaw{sharing: fluid.Weighted, weight: 1 / timer.Microseconds(), by: "1/T", words: "fair", own: []string{"timer"}}
-		if v["rules"] == "connectx" {
-			l.weight, l.by = l.weight*l.weight, "1/T²"
-		}
-		if v["adaptive"] == "true" {
-			l.sharing, l.words = fluid.Adaptive, "adaptive: weights 1 + sent/total"
-		}
-		return l
-	},
-}
-
-func equalShares(algorithm.Values) jobLaw {
-	return jobLaw{sharing: fluid.Weighted, weight: 1, words: "fair"}
-}
-
-// number returns the value of a parameter that was checked when the plan was made.
-func number(text string) float64 {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic("measure: " + err.Error())
-	}
-	return v
-}
-
 // lawOf returns the law by which the jobs of a plan share links, or why it is not known.
 func lawOf(p *plan.Plan) (law, string) {
 	l := law{priorities: make([]int, len(p.Jobs)), byClass: make([]bool, len(p.Jobs))}
-	var first jobLaw
+	var first congestion.Share
 	var params algorithm.Values
 	name := ""
 	for i := range p.Jobs {
@@ -103,16 +39,16 @@ func lawOf(p *plan.Plan) (law, string) {
 		case cc != name || !maps.Equal(values, params):
 			return l, "its jobs differ in congestion control"
 		}
-		l.weights = append(l.weights, own.weight)
+		l.weights = append(l.weights, own.Weight)
 	}
-	l.sharing, l.words = first.sharing, first.words
+	l.sharing, l.words = fluid.Sharing{Intercept: first.Intercept, Slope: first.Slope, Low: first.Low}, first.Words
 	if least, largest := slices.Min(l.weights), slices.Max(l.weights); least < largest {
 		var shares []string
 		for i := range l.weights {
 			l.weights[i] /= least
 			shares = append(shares, fmt.Sprintf("%.3g", l.weights[i]))
 		}
-		text := "weights " + strings.Join(shares, " : ") + " by " + first.by + ", an approximation"
+		text := "weights " + strings.Join(shares, " : ") + " by " + first.By + ", an approximation"
 		if l.sharing.Slope > 0 {
 			text = l.words + ", times " + text
 		}
@@ -131,7 +67,7 @@ func lawOf(p *plan.Plan) (law, string) {
 
 // jobLawOf returns the law of a job's connections, their congestion control, and those of
 // its parameters in which the jobs must agree; or why it has no law.
-func jobLawOf(p *plan.Plan, job int) (own jobLaw, values algorithm.Values, name, lacks string) {
+func jobLawOf(p *plan.Plan, job int) (own congestion.Share, values algorithm.Values, name, lacks string) {
 	for h := range p.Hosts() {
 		c := p.Nodes[h].Host
 		if c == nil {
@@ -143,10 +79,6 @@ func jobLawOf(p *plan.Plan, job int) (own jobLaw, values algorithm.Values, name,
 				continue
 			}
 			choice := c.CCOf(f)
-			known := laws[choice.Name]
-			if known == nil {
-				return own, nil, "", fmt.Sprintf("how flows of %s share a link is not modelled", choice.Name)
-			}
 			cc, _ := congestion.Table.Lookup(choice.Name)
 			all, err := cc.Resolve(c.Path, choice.Params)
 			if err != nil {
@@ -155,9 +87,13 @@ func jobLawOf(p *plan.Plan, job int) (own jobLaw, values algorithm.Values, name,
 			if name != "" && (choice.Name != name || !maps.Equal(all, values)) {
 				return own, nil, "", "its connections differ in congestion control"
 			}
-			own, values, name = known(all), all, choice.Name
-			if own.lacks != "" {
-				return own, nil, "", own.lacks
+			var known bool
+			if own, known = cc.ShareOf(choice.Params); !known {
+				return own, nil, "", fmt.Sprintf("how flows of %s share a link is not modelled", choice.Name)
+			}
+			values, name = all, choice.Name
+			if own.Unknown != "" {
+				return own, nil, "", own.Unknown
 			}
 		}
 	}
@@ -165,7 +101,7 @@ func jobLawOf(p *plan.Plan, job int) (own jobLaw, values algorithm.Values, name,
 		return own, nil, "", "it has no connections"
 	}
 	values = maps.Clone(values)
-	for _, key := range own.own {
+	for _, key := range own.Own {
 		delete(values, key)
 	}
 	return own, values, name, ""

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -67,9 +68,9 @@ func (p *Plan) Demands() []Demand {
 				break
 			}
 			latency += p.Graph.Nodes[at].Delay
-			forward := &p.Nodes[at].Switch.Forward
-			to := forward.Routes.To(int(f.Dst))
-			if name := forward.Routing.Name; len(to) > 1 || name != "" && name != "ecmp" {
+			config := &p.Nodes[at].Switch.Forward
+			to := config.Routes.To(int(f.Dst))
+			if policy, _ := forward.Lookup(config.Routing); len(to) > 1 || !policy.Hashes {
 				d.Ambiguous = cmp.Or(d.Ambiguous, f.Name)
 			}
 			out = int(to[0])

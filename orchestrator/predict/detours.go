@@ -3,6 +3,7 @@ package predict
 import (
 	"slices"
 
+	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -26,7 +27,8 @@ func newDetours(s *spread) *detours {
 	if f.Groups == nil {
 		return nil
 	}
-	return &detours{spread: s, groups: f.Groups, always: f.Routing.Name == "valiant", hosts: hosts, loads: make([]float64, len(s.loads))}
+	policy, _ := forward.Lookup(f.Routing)
+	return &detours{spread: s, groups: f.Groups, always: policy.Detours, hosts: hosts, loads: make([]float64, len(s.loads))}
 }
 
 // walk adds the bytes of a demand, and returns how many links it has visited. Of several

@@ -2,9 +2,9 @@ package predict
 
 import (
 	"math"
-	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -118,7 +118,8 @@ func newTraffic(p *plan.Plan, paths *topologies.Paths) *traffic {
 		if h == nil {
 			continue
 		}
-		t.single[i] = slices.Contains([]string{"ecmp", "single", "flowlet", "plb"}, h.LB.Name)
+		lb, _ := balance.Table.Lookup(h.LB.Name)
+		t.single[i] = lb.OnePath
 		for _, start := range h.Player.Starts {
 			if start.After == workloads.None {
 				t.roots[i]++

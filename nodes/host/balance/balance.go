@@ -94,6 +94,8 @@ var paths = algorithm.Param{
 // Algorithm is an entry of the table.
 type Algorithm struct {
 	algorithm.Spec
+	// OnePath says that the flow keeps to one path at a time.
+	OnePath bool
 	// Build returns a balancer of a flow. The reader's parameters are of their kinds and
 	// checked.
 	Build func(f Flow, r *algorithm.Reader) Balancer

@@ -19,6 +19,7 @@ var flowlet = Algorithm{
 			Doc: "pause after which the EV changes; auto: the network RTT",
 		},
 	}},
+	OnePath: true,
 	Build: func(f Flow, r *algorithm.Reader) Balancer {
 		return &flowletState{label: newLabel(f, r), gap: algorithm.OrAuto(r, "gap", r.Duration, f.NetworkRTT), last: units.Never}
 	},

@@ -31,7 +31,8 @@ var plb = Algorithm{
 		{Name: "suspend", Kind: algorithm.Duration, Default: "60s", Check: algorithm.NotNegative(units.ParseDuration), // tcp_plb_suspend_rto_sec
 			Doc: "after a timeout congestion changes nothing for a time drawn between this and twice this"},
 	}},
-	Build: newPLB,
+	OnePath: true,
+	Build:   newPLB,
 }
 
 // atLeastOne is a Check of an Int.

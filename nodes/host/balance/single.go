@@ -9,7 +9,8 @@ import (
 // ecmp keeps the EV that follows from the flow alone, as a hash of the 5-tuple: a flow
 // has the same EV under every seed. Of several flows between two hosts each has its own.
 var ecmp = Algorithm{
-	Spec: algorithm.Spec{Name: "ecmp", Doc: "one EV for the whole flow, a hash of the flow", Params: []algorithm.Param{paths}},
+	Spec:    algorithm.Spec{Name: "ecmp", Doc: "one EV for the whole flow, a hash of the flow", Params: []algorithm.Param{paths}},
+	OnePath: true,
 	Build: func(f Flow, _ *algorithm.Reader) Balancer {
 		const letters = 0x65636d70 // ecmp: a stream of its own
 		return &singleState{uint16(wire.Mix(uint64(f.ID), letters) % wire.EntropyRange)}
@@ -20,7 +21,8 @@ var ecmp = Algorithm{
 // paths, which it does not use, so that flows can be compared with one path and with
 // several by the name alone. So does ecmp.
 var single = Algorithm{
-	Spec: algorithm.Spec{Name: "single", Doc: "one EV for the whole flow", Params: []algorithm.Param{paths}},
+	Spec:    algorithm.Spec{Name: "single", Doc: "one EV for the whole flow", Params: []algorithm.Param{paths}},
+	OnePath: true,
 	Build: func(f Flow, _ *algorithm.Reader) Balancer {
 		return &singleState{uint16(f.Random.IntN(wire.EntropyRange))}
 	},

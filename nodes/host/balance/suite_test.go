@@ -20,6 +20,23 @@ func TestSuite(t *testing.T) {
 
 func TestTable(t *testing.T) { algorithmtest.Table(t, balance.Table) }
 
+// Packets of a flow that nothing has come back for take one path or several, as the entry says.
+func TestOnePath(t *testing.T) {
+	for _, a := range balance.Table {
+		b, err := a.New(balancetest.Flow(1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evs := map[uint16]bool{}
+		for range 100 {
+			evs[b.Next(0)] = true
+		}
+		if (len(evs) == 1) != a.OnePath {
+			t.Errorf("%s: %d EVs; one path: %v", a.Name, len(evs), a.OnePath)
+		}
+	}
+}
+
 // A flow over four paths: one turns out congested and is passed over, another
 // comes back clean and is taken again.
 func ExampleAlgorithm_New() {

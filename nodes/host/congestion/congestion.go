@@ -232,6 +232,8 @@ type Algorithm struct {
 	// Needs returns what the algorithm wants of the transport with these parameters; nil:
 	// nothing.
 	Needs func(r *algorithm.Reader) Needs
+	// Share returns how flows of the algorithm share a link; nil: that is not modelled.
+	Share func(r *algorithm.Reader) Share
 }
 
 // Windows are the bounds of a controller's window, in wire bytes.

@@ -44,6 +44,7 @@ var csigHPCC = Algorithm{
 		hpccMultiplicative: {"multiplicative_change", "multiplicative change", "MC"},
 	},
 	Build: newCSIGHPCC,
+	Share: equalShares,
 	Windows: func(p Path, _ *algorithm.Reader) Windows {
 		return Windows{Min: p.MTU, Max: hpccMax(p)}
 	},

@@ -42,6 +42,7 @@ var csigShare = Algorithm{
 	},
 	Actions:   scaledActions,
 	Build:     newCSIGShare,
+	Share:     csigShareOfLink,
 	Needs:     wrappedNeeds,
 	Constants: wrappedConstants,
 	Windows:   wrappedWindows,
@@ -137,4 +138,15 @@ func (l *remainingLaw) factor() float64 {
 	}
 	remaining := max(0, l.phase.total-l.phase.sent)
 	return l.at(1 - min(1, float64(remaining)/float64(reference)))
+}
+
+func csigShareOfLink(r *algorithm.Reader) Share {
+	low, high := r.Number("low"), r.Number("high")
+	switch {
+	case r.Text("weight") == shareABW:
+		return Share{Intercept: 1, Low: low / high, Words: fmt.Sprintf("first come: weights %s, and down to %s on a busy link", r.Text("high"), r.Text("low"))}
+	case r.Text("reference") != algorithm.Auto:
+		return Share{Unknown: "how flows of csig-share with a reference share a link is not modelled"}
+	}
+	return Share{Intercept: low, Slope: high - low, Words: fmt.Sprintf("fewest bytes left first: weights %s to %s", r.Text("low"), r.Text("high"))}
 }

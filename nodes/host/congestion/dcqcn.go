@@ -55,6 +55,7 @@ var dcqcn = Algorithm{
 		dcqcnHyper:    {"hyper_increase", "hyper increase (HI)", "HI"},
 	},
 	Build: newDCQCN,
+	Share: dcqcnShare,
 	Needs: func(r *algorithm.Reader) Needs { return Needs{CNP: r.Duration("cnp_interval")} },
 	Windows: func(p Path, _ *algorithm.Reader) Windows {
 		return Windows{Min: unlimited(p), Max: unlimited(p)}
@@ -282,4 +283,17 @@ func (c *reaction) publish() {
 	}
 	c.out.BaseRTT = c.rtts.base
 	c.out.Timer = min(c.timerAt, c.alphaAt)
+}
+
+// dcqcnShare: a rate grows by R_AI each T. By the rules of connectx a smaller T also fits one
+// increase more between two cuts, and 1/T² is nearer to what packets show (docs/jobs.md).
+func dcqcnShare(r *algorithm.Reader) Share {
+	s := Share{Weight: 1 / r.Duration("timer").Microseconds(), Intercept: 1, By: "1/T", Own: []string{"timer"}, Words: "fair"}
+	if r.Text("rules") == dcqcnConnectX {
+		s.Weight, s.By = s.Weight*s.Weight, "1/T²"
+	}
+	if r.Bool("adaptive") {
+		s.Slope, s.Words = 1, "adaptive: weights 1 + sent/total"
+	}
+	return s
 }

@@ -30,6 +30,7 @@ var dctcp = Algorithm{
 		dctcpDecrease:  {"multiplicative_decrease", "multiplicative decrease (MD)", "MD"},
 	},
 	Build: newDCTCP,
+	Share: equalShares,
 	Windows: func(p Path, _ *algorithm.Reader) Windows {
 		return Windows{Min: p.MTU, Max: dctcpMaxWindow(p)}
 	},

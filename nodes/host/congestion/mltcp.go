@@ -1,6 +1,8 @@
 package congestion
 
 import (
+	"fmt"
+
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -23,8 +25,14 @@ var mltcp = Algorithm{
 			{Name: "intercept", Kind: algorithm.Number, Default: "0.25", Check: positiveNumber, Doc: "I: the scale at the begin of a phase"},
 		}, wrappedParams()...),
 	},
-	Actions:   scaledActions,
-	Build:     newMLTCP,
+	Actions: scaledActions,
+	Build:   newMLTCP,
+	Share: func(r *algorithm.Reader) Share {
+		return Share{
+			Intercept: r.Number("intercept"), Slope: r.Number("slope"),
+			Words: fmt.Sprintf("MLTCP: weights %s + %s sent/total", r.Text("intercept"), r.Text("slope")),
+		}
+	},
 	Needs:     wrappedNeeds,
 	Constants: wrappedConstants,
 	Windows:   wrappedWindows,

@@ -48,6 +48,7 @@ var nscc = Algorithm{
 		actionQuickAdapt:   {"quick_adapt", "quick adapt (QA)", "QA"},
 	},
 	Build:     newNSCC,
+	Share:     equalShares,
 	Constants: nsccConstants,
 	Windows: func(p Path, _ *algorithm.Reader) Windows {
 		return Windows{Min: p.MTU, Max: units.Size(nsccMaxWindow(p.NetworkRTT, p))}

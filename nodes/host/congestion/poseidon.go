@@ -45,6 +45,7 @@ var poseidon = Algorithm{
 		poseidonDecrease: {"multiplicative_decrease", "multiplicative decrease (MD)", "MD"},
 	},
 	Build: newPoseidon,
+	Share: equalShares,
 	Constants: func(p Path, r *algorithm.Reader) []Constant {
 		_, k := poseidonDelays(p, r)
 		return []Constant{{

@@ -50,6 +50,7 @@ var swift = Algorithm{
 		swiftDecrease: {"multiplicative_decrease", "multiplicative decrease (MD)", "MD"},
 	},
 	Build: newSwift,
+	Share: equalShares,
 	Needs: func(*algorithm.Reader) Needs { return Needs{HostDelay: true, Hops: true} },
 	Constants: func(p Path, r *algorithm.Reader) []Constant {
 		return []Constant{{

@@ -6,6 +6,7 @@
 package forward
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -59,6 +60,9 @@ type Algorithm struct {
 	algorithm.Spec
 	// NeedsGroups says that the policy is for Dragonflies alone.
 	NeedsGroups bool
+	// Hashes says that a hash of the flow chooses among shortest paths, all alike; Detours
+	// that every packet to another group leaves them.
+	Hashes, Detours bool
 	// Build returns the policy of a switch. The reader's parameters are of their kinds
 	// and checked; Build calls Fail for one whose value makes no sense at this switch.
 	Build func(s Switch, r *algorithm.Reader) Policy
@@ -83,13 +87,15 @@ var Table = algorithm.Table[Algorithm]{
 // Default is the name of the policy that a Config without a name has.
 const Default = "ecmp"
 
+// Lookup returns the entry of the policy that a Config names.
+func Lookup(choice algorithm.Choice) (a Algorithm, ok bool) {
+	return Table.Lookup(cmp.Or(choice.Name, Default))
+}
+
 // New returns the routing policy that a Config names. It is nil if ECMP alone decides:
 // the switch then asks s.ECMP itself, without a call through an interface.
 func New(choice algorithm.Choice, s Switch) (Policy, error) {
-	if choice.Name == "" {
-		choice.Name = Default
-	}
-	a, ok := Table.Lookup(choice.Name)
+	a, ok := Lookup(choice)
 	if !ok {
 		return nil, fmt.Errorf("routing: unknown algorithm %q", choice.Name)
 	}
@@ -108,7 +114,8 @@ var ecmp = Algorithm{
 		Name: Default,
 		Doc:  "shortest paths; a hash of the 5-tuple, with a seed per switch, chooses among equal ones",
 	},
-	Build: func(s Switch, _ *algorithm.Reader) Policy { return s.ECMP },
+	Hashes: true,
+	Build:  func(s Switch, _ *algorithm.Reader) Policy { return s.ECMP },
 }
 
 // ECMP forwards on shortest paths, by a hash of the 5-tuple where there are several.

@@ -14,6 +14,7 @@ var valiant = Algorithm{
 		Params: []algorithm.Param{per, via},
 	},
 	NeedsGroups: true,
+	Detours:     true,
 	Build:       func(s Switch, r *algorithm.Reader) Policy { return &valiantState{newDetours(s, r)} },
 }
 
