@@ -51,15 +51,13 @@ func (a Arrangement) String() string {
 	return fmt.Sprintf("arrangement%d", int(a))
 }
 
-// ParseArrangement reads the name of an arrangement; empty text is absolute.
-func ParseArrangement(text string) (Arrangement, error) {
-	if text == "" {
-		return Absolute, nil
+// UnmarshalText implements encoding.TextUnmarshaler: it reads a name of Arrangements.
+func (a *Arrangement) UnmarshalText(text []byte) error {
+	if i := slices.Index(arrangements, string(text)); i >= 0 {
+		*a = Arrangement(i)
+		return nil
 	}
-	if i := slices.Index(arrangements, text); i >= 0 {
-		return Arrangement(i), nil
-	}
-	return 0, fmt.Errorf("unknown arrangement %q; use one of %s", text, strings.Join(arrangements, ", "))
+	return fmt.Errorf("unknown arrangement %q; use one of %s", text, strings.Join(arrangements, ", "))
 }
 
 // Check reports why global links of the routers cannot join groups so, nil if they can.

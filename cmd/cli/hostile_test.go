@@ -40,7 +40,7 @@ type answer struct {
 }
 
 // ask runs csiglab, with so little address space that the machine stays usable whatever
-// it does, and kills it after some times answerTime.
+// it does, and kills it if it hangs.
 func ask(t *testing.T, args ...string) answer {
 	t.Helper()
 	var said bytes.Buffer
@@ -50,7 +50,7 @@ func ask(t *testing.T, args ...string) answer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(4*answerTime, func() { cmd.Process.Kill() })
+	kill := time.AfterFunc(hangs, func() { cmd.Process.Kill() })
 	err := cmd.Wait()
 	kill.Stop()
 	var exit *exec.ExitError
@@ -76,8 +76,8 @@ func ask(t *testing.T, args ...string) answer {
 // wrong returns what an answer lacks, "" if nothing.
 func (h *hostile) wrong(a answer) string {
 	switch {
-	case a.wall > answerTime:
-		return fmt.Sprintf("took %v", a.wall)
+	case a.cpu > answerTime: // wall time is of the machine's other work, too
+		return fmt.Sprintf("took %v of CPU", a.cpu)
 	case a.memory > answerMemory:
 		return fmt.Sprintf("took %d MB", a.memory>>20)
 	case h.valid && a.code != exitOK, !h.valid && a.code != exitUsage:
@@ -116,13 +116,7 @@ func TestHostileInputs(t *testing.T) {
 				if h.flag != "" {
 					args = []string{"validate", h.flag, path}
 				}
-				// The machine may have other work: the best of three counts.
-				var a answer
-				for range 3 {
-					if a = ask(t, args...); a.wall <= answerTime {
-						break
-					}
-				}
+				a := ask(t, args...)
 				if wrong := h.wrong(a); wrong != "" {
 					t.Errorf("%s (%v of wall, %v of CPU, %d MB): %.300s", wrong, a.wall.Round(time.Millisecond), a.cpu, a.memory>>20, a.said)
 				}
@@ -160,8 +154,8 @@ func TestValidateEndsAtASignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd.Wait() // its exit code is below
-		if took := time.Since(sent); took > time.Second || cmd.ProcessState.ExitCode() != exitInfrastructure || !strings.Contains(said.String(), "interrupted") {
-			t.Errorf("%v: ended after %v with exit code %d: %s; want 3 within a second", signal, took, cmd.ProcessState.ExitCode(), said.String())
+		if took := time.Since(sent); took > hangs || cmd.ProcessState.ExitCode() != exitInfrastructure || !strings.Contains(said.String(), "interrupted") {
+			t.Errorf("%v: ended after %v with exit code %d: %s; want 3", signal, took, cmd.ProcessState.ExitCode(), said.String())
 		}
 	}
 }

@@ -95,7 +95,7 @@ func shownMetrics(set *experiment.Set) []string {
 		j := &set.Base.Jobs[i]
 		of(j.Name, jobMetrics)
 		if c, ok := j.Spec.(experiment.CollectiveJob); ok {
-			names = append(names, "busbw_gbps.p50."+j.Name+"."+c.Kind)
+			names = append(names, "busbw_gbps.p50."+j.Name+"."+c.Kind.String())
 		}
 	}
 	if items, ok := set.Base.Workload.Spec.(experiment.Traffic); ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
@@ -216,7 +217,7 @@ func (d *decoder) csig(e *Experiment) {
 	case c.ABW == scopes[meter.PerClass] && len(e.Classes) == 0 && d.sound("classes"):
 		d.failAt("csig.abw", "per-class needs classes", "")
 	}
-	if e.Hosts.TrimPlace == "locator" && c.TrimRule != csig.TrimForceLocal.String() && d.sound("csig", "hosts.trim_place") {
+	if e.Hosts.TrimPlace == transport.ByLocator && c.TrimRule != csig.TrimForceLocal.String() && d.sound("csig", "hosts.trim_place") {
 		d.failAt("hosts.trim_place", fmt.Sprintf("locator needs csig.trim_rule: %v; with %s the tag may name another port than the one that trimmed", csig.TrimForceLocal, c.TrimRule), "")
 	}
 	if c.Collector != nil && c.Collector.Loop != Loops()[0] && e.Routing.Name != "wcmp" && d.sound("csig.collector", "routing") {
@@ -295,7 +296,7 @@ func (d *decoder) needTags(e *Experiment) {
 	if e.CSIG.PortDown != dataplane.PortDowns()[dataplane.Silent] {
 		d.failAt("csig.port_down", e.CSIG.PortDown+" needs the locators of CSIG; set csig.format to compact or wide", "")
 	}
-	if e.Hosts.TrimPlace == "locator" {
+	if e.Hosts.TrimPlace == transport.ByLocator {
 		d.failAt("hosts.trim_place", "locator needs CSIG tags; set csig.format to compact or wide", "")
 	}
 	for _, c := range choices {

@@ -13,17 +13,17 @@ import (
 // CollectiveJob is one collective again and again, as nccl-tests run it: an iteration is a
 // step of the job. In YAML also short: the kind.
 type CollectiveJob struct {
-	Kind      string         `yaml:"kind"`      // see collective.Kinds
-	Algorithm string         `yaml:"algorithm"` // see collective.Algorithms
-	Size      units.Size     `yaml:"size"`
-	Channels  int            `yaml:"channels"`
-	Chunk     units.Size     `yaml:"chunk"`   // 0 or "none": no slicing
-	Groups    int            `yaml:"groups"`  // of as many ranks each
-	Strided   bool           `yaml:"strided"` // group g has the ranks g, g + groups, g + 2 groups, …
-	Local     int            `yaml:"local"`   // 0 or "auto": the ranks of a server
-	Root      int            `yaml:"root"`
-	Warmup    int            `yaml:"warmup"`
-	Gap       units.Duration `yaml:"gap"`
+	Kind      collective.Kind      `yaml:"kind"`
+	Algorithm collective.Algorithm `yaml:"algorithm"`
+	Size      units.Size           `yaml:"size"`
+	Channels  int                  `yaml:"channels"`
+	Chunk     units.Size           `yaml:"chunk"`   // 0 or "none": no slicing
+	Groups    int                  `yaml:"groups"`  // of as many ranks each
+	Strided   bool                 `yaml:"strided"` // group g has the ranks g, g + groups, g + 2 groups, …
+	Local     int                  `yaml:"local"`   // 0 or "auto": the ranks of a server
+	Root      int                  `yaml:"root"`
+	Warmup    int                  `yaml:"warmup"`
+	Gap       units.Duration       `yaml:"gap"`
 }
 
 // maxChannels is the most channels of a collective.
@@ -52,16 +52,14 @@ var _ = RegisterJob(JobKind{
 
 // Check implements JobSpec.
 func (c CollectiveJob) Check(k *Check) {
-	kind, _ := collective.ParseKind(c.Kind) // names were checked when they were read
-	algorithm, _ := collective.ParseAlgorithm(c.Algorithm)
 	known := []string{collective.Auto.String()}
-	for _, a := range collective.AlgorithmsOf(kind) {
-		if a == algorithm || algorithm == collective.Auto {
+	for _, a := range collective.AlgorithmsOf(c.Kind) {
+		if a == c.Algorithm || c.Algorithm == collective.Auto {
 			return
 		}
 		known = append(known, a.String())
 	}
-	k.Fail("algorithm", "%s has no algorithm %q; known: %s", kind, algorithm, strings.Join(known, " "))
+	k.Fail("algorithm", "%s has no algorithm %q; known: %s", c.Kind, c.Algorithm, strings.Join(known, " "))
 }
 
 // Ranks implements JobSpec.
@@ -78,19 +76,16 @@ func (c CollectiveJob) Ranks(asked, room int) (int, error) {
 // Auto implements JobDeriver.
 func (c CollectiveJob) Auto(key string, in JobInput) string {
 	if key == "algorithm" {
-		kind, _ := collective.ParseKind(c.Kind)
-		return collective.AlgorithmsOf(kind)[0].String()
+		return collective.AlgorithmsOf(c.Kind)[0].String()
 	}
 	return strconv.Itoa(in.Local)
 }
 
 // Build implements JobSpec.
 func (c CollectiveJob) Build(in JobInput) (graph.Source, error) {
-	kind, _ := collective.ParseKind(c.Kind)
-	algorithm, _ := collective.ParseAlgorithm(c.Algorithm)
 	config := collective.Config{
 		Call: collective.Call{
-			Kind: kind, Algorithm: algorithm, Bytes: c.Size, Channels: c.Channels, Chunk: c.Chunk, Root: c.Root, Local: c.Local,
+			Kind: c.Kind, Algorithm: c.Algorithm, Bytes: c.Size, Channels: c.Channels, Chunk: c.Chunk, Root: c.Root, Local: c.Local,
 		},
 		Groups: make([][]int, c.Groups), Ranks: in.Ranks, Iterations: in.Steps, Warmup: c.Warmup, Gap: c.Gap,
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -311,6 +312,15 @@ func (d *decoder) value(t *tree, v reflect.Value, r Rule) (msg, suggestion strin
 	if r.word != "" && t.text == r.word {
 		v.SetInt(r.special)
 		return "", ""
+	}
+	if name, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok { // an enumeration
+		var text string
+		if msg, suggestion = d.text(t, &text, r); msg == "" {
+			if err := name.UnmarshalText([]byte(text)); err != nil {
+				return err.Error(), ""
+			}
+		}
+		return msg, suggestion
 	}
 	if v.Kind() == reflect.String {
 		return d.text(t, v.Addr().Convert(reflect.TypeFor[*string]()).Interface().(*string), r)

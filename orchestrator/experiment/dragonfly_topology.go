@@ -11,19 +11,19 @@ import (
 // Dragonfly are the parameters of groups of routers: those of a group are joined
 // all to all, groups by global links in an arrangement.
 type Dragonfly struct {
-	P           int            `yaml:"p"`           // hosts per router
-	A           int            `yaml:"a"`           // routers per group
-	H           int            `yaml:"h"`           // global links per router
-	Groups      int            `yaml:"groups"`      // 0 or "auto": a*h+1, full size
-	Arrangement string         `yaml:"arrangement"` // see topologies.Arrangement; "": absolute
-	Rate        units.Rate     `yaml:"rate"`
-	LocalRate   units.Rate     `yaml:"local_rate"`  // 0 or "auto": rate
-	GlobalRate  units.Rate     `yaml:"global_rate"` // 0 or "auto": rate
-	Delay       units.Duration `yaml:"delay"`
-	LocalDelay  units.Duration `yaml:"local_delay"`  // 0 or "auto": delay
-	GlobalDelay units.Duration `yaml:"global_delay"` // 0 or "auto": delay
-	SwitchDelay units.Duration `yaml:"switch_delay"`
-	Ports       int            `yaml:"ports"` // of a router; 0 or "any": as many as needed
+	P           int                    `yaml:"p"`      // hosts per router
+	A           int                    `yaml:"a"`      // routers per group
+	H           int                    `yaml:"h"`      // global links per router
+	Groups      int                    `yaml:"groups"` // 0 or "auto": a*h+1, full size
+	Arrangement topologies.Arrangement `yaml:"arrangement"`
+	Rate        units.Rate             `yaml:"rate"`
+	LocalRate   units.Rate             `yaml:"local_rate"`  // 0 or "auto": rate
+	GlobalRate  units.Rate             `yaml:"global_rate"` // 0 or "auto": rate
+	Delay       units.Duration         `yaml:"delay"`
+	LocalDelay  units.Duration         `yaml:"local_delay"`  // 0 or "auto": delay
+	GlobalDelay units.Duration         `yaml:"global_delay"` // 0 or "auto": delay
+	SwitchDelay units.Duration         `yaml:"switch_delay"`
+	Ports       int                    `yaml:"ports"` // of a router; 0 or "any": as many as needed
 }
 
 var _ = RegisterTopology(TopologyKind{
@@ -58,7 +58,7 @@ func (f Dragonfly) Check(c *Check) int {
 		c.Fail("groups", "%d is too large; the most is %d, as a group has %d global links", groups, full, full-1)
 		return 0
 	}
-	if err := f.arrangement().Check(f.H, groups); err != nil {
+	if err := f.Arrangement.Check(f.H, groups); err != nil {
 		c.Fail("arrangement", "%v", err)
 		return 0
 	}
@@ -84,15 +84,9 @@ func (f Dragonfly) Build() (Built, error) {
 	return Built{Graph: graph}, err
 }
 
-// arrangement returns that of a name that the rule of its key has checked.
-func (f Dragonfly) arrangement() topologies.Arrangement {
-	a, _ := topologies.ParseArrangement(f.Arrangement)
-	return a
-}
-
 func (f Dragonfly) generator() topologies.DragonflySpec {
 	return topologies.DragonflySpec{
-		HostsPerRouter: f.P, Routers: f.A, Global: f.H, Groups: f.Groups, Arrangement: f.arrangement(),
+		HostsPerRouter: f.P, Routers: f.A, Global: f.H, Groups: f.Groups, Arrangement: f.Arrangement,
 		Rate: f.Rate, LocalRate: f.LocalRate, GlobalRate: f.GlobalRate,
 		Delay: f.Delay, LocalDelay: f.LocalDelay, GlobalDelay: f.GlobalDelay, SwitchDelay: f.SwitchDelay,
 	}

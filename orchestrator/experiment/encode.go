@@ -129,6 +129,10 @@ func encode(v reflect.Value, path string) *tree {
 	case reflect.Float64:
 		return plain(strconv.FormatFloat(v.Float(), 'g', -1, 64))
 	}
+	if _, ok := v.Interface().(fmt.Stringer); ok && r.enum != nil {
+		text := fmt.Sprint(v.Interface())
+		return &tree{kind: scalar, text: text, quoted: !bare(text)}
+	}
 	if r.hex {
 		return plain(fmt.Sprintf("0x%04X", v.Uint()))
 	}

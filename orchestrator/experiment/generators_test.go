@@ -36,9 +36,9 @@ func TestGenerators(t *testing.T) {
 			Topology{LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
 		{"leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 8, bundle: 2, rate: 100Gbps, spine_rate: 400Gbps, delay: 1us, switch_delay: 0us}", allToAll,
 			Topology{LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, Rate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
-		{dragonfly, allToAll, Topology{Dragonfly{P: 1, A: 2, H: 1, Arrangement: "absolute", Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
+		{dragonfly, allToAll, Topology{Dragonfly{P: 1, A: 2, H: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
 		{"dragonfly: {p: 2, a: 4, h: 2, groups: 5, rate: 200Gbps, global_rate: 400Gbps, delay: 1us, global_delay: 3us, switch_delay: 100ns}", "all_to_all: {size: 4kB, hosts: 40}",
-			Topology{Dragonfly{P: 2, A: 4, H: 2, Groups: 5, Arrangement: "absolute", Rate: 200 * units.Gbps, GlobalRate: 400 * units.Gbps, Delay: us, GlobalDelay: 3 * us, SwitchDelay: us / 10}}, AllToAll{Size: 4 * units.KB, Hosts: 40}},
+			Topology{Dragonfly{P: 2, A: 4, H: 2, Groups: 5, Rate: 200 * units.Gbps, GlobalRate: 400 * units.Gbps, Delay: us, GlobalDelay: 3 * us, SwitchDelay: us / 10}}, AllToAll{Size: 4 * units.KB, Hosts: 40}},
 	} {
 		set := parse(t, generated(c.topology, c.workload))
 		if diff := cmp.Diff(set.Base.Topology, c.want); diff != "" {

@@ -10,8 +10,10 @@ import (
 
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/pipeline"
 )
 
 // TestWrongJobs has a mistake per entry, in the one item of jobs of an experiment with four
@@ -259,14 +261,14 @@ variants:
 	roundTrip(t, set, Tables{})
 	tree, reduce, other := set.Variants[1].Experiment.Jobs, set.Variants[2].Experiment.Jobs, set.Variants[3].Experiment.Jobs
 	// The keys of a job do not belong to its kind's name: they stay.
-	if c := tree[0].Spec.(CollectiveJob); c.Kind != "all_reduce" || c.Algorithm != "tree" || c.Chunk != units.MB {
+	if c := tree[0].Spec.(CollectiveJob); c.Kind != collective.AllReduce || c.Algorithm != collective.Tree || c.Chunk != units.MB {
 		t.Errorf("variant tree: %+v", c)
 	}
 	// A single value replaces the mapping, and a key is added to a single value.
-	if c := reduce[0].Spec.(CollectiveJob); c.Kind != "all_reduce" || c.Chunk != 0 {
+	if c := reduce[0].Spec.(CollectiveJob); c.Kind != collective.AllReduce || c.Chunk != 0 {
 		t.Errorf("variant reduce: %+v", c)
 	}
-	if p := reduce[1].Spec.(PipelineJob); p.Schedule != "gpipe" || p.Microbatches != 3 {
+	if p := reduce[1].Spec.(PipelineJob); p.Schedule != pipeline.GPipe || p.Microbatches != 3 {
 		t.Errorf("variant reduce: %+v", p)
 	}
 	// Another kind takes the place of the first.

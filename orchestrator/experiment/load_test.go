@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -85,7 +86,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		Hosts: Hosts{
 			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
 			LB:       Algorithm{Name: "mixed", Params: algorithm.Values{"paths": "64"}},
-			AckEvery: 16384, Recovery: "selective", TrimPlace: "dscp",
+			AckEvery: 16384, Recovery: transport.Selective, TrimPlace: transport.ByDSCP,
 		},
 		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Spec: Transfers{
 			{Src: 1, Dst: 2, Size: 2 * units.MB},

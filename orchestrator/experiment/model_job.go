@@ -30,11 +30,11 @@ type ModelJob struct {
 	Tied       bool     `yaml:"tied"`
 	Parallel   Parallel `yaml:"parallel"`
 
-	MicroBatch   int    `yaml:"micro_batch"`
-	Microbatches int    `yaml:"microbatches"` // 0 or "auto": by GlobalBatch, or without it as many as stages
-	GlobalBatch  int    `yaml:"global_batch"` // 0 or "auto": by Microbatches
-	Schedule     string `yaml:"schedule"`     // see pipeline.KindNames
-	Chunks       int    `yaml:"chunks"`
+	MicroBatch   int           `yaml:"micro_batch"`
+	Microbatches int           `yaml:"microbatches"` // 0 or "auto": by GlobalBatch, or without it as many as stages
+	GlobalBatch  int           `yaml:"global_batch"` // 0 or "auto": by Microbatches
+	Schedule     pipeline.Kind `yaml:"schedule"`
+	Chunks       int           `yaml:"chunks"`
 
 	TFLOPS    float64        `yaml:"tflops"`   // of a GPU, in 10^12 operations per second
 	MFU       float64        `yaml:"mfu"`      // of TFLOPS
@@ -68,8 +68,8 @@ type Parallel struct {
 
 // TrainingAlgorithms are the algorithms of the collectives of a ModelJob.
 type TrainingAlgorithms struct {
-	TP string `yaml:"tp"`
-	DP string `yaml:"dp"`
+	TP collective.Algorithm `yaml:"tp"`
+	DP collective.Algorithm `yaml:"dp"`
 }
 
 // noPreset is the ModelJob.Preset of a model whose sizes are all given.
@@ -264,10 +264,7 @@ func (m ModelJob) Build(in JobInput) (graph.Source, error) {
 }
 
 func (m ModelJob) config(in JobInput) training.Config {
-	model, _ := training.FindPreset(m.Preset) // it was checked when it was read, as other names
-	schedule, _ := pipeline.ParseKind(m.Schedule)
-	tp, _ := collective.ParseAlgorithm(m.Algorithms.TP)
-	dp, _ := collective.ParseAlgorithm(m.Algorithms.DP)
+	model, _ := training.FindPreset(m.Preset) // it was checked when it was read
 	for _, size := range []struct{ of, given *int }{
 		{&model.Layers, &m.Layers}, {&model.Hidden, &m.Hidden}, {&model.FFN, &m.FFN}, {&model.Heads, &m.Heads}, {&model.KVHeads, &m.KVHeads},
 		{&model.Sequence, &m.Sequence}, {&model.Vocabulary, &m.Vocabulary}, {&model.Experts, &m.Experts}, {&model.TopK, &m.TopK},
@@ -279,11 +276,11 @@ func (m ModelJob) config(in JobInput) training.Config {
 	model.Gated, model.Tied = model.Gated || m.Gated, model.Tied || m.Tied
 	p := training.Parallel{TP: m.Parallel.TP, PP: m.Parallel.PP, DP: in.Ranks / m.fixed(), EP: m.Parallel.EP, CP: m.Parallel.CP}
 	c := training.Config{
-		Model: model, Parallel: p, MicroBatch: m.MicroBatch, GlobalBatch: m.GlobalBatch, Schedule: schedule, Chunks: m.Chunks,
+		Model: model, Parallel: p, MicroBatch: m.MicroBatch, GlobalBatch: m.GlobalBatch, Schedule: m.Schedule, Chunks: m.Chunks,
 		Compute:   training.Compute{FLOPS: m.TFLOPS * 1e12, MFU: m.MFU, Optimizer: m.Optimizer},
 		Gradients: training.Gradients{Bytes: m.Gradient, Bucket: m.Bucket, Sharded: m.Sharded, Embedding: model.Tied && p.PP > 1},
 		Precision: m.Precision, SequenceParallel: m.SequenceParallel, Skew: m.Skew,
-		Collectives: training.Collectives{TP: tp, DP: dp, Channels: m.Channels, Chunk: m.Chunk, Local: m.Local},
+		Collectives: training.Collectives{TP: m.Algorithms.TP, DP: m.Algorithms.DP, Channels: m.Channels, Chunk: m.Chunk, Local: m.Local},
 		Granularity: m.Granularity, Scale: m.Scale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
 	if m.Forward > 0 || m.Backward > 0 {

@@ -12,8 +12,8 @@ import (
 // PipelineJob is a job of pipeline parallelism alone, with given times: a rank per stage. In
 // YAML also short: the schedule.
 type PipelineJob struct {
-	Schedule     string         `yaml:"schedule"` // see pipeline.KindNames
-	Stages       int            `yaml:"stages"`   // 0 or "auto": the job's ranks
+	Schedule     pipeline.Kind  `yaml:"schedule"`
+	Stages       int            `yaml:"stages"` // 0 or "auto": the job's ranks
 	Microbatches int            `yaml:"microbatches"`
 	Chunks       int            `yaml:"chunks"`
 	Forward      units.Duration `yaml:"forward"`
@@ -43,7 +43,7 @@ var _ = RegisterJob(JobKind{
 // Check implements JobSpec.
 func (p PipelineJob) Check(c *Check) {
 	config := p.config(JobInput{Ranks: max(p.Stages, 2), Steps: 1})
-	if p.Stages == 0 && p.Schedule == pipeline.Interleaved.String() {
+	if p.Stages == 0 && p.Schedule == pipeline.Interleaved {
 		config.Microbatches = config.Stages // what it has to be a multiple of is not known yet
 	}
 	c.Fault(config.Validate(), nil)
@@ -84,12 +84,11 @@ func (p PipelineJob) Build(in JobInput) (graph.Source, error) {
 }
 
 func (p PipelineJob) config(in JobInput) pipeline.Config {
-	schedule, _ := pipeline.ParseKind(p.Schedule) // it was checked when it was read
 	c := pipeline.Config{
-		Schedule: schedule, Stages: in.Ranks, Microbatches: p.Microbatches, Chunks: p.Chunks,
+		Schedule: p.Schedule, Stages: in.Ranks, Microbatches: p.Microbatches, Chunks: p.Chunks,
 		Forward: p.Forward, Backward: p.Backward, Weight: p.Weight, Message: p.Message, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
-	split := schedule == pipeline.ZeroBubble
+	split := p.Schedule == pipeline.ZeroBubble
 	if c.Backward == 0 && split {
 		c.Backward = p.Forward
 	} else if c.Backward == 0 {

@@ -12,16 +12,16 @@ import (
 // ProfileJob is a job that computes for a time and then communicates, again and again. In
 // YAML also short: the name of a preset.
 type ProfileJob struct {
-	Preset    string         `yaml:"preset"`  // see training.ProfilePresets; "none": the keys below say all
-	Compute   units.Duration `yaml:"compute"` // -1 or "auto": the preset's, or 10ms
-	Bytes     units.Size     `yaml:"bytes"`   // 0 or "auto": the preset's, or 100MB
-	Overlap   float64        `yaml:"overlap"`
-	Pairs     bool           `yaml:"pairs"`
-	Algorithm string         `yaml:"algorithm"` // of the all-reduce
-	Channels  int            `yaml:"channels"`
-	Chunk     units.Size     `yaml:"chunk"` // 0 or "none": no slicing
-	Local     int            `yaml:"local"` // 0 or "auto": the ranks of a server
-	Scale     float64        `yaml:"scale"`
+	Preset    string               `yaml:"preset"`  // see training.ProfilePresets; "none": the keys below say all
+	Compute   units.Duration       `yaml:"compute"` // -1 or "auto": the preset's, or 10ms
+	Bytes     units.Size           `yaml:"bytes"`   // 0 or "auto": the preset's, or 100MB
+	Overlap   float64              `yaml:"overlap"`
+	Pairs     bool                 `yaml:"pairs"`
+	Algorithm collective.Algorithm `yaml:"algorithm"` // of the all-reduce
+	Channels  int                  `yaml:"channels"`
+	Chunk     units.Size           `yaml:"chunk"` // 0 or "none": no slicing
+	Local     int                  `yaml:"local"` // 0 or "auto": the ranks of a server
+	Scale     float64              `yaml:"scale"`
 
 	BytesScale float64 `yaml:"bytes_scale"`
 }
@@ -116,9 +116,8 @@ func (p ProfileJob) Build(in JobInput) (graph.Source, error) {
 }
 
 func (p ProfileJob) config(in JobInput) training.Profile {
-	algorithm, _ := collective.ParseAlgorithm(p.Algorithm) // it was checked when it was read
 	c := training.Profile{
-		Ranks: in.Ranks, Compute: p.Compute, Bytes: p.Bytes, Overlap: p.Overlap, Pairs: p.Pairs, Algorithm: algorithm, Channels: p.Channels,
+		Ranks: in.Ranks, Compute: p.Compute, Bytes: p.Bytes, Overlap: p.Overlap, Pairs: p.Pairs, Algorithm: p.Algorithm, Channels: p.Channels,
 		Chunk: p.Chunk, Local: p.Local, Scale: p.Scale, BytesScale: p.BytesScale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
 	preset, _ := training.FindProfile(p.Preset)

@@ -254,7 +254,7 @@ func defaults() *Experiment {
 			ABW: meter.Scopes()[meter.Raw], NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
 			TrimRule: csig.TrimForceLocal.String(), Init: "every", PortDown: dataplane.PortDowns()[dataplane.Silent],
 		},
-		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Recoveries()[transport.Selective], TrimPlace: transport.TrimPlaces()[transport.ByDSCP]},
+		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Selective, TrimPlace: transport.ByDSCP},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},
 		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: traceHashFull, Operations: operationsAuto},
 		Seeds:     []uint64{1},

@@ -20,11 +20,11 @@ type TraceJob struct {
 	File   string `yaml:"file"`
 	Format string `yaml:"format"` // see formats.Names; "auto": by name and content
 	// Groups is the JSON file of a Chakra trace's communicator groups; "": none.
-	Groups    string     `yaml:"groups"`
-	TimeUnit  string     `yaml:"time_unit"` // of compute times; "auto": the format's
-	Algorithm string     `yaml:"algorithm"` // see collective.Algorithms
-	Channels  int        `yaml:"channels"`  // of collectives; 0: 1
-	Chunk     units.Size `yaml:"chunk"`     // of collectives; 0: not cut
+	Groups    string               `yaml:"groups"`
+	TimeUnit  string               `yaml:"time_unit"` // of compute times; "auto": the format's
+	Algorithm collective.Algorithm `yaml:"algorithm"`
+	Channels  int                  `yaml:"channels"` // of collectives; 0: 1
+	Chunk     units.Size           `yaml:"chunk"`    // of collectives; 0: not cut
 
 	// Limits bound what is read of the file; no key of an experiment.
 	Limits trace.Limits
@@ -83,7 +83,7 @@ func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
 	o := formats.Options{Format: t.Format, Groups: t.Groups, Limits: t.Limits, Training: simai.Options{
 		Ranks: ranks, Passes: steps, TimeUnit: timeUnits[t.TimeUnit], Channels: t.Channels, Chunk: t.Chunk,
 	}}
-	o.Training.Algorithm, _ = collective.ParseAlgorithm(t.Algorithm) // a rule has checked it
+	o.Training.Algorithm = t.Algorithm
 	if o.Format == algorithm.Auto {
 		o.Format = ""
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -189,15 +190,14 @@ func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all"
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {
-	CC       Algorithm  `yaml:"cc"`        // default nscc
-	LB       Algorithm  `yaml:"lb"`        // default mixed
-	AckEvery units.Size `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
-	Credits  bool       `yaml:"credits"`   // receivers grant credit (RCCC) beside the CC; cc rccc has it anyway
-	Recovery string     `yaml:"recovery"`  // what a flow does about losses; see transport.ParseRecovery; default selective
-	// TrimPlace says how a sender knows whether a packet was trimmed at the last hop; see
-	// transport.TrimPlace.
-	TrimPlace string         `yaml:"trim_place"`
-	MinRTO    units.Duration `yaml:"min_rto"` // 0 or "auto": 15us + 6 queues
+	CC       Algorithm          `yaml:"cc"`        // default nscc
+	LB       Algorithm          `yaml:"lb"`        // default mixed
+	AckEvery units.Size         `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
+	Credits  bool               `yaml:"credits"`   // receivers grant credit (RCCC) beside the CC; cc rccc has it anyway
+	Recovery transport.Recovery `yaml:"recovery"`  // what a flow does about losses; default selective
+	// TrimPlace says how a sender knows whether a packet was trimmed at the last hop.
+	TrimPlace transport.TrimPlace `yaml:"trim_place"`
+	MinRTO    units.Duration      `yaml:"min_rto"` // 0 or "auto": 15us + 6 queues
 	// Policies change parameters of CC for some transfers; of two for one the later wins.
 	Policies []HostPolicy `yaml:"policies"`
 }

@@ -23,7 +23,7 @@ func credits(e *experiment.Experiment) bool {
 // recoveryNotes remarks on packets of one flow that overtake each other where the
 // transport takes packets in order alone.
 func (s *Shape) recoveryNotes(p *Plan) []string {
-	if s.recovery != transport.GoBackN || !s.manyPaths() {
+	if s.experiment.Hosts.Recovery != transport.GoBackN || !s.manyPaths() {
 		return nil
 	}
 	lb, _ := balance.Table.Lookup(s.experiment.Hosts.LB.Name)

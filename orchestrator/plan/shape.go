@@ -43,11 +43,10 @@ type Shape struct {
 	data         *dataClasses     // nil: one data class, which may lose packets
 	tags         *tags            // nil without CSIG
 	policies     []policy
-	ports        [][]portTags   // by node and port of switches
-	paths        *paths         // of signals; nil without CSIG
-	secondPaths  *paths         // of signals in tags of the second format; nil without
-	interval     units.Duration // of telemetry; 0: auto, not settled
-	recovery     transport.Recovery
+	ports        [][]portTags       // by node and port of switches
+	paths        *paths             // of signals; nil without CSIG
+	secondPaths  *paths             // of signals in tags of the second format; nil without
+	interval     units.Duration     // of telemetry; 0: auto, not settled
 	faults       []experiment.Fault // of the experiment, with their names, then failures of the workload's file
 	faultPlaces  [][]int            // by fault: links or nodes that it may hit
 }
@@ -97,9 +96,6 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	s.workload, s.notes = load, slices.Concat(topology.Notes, notes, stuck)
 	if s.controlDelay, err = controlDelay(s.graph, e.Workload.ControlDelay); err != nil {
 		return nil, err
-	}
-	if s.recovery, err = transport.ParseRecovery(e.Hosts.Recovery); err != nil {
-		return nil, failure.At("hosts.recovery", err)
 	}
 	if s.captured, err = capturedPorts(s.graph, e.Capture); err != nil {
 		return nil, err
@@ -354,7 +350,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Sizes:      p.Format.Sizes,
 		RTO:        s.sizing.rto(e.Hosts.MinRTO, rate),
 		AckEvery:   e.Hosts.AckEvery,
-		Recovery:   s.recovery,
+		Recovery:   s.experiment.Hosts.Recovery,
 		Credits:    e.Hosts.Credits,
 		CC:         e.Hosts.CC,
 		LB:         e.Hosts.LB,
@@ -366,7 +362,7 @@ func (s *Shape) host(h int, seed uint64, p *Plan, up topologies.Adjacent) host.C
 		Traced:     p.Traced,
 		Truth:      p.Truth,
 	}
-	c.Place, _ = transport.ParseTrimPlace(e.Hosts.TrimPlace) // it was checked when it was read
+	c.Place = e.Hosts.TrimPlace
 	if s.tags != nil {
 		c.Tagging, c.LastHops = s.tags.tagging, s.tags.lastHops
 	}

@@ -55,6 +55,12 @@ func ParseKind(text string) (Kind, error) {
 	return Kind(i), err
 }
 
+// UnmarshalText implements encoding.TextUnmarshaler by ParseKind.
+func (k *Kind) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseKind(string(text))
+	return err
+}
+
 // Algorithm is how a collective is done.
 type Algorithm uint8
 
@@ -95,6 +101,12 @@ func (a Algorithm) String() string { return name(algorithms, int(a)) }
 func ParseAlgorithm(text string) (Algorithm, error) {
 	i, err := parse("algorithm", algorithms, text)
 	return Algorithm(i), err
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseAlgorithm.
+func (a *Algorithm) UnmarshalText(text []byte) (err error) {
+	*a, err = ParseAlgorithm(string(text))
+	return err
 }
 
 // has lists the algorithms that each kind has; the first is what Auto stands for.

@@ -41,12 +41,13 @@ func KindNames() []string { return slices.Clone(kindNames) }
 // String returns the schedule's name.
 func (k Kind) String() string { return kindNames[k] }
 
-// ParseKind reads the name of a schedule.
-func ParseKind(text string) (Kind, error) {
-	if i := slices.Index(kindNames, text); i >= 0 {
-		return Kind(i), nil
+// UnmarshalText implements encoding.TextUnmarshaler: it reads the name of a schedule.
+func (k *Kind) UnmarshalText(text []byte) error {
+	if i := slices.Index(kindNames, string(text)); i >= 0 {
+		*k = Kind(i)
+		return nil
 	}
-	return 0, fmt.Errorf("unknown schedule %q, want one of %s", text, strings.Join(kindNames, ", "))
+	return fmt.Errorf("unknown schedule %q, want one of %s", text, strings.Join(kindNames, ", "))
 }
 
 // Config is a job of pipeline parallelism alone, with given times: a rank per stage. It is

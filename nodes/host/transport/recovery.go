@@ -31,16 +31,20 @@ const (
 
 var recoveries = []string{Selective: "selective", GoBackN: "go_back_n", Sleek: "sleek"}
 
-// Recoveries returns the names that ParseRecovery reads, in the order of their values.
+// Recoveries returns the names of all kinds, in the order of their values.
 func Recoveries() []string { return slices.Clone(recoveries) }
 
-// ParseRecovery reads a name of Recoveries.
-func ParseRecovery(text string) (Recovery, error) {
-	i := slices.Index(recoveries, text)
+// String returns the name.
+func (r Recovery) String() string { return recoveries[r] }
+
+// UnmarshalText implements encoding.TextUnmarshaler: it reads a name of Recoveries.
+func (r *Recovery) UnmarshalText(text []byte) error {
+	i := slices.Index(recoveries, string(text))
 	if i < 0 {
-		return 0, fmt.Errorf("unknown recovery %q; use one of %q", text, recoveries)
+		return fmt.Errorf("unknown recovery %q; use one of %q", text, recoveries)
 	}
-	return Recovery(i), nil
+	*r = Recovery(i)
+	return nil
 }
 
 // OnNack takes a NACK of this flow: a switch trimmed the packet, or the receiver takes

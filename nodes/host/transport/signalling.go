@@ -279,16 +279,20 @@ const (
 
 var trimPlaces = []string{"dscp", "locator"}
 
-// TrimPlaces returns the names that ParseTrimPlace reads, in the order of their values.
+// TrimPlaces returns the names of the sources, in the order of their values.
 func TrimPlaces() []string { return slices.Clone(trimPlaces) }
 
-// ParseTrimPlace reads dscp or locator.
-func ParseTrimPlace(text string) (TrimPlace, error) {
-	i := slices.Index(trimPlaces, text)
+// String returns dscp or locator.
+func (p TrimPlace) String() string { return trimPlaces[p] }
+
+// UnmarshalText implements encoding.TextUnmarshaler: it reads dscp or locator.
+func (p *TrimPlace) UnmarshalText(text []byte) error {
+	i := slices.Index(trimPlaces, string(text))
 	if i < 0 {
-		return 0, fmt.Errorf("unknown source of the place of a trim %q; known: %v", text, trimPlaces)
+		return fmt.Errorf("unknown source of the place of a trim %q; known: %v", text, trimPlaces)
 	}
-	return TrimPlace(i), nil
+	*p = TrimPlace(i)
+	return nil
 }
 
 // atLastHop reports whether a packet was trimmed at the last hop, by the code of its NACK
