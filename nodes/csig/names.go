@@ -58,6 +58,12 @@ func ParseDialect(text string) (Dialect, error) {
 	return Dialect(i), err
 }
 
+// UnmarshalText implements encoding.TextUnmarshaler by ParseDialect.
+func (d *Dialect) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDialect(string(text))
+	return err
+}
+
 // Type is the signal that a tag carries (docs/references.md#signal-types).
 type Type uint8
 
@@ -117,6 +123,12 @@ func ParseTrimRule(text string) (TrimRule, error) {
 	return TrimRule(i), err
 }
 
+// UnmarshalText implements encoding.TextUnmarshaler by ParseTrimRule.
+func (r *TrimRule) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseTrimRule(string(text))
+	return err
+}
+
 // DecodeMode is which point of a code's interval stands for it. The zero value
 // is DecodeAuto.
 type DecodeMode uint8
@@ -146,6 +158,12 @@ func DecodeModes() []string { return slices.Clone(decodeNames) }
 func ParseDecodeMode(text string) (DecodeMode, error) {
 	i, err := parseName("decode mode", text, decodeNames)
 	return DecodeMode(i), err
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseDecodeMode.
+func (m *DecodeMode) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseDecodeMode(string(text))
+	return err
 }
 
 // Outcome is what Update did to a tag.

@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
@@ -186,7 +187,7 @@ func checkBandwidth(t *testing.T, set *experiment.Set, f *runfolder.Folder) {
 	// A sliding meter has the last eight parts of the interval that are over.
 	const parts = 8
 	sub := e.CSIG.Interval / parts
-	if e.CSIG.Meter != "sliding" || e.CSIG.Phase != "aligned" {
+	if e.CSIG.Meter != meter.Sliding || e.CSIG.Phase != meter.Aligned {
 		t.Fatalf("the meter is %s and %s", e.CSIG.Meter, e.CSIG.Phase)
 	}
 	rate := compiled.Graph.Links[0].Rate

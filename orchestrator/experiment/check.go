@@ -193,7 +193,7 @@ func (d *decoder) csig(e *Experiment) {
 	if c.TPIDCompact == c.TPIDWide && d.sound("csig.tpid_compact") {
 		d.failAt("csig.tpid_wide", fmt.Sprintf("%#04x is also tpid_compact; the formats need different ones", c.TPIDWide), "")
 	}
-	if len(c.OverrideD) > 0 && c.Dialect == csig.Draft01.String() && d.sound("csig.dialect", "csig.override_d") {
+	if len(c.OverrideD) > 0 && c.Dialect == csig.Draft01 && d.sound("csig.dialect", "csig.override_d") {
 		d.failAt("csig.override_d", "tags of dialect draft-01 have no D bit", "")
 	}
 	if d.sound("csig.format", "csig.dialect") {
@@ -211,13 +211,13 @@ func (d *decoder) csig(e *Experiment) {
 	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
 	}
-	switch scopes := meter.Scopes(); {
-	case c.ABW == scopes[meter.PauseAware] && !e.Lossless() && d.sound("classes"):
+	switch {
+	case c.ABW == meter.PauseAware && !e.Lossless() && d.sound("classes"):
 		d.failAt("csig.abw", "pause-aware needs a lossless class; without one nothing is paused, and it reads what raw reads", "")
-	case c.ABW == scopes[meter.PerClass] && len(e.Classes) == 0 && d.sound("classes"):
+	case c.ABW == meter.PerClass && len(e.Classes) == 0 && d.sound("classes"):
 		d.failAt("csig.abw", "per-class needs classes", "")
 	}
-	if e.Hosts.TrimPlace == transport.ByLocator && c.TrimRule != csig.TrimForceLocal.String() && d.sound("csig", "hosts.trim_place") {
+	if e.Hosts.TrimPlace == transport.ByLocator && c.TrimRule != csig.TrimForceLocal && d.sound("csig", "hosts.trim_place") {
 		d.failAt("hosts.trim_place", fmt.Sprintf("locator needs csig.trim_rule: %v; with %s the tag may name another port than the one that trimmed", csig.TrimForceLocal, c.TrimRule), "")
 	}
 	if c.Collector != nil && c.Collector.Loop != Loops()[0] && e.Routing.Name != "wcmp" && d.sound("csig.collector", "routing") {
@@ -255,7 +255,7 @@ func (d *decoder) quantisers(path, format string, list map[string]string) {
 }
 
 // locators refuses widths and labels that do not fit the scheme or the tag.
-func (d *decoder) locators(path, formatName, dialectName string, l Locators) {
+func (d *decoder) locators(path, formatName string, dialect csig.Dialect, l Locators) {
 	if l.Widths != nil && l.Scheme != csig.Structured.String() {
 		d.failAt(path+".widths", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Structured, l.Scheme), "")
 	}
@@ -263,9 +263,8 @@ func (d *decoder) locators(path, formatName, dialectName string, l Locators) {
 		d.failAt(path+".labels", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Registry, l.Scheme), "")
 	}
 	bits := csig.MaxLocatorBits
-	format, err1 := csig.ParseFormat(formatName)
-	dialect, err2 := csig.ParseDialect(dialectName)
-	tags := err1 == nil && err2 == nil && format != csig.FormatNone // a wrong name is reported where it is
+	format, err := csig.ParseFormat(formatName)
+	tags := err == nil && d.sound("csig.dialect") && format != csig.FormatNone // a wrong name is reported where it is
 	if tags {
 		bits = csig.LocatorBits(format, dialect)
 	}
@@ -293,8 +292,8 @@ func (d *decoder) locators(path, formatName, dialectName string, l Locators) {
 
 // needTags refuses algorithms, and parameters of theirs, that need CSIG tags, of which there are none.
 func (d *decoder) needTags(e *Experiment) {
-	if e.CSIG.PortDown != dataplane.PortDowns()[dataplane.Silent] {
-		d.failAt("csig.port_down", e.CSIG.PortDown+" needs the locators of CSIG; set csig.format to compact or wide", "")
+	if e.CSIG.PortDown != dataplane.Silent {
+		d.failAt("csig.port_down", e.CSIG.PortDown.String()+" needs the locators of CSIG; set csig.format to compact or wide", "")
 	}
 	if e.Hosts.TrimPlace == transport.ByLocator {
 		d.failAt("hosts.trim_place", "locator needs CSIG tags; set csig.format to compact or wide", "")

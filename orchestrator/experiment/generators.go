@@ -15,12 +15,9 @@ func newGenerator() Generator { return Generator{Size: 1500 * units.Byte, Paths:
 
 // Tags returns the bytes of the stack that stands in front of the network layer.
 func (g Generator) Tags(c CSIG) ([]byte, error) {
-	domain := csig.Config{TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide}
+	domain := csig.Config{TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Dialect: c.Dialect}
 	var err error
 	if domain.Format, err = csig.ParseFormat(c.Format); err != nil {
-		return nil, err
-	}
-	if domain.Dialect, err = csig.ParseDialect(c.Dialect); err != nil {
 		return nil, err
 	}
 	return generator.ParseStack(g.Stack, domain)

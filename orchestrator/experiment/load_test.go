@@ -9,7 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -80,9 +83,9 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		Links: Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true},
 			LastHopTrim: 1, Buffer: Buffer{Alpha: 1}, PFC: PFC{Deadlock: units.Millisecond}},
 		Routing: Algorithm{Name: "ecmp", Params: algorithm.Values{}},
-		CSIG: CSIG{Format: "none", Dialect: "uec-0.50", TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: "structured"}, Signal: "delay",
-			Interval: 128 * units.Microsecond, Meter: "tumbling", Phase: "seeded", ABW: "raw", Delay: "residence", NQD: "occupancy", PortDown: "silent",
-			Decode: "auto", TrimRule: "force_local", Init: "every"},
+		CSIG: CSIG{Format: "none", Dialect: csig.UEC050, TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: "structured"}, Signal: "delay",
+			Interval: 128 * units.Microsecond, Meter: meter.Tumbling, Phase: meter.Seeded, ABW: meter.Raw, Delay: dataplane.Residence, NQD: meter.Occupancy, PortDown: dataplane.Silent,
+			Decode: csig.DecodeAuto, TrimRule: csig.TrimForceLocal, Init: "every"},
 		Hosts: Hosts{
 			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
 			LB:       Algorithm{Name: "mixed", Params: algorithm.Values{"paths": "64"}},

@@ -247,12 +247,12 @@ func defaults() *Experiment {
 			Buffer: Buffer{Alpha: 1}, PFC: PFC{Deadlock: units.Millisecond},
 		},
 		CSIG: CSIG{
-			Format: csig.FormatNone.String(), Dialect: csig.UEC050.String(),
+			Format: csig.FormatNone.String(), Dialect: csig.UEC050,
 			TPIDCompact: 0x88B5, TPIDWide: 0x88B6, // IEEE 802 local experimental EtherTypes 1 and 2
 			Locators: Locators{Scheme: csig.Structured.String()}, Signal: csig.Delay.String(), Interval: 128 * units.Microsecond,
-			Meter: meter.Modes()[meter.Tumbling], Phase: meter.Phases()[meter.Seeded], Delay: dataplane.DelayModes()[dataplane.Residence],
-			ABW: meter.Scopes()[meter.Raw], NQD: meter.DepthModes()[meter.Occupancy], Decode: csig.DecodeAuto.String(),
-			TrimRule: csig.TrimForceLocal.String(), Init: "every", PortDown: dataplane.PortDowns()[dataplane.Silent],
+			Meter: meter.Tumbling, Phase: meter.Seeded, Delay: dataplane.Residence,
+			ABW: meter.Raw, NQD: meter.Occupancy, Decode: csig.DecodeAuto,
+			TrimRule: csig.TrimForceLocal, Init: "every", PortDown: dataplane.Silent,
 		},
 		Hosts:     Hosts{AckEvery: 16384 * units.Byte, Recovery: transport.Selective, TrimPlace: transport.ByDSCP},
 		Workload:  Workload{StartUnit: htsim.Auto.String()},

@@ -11,7 +11,10 @@ import (
 	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -107,30 +110,30 @@ type ECN struct {
 // CSIG is the domain's configuration. Names are those that the packages csig, meter
 // and dataplane read.
 type CSIG struct {
-	Format       string            `yaml:"format"`  // see csig.Format
-	Dialect      string            `yaml:"dialect"` // see csig.Dialect
-	TPIDCompact  uint16            `yaml:"tpid_compact"`
-	TPIDWide     uint16            `yaml:"tpid_wide"`
-	Locators     Locators          `yaml:"locators"`      // how switch ports get their locators
-	Signal       string            `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
-	Interval     units.Duration    `yaml:"interval"`      // ABW window t; default 128us
-	Meter        string            `yaml:"meter"`         // see meter.Mode
-	Phase        string            `yaml:"phase"`         // where the windows of ABW begin; see meter.Phase
-	CountTrimmed bool              `yaml:"count_trimmed"` // trimmed packets count as used bandwidth; default false
-	ABW          string            `yaml:"abw"`           // whose available bandwidth tags hold; see meter.Scope
-	OverrideD    []string          `yaml:"override_d"`    // signal types that hops update in spite of the D bit
-	Delay        string            `yaml:"delay"`         // see dataplane.DelayMode
-	NQD          string            `yaml:"nqd"`           // see meter.DepthMode
-	Quantisers   map[string]string `yaml:"quantisers"`    // signal type -> table name of package csig, for the chosen format
-	Decode       string            `yaml:"decode"`        // see csig.DecodeMode
-	TrimRule     string            `yaml:"trim_rule"`     // see csig.TrimRule
-	Init         string            `yaml:"init"`          // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
-	MaxAge       units.Duration    `yaml:"max_age"`       // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
-	PortDown     string            `yaml:"port_down"`     // see dataplane.PortDown
-	Second       *CSIGSecond       `yaml:"second"`        // tags of the format that Format is not; nil: there are none
-	Policies     []CSIGPolicy      `yaml:"policies"`      // exceptions from Init, Signal and Format, later wins
-	Ports        []CSIGPort        `yaml:"ports"`         // exceptions from "update" at every egress port, later wins
-	Collector    *Collector        `yaml:"collector"`     // to whom samples are sent where tags end; nil: to nobody
+	Format       string              `yaml:"format"` // see csig.Format
+	Dialect      csig.Dialect        `yaml:"dialect"`
+	TPIDCompact  uint16              `yaml:"tpid_compact"`
+	TPIDWide     uint16              `yaml:"tpid_wide"`
+	Locators     Locators            `yaml:"locators"`      // how switch ports get their locators
+	Signal       string              `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
+	Interval     units.Duration      `yaml:"interval"`      // ABW window t; default 128us
+	Meter        meter.Mode          `yaml:"meter"`         // the window of ABW
+	Phase        meter.Phase         `yaml:"phase"`         // where the windows of ABW begin
+	CountTrimmed bool                `yaml:"count_trimmed"` // trimmed packets count as used bandwidth; default false
+	ABW          meter.Scope         `yaml:"abw"`           // whose available bandwidth tags hold
+	OverrideD    []string            `yaml:"override_d"`    // signal types that hops update in spite of the D bit
+	Delay        dataplane.DelayMode `yaml:"delay"`
+	NQD          meter.DepthMode     `yaml:"nqd"`
+	Quantisers   map[string]string   `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
+	Decode       csig.DecodeMode     `yaml:"decode"`
+	TrimRule     csig.TrimRule       `yaml:"trim_rule"`
+	Init         string              `yaml:"init"`    // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
+	MaxAge       units.Duration      `yaml:"max_age"` // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
+	PortDown     dataplane.PortDown  `yaml:"port_down"`
+	Second       *CSIGSecond         `yaml:"second"`    // tags of the format that Format is not; nil: there are none
+	Policies     []CSIGPolicy        `yaml:"policies"`  // exceptions from Init, Signal and Format, later wins
+	Ports        []CSIGPort          `yaml:"ports"`     // exceptions from "update" at every egress port, later wins
+	Collector    *Collector          `yaml:"collector"` // to whom samples are sent where tags end; nil: to nobody
 }
 
 // Locators is how switch ports get their locators. In YAML it is the name of a scheme,

@@ -5,7 +5,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
@@ -16,7 +15,6 @@ import (
 type tags struct {
 	domain   csig.Config
 	tagging  transport.Tagging // of the hosts
-	portDown dataplane.PortDown
 	switches dataplane.CSIG
 	locators []uint16        // of switch ports, in order of node and port
 	lastHops csig.LocatorSet // locators that stand for ports to hosts alone
@@ -40,18 +38,9 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	if err != nil || format == csig.FormatNone {
 		return nil, err
 	}
-	cfg := csig.Config{Format: format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Interval: c.Interval}
+	cfg := csig.Config{Format: format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Interval: c.Interval, Dialect: c.Dialect, Decode: c.Decode, TrimRule: c.TrimRule}
 	for _, l := range g.Links {
 		cfg.MaxRate = max(cfg.MaxRate, l.Rate)
-	}
-	if cfg.Dialect, err = csig.ParseDialect(c.Dialect); err != nil {
-		return nil, err
-	}
-	if cfg.Decode, err = csig.ParseDecodeMode(c.Decode); err != nil {
-		return nil, err
-	}
-	if cfg.TrimRule, err = csig.ParseTrimRule(c.TrimRule); err != nil {
-		return nil, err
 	}
 	if cfg.Locators, err = locatorConfig(g, "csig.locators", c.Locators); err != nil {
 		return nil, err
@@ -87,11 +76,9 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 		return nil, err
 	}
 	t.tagging.MaxAge = c.MaxAge
-	if t.portDown, err = dataplane.ParsePortDown(c.PortDown); err != nil {
-		return nil, err
-	}
-	if t.switches, err = switchCSIG(c, t.domain, rtt); err != nil {
-		return nil, err
+	t.switches = dataplane.CSIG{
+		Domain: t.domain, Tau: rtt, CountTrimmed: c.CountTrimmed,
+		Meter: c.Meter, Phase: c.Phase, Depth: c.NQD, Available: c.ABW, Delay: c.Delay,
 	}
 	directory, err := domain.Locators().Assign(places(g))
 	if err != nil {
@@ -120,26 +107,6 @@ func setQuantisers(to *[csig.Types]csig.Quantiser, given map[string]string) erro
 		to[t].Name = table
 	}
 	return nil
-}
-
-// switchCSIG returns the switches' part in the domain. tau is the constant of the
-// drained queue depth.
-func switchCSIG(c experiment.CSIG, domain csig.Config, tau units.Duration) (s dataplane.CSIG, err error) {
-	s = dataplane.CSIG{Domain: domain, Tau: tau, CountTrimmed: c.CountTrimmed}
-	if s.Meter, err = meter.ParseMode(c.Meter); err != nil {
-		return s, err
-	}
-	if s.Phase, err = meter.ParsePhase(c.Phase); err != nil {
-		return s, err
-	}
-	if s.Depth, err = meter.ParseDepthMode(c.NQD); err != nil {
-		return s, err
-	}
-	if s.Available, err = meter.ParseScope(c.ABW); err != nil {
-		return s, err
-	}
-	s.Delay, err = dataplane.ParseDelayMode(c.Delay)
-	return s, err
 }
 
 // places describes every switch port for the locators, in order of node and

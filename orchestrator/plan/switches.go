@@ -72,7 +72,7 @@ func (s *Shape) switchConfig(n int, seed uint64, p *Plan) dataplane.Config {
 		c.Forward.Router = int32(n - s.graph.Hosts())
 	}
 	if s.tags != nil {
-		c.CSIG, c.PortDown = &s.tags.switches, s.tags.portDown
+		c.CSIG, c.PortDown = &s.tags.switches, s.experiment.CSIG.PortDown
 	}
 	return c
 }

@@ -111,6 +111,15 @@ func ParseDelayMode(text string) (DelayMode, error) {
 	return 0, fmt.Errorf("unknown delay mode %q; use %s", text, strings.Join(delayModes, " or "))
 }
 
+// String returns the name.
+func (m DelayMode) String() string { return delayModes[m] }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseDelayMode.
+func (m *DelayMode) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseDelayMode(string(text))
+	return err
+}
+
 var delayModes = []string{"residence", "wait"}
 
 // DelayModes returns the names that ParseDelayMode reads, in the order of their
@@ -133,6 +142,15 @@ func ParsePortDown(text string) (PortDown, error) {
 		return 0, fmt.Errorf("unknown way to treat packets for a port that is down %q; use %s", text, strings.Join(portDowns, " or "))
 	}
 	return PortDown(i), nil
+}
+
+// String returns the name.
+func (p PortDown) String() string { return portDowns[p] }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParsePortDown.
+func (p *PortDown) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePortDown(string(text))
+	return err
 }
 
 var portDowns = []string{Silent: "silent", Notify: "notify"}

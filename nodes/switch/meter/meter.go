@@ -28,6 +28,15 @@ func ParseMode(text string) (Mode, error) {
 	return Mode(i), err
 }
 
+// String returns the name.
+func (m Mode) String() string { return modes[m] }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseMode.
+func (m *Mode) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseMode(string(text))
+	return err
+}
+
 var modes = []string{"tumbling", "sliding"}
 
 // Modes returns the names that ParseMode reads, in the order of their values.
@@ -46,6 +55,15 @@ const (
 func ParsePhase(text string) (Phase, error) {
 	i, err := parseName("phase", text, phases)
 	return Phase(i), err
+}
+
+// String returns the name.
+func (p Phase) String() string { return phases[p] }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParsePhase.
+func (p *Phase) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePhase(string(text))
+	return err
 }
 
 var phases = []string{"seeded", "aligned"}
@@ -260,6 +278,15 @@ const (
 func ParseDepthMode(text string) (DepthMode, error) {
 	i, err := parseName("queue depth mode", text, depthModes)
 	return DepthMode(i), err
+}
+
+// String returns the name.
+func (m DepthMode) String() string { return depthModes[m] }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseDepthMode.
+func (m *DepthMode) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseDepthMode(string(text))
+	return err
 }
 
 var depthModes = []string{"occupancy", "drain"}

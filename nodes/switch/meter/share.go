@@ -22,6 +22,15 @@ func ParseScope(text string) (Scope, error) {
 	return Scope(i), err
 }
 
+// String returns the name.
+func (s Scope) String() string { return scopes[s] }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseScope.
+func (s *Scope) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseScope(string(text))
+	return err
+}
+
 var scopes = []string{"raw", "pause-aware", "per-class"}
 
 // Scopes returns the names that ParseScope reads, in the order of their values.
