@@ -245,15 +245,6 @@ func TestArrangementRefused(t *testing.T) {
 	if err := spec.Check(); err != nil {
 		t.Error(err)
 	}
-	var a topologies.Arrangement
-	for _, text := range topologies.Arrangements() {
-		if err := a.UnmarshalText([]byte(text)); err != nil || a.String() != text {
-			t.Errorf("%q is read as %v, %v", text, a, err)
-		}
-	}
-	if err := a.UnmarshalText([]byte("consecutive")); err == nil {
-		t.Error("consecutive is an arrangement")
-	}
 }
 
 // Links of hosts, within groups and between them may differ in rate and delay.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -51,13 +51,9 @@ func (a Arrangement) String() string {
 	return fmt.Sprintf("arrangement%d", int(a))
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it reads a name of Arrangements.
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Arrangements.
 func (a *Arrangement) UnmarshalText(text []byte) error {
-	if i := slices.Index(arrangements, string(text)); i >= 0 {
-		*a = Arrangement(i)
-		return nil
-	}
-	return fmt.Errorf("unknown arrangement %q; use one of %s", text, strings.Join(arrangements, ", "))
+	return spelling.Enum(a, "arrangement", text, arrangements)
 }
 
 // Check reports why global links of the routers cannot join groups so, nil if they can.

@@ -1,11 +1,23 @@
-// Package spelling finds the name that a misspelt one was probably meant to be,
-// for the suggestions of error messages.
+// Package spelling reads the names of enumerations, and finds the name that a misspelt one was
+// probably meant to be, for the suggestions of error messages.
 package spelling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
+
+// Enum sets v to the place of a text in the names of an enumeration. what is that of the message
+// about a text that is none of them.
+func Enum[T ~uint8](v *T, what string, text []byte, names []string) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown %s %q; use %s", what, text, strings.Join(names, " or "))
+	}
+	*v = T(i)
+	return nil
+}
 
 // maxText is the longest text that is compared, in bytes: no name is as long.
 const maxText = 256

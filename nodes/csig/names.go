@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 // Format is the shape of a domain's tags. The zero value is FormatNone: the
@@ -58,10 +60,9 @@ func ParseDialect(text string) (Dialect, error) {
 	return Dialect(i), err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParseDialect.
-func (d *Dialect) UnmarshalText(text []byte) (err error) {
-	*d, err = ParseDialect(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Dialects.
+func (d *Dialect) UnmarshalText(text []byte) error {
+	return spelling.Enum(d, "dialect", text, dialectNames)
 }
 
 // Type is the signal that a tag carries (docs/references.md#signal-types).
@@ -117,16 +118,9 @@ var trimNames = []string{"force_local", "measured", "none"}
 // TrimRules returns the names that ParseTrimRule reads, in the order of their values.
 func TrimRules() []string { return slices.Clone(trimNames) }
 
-// ParseTrimRule reads force_local, measured or none; empty text is force_local.
-func ParseTrimRule(text string) (TrimRule, error) {
-	i, err := parseName("trim rule", text, trimNames)
-	return TrimRule(i), err
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler by ParseTrimRule.
-func (r *TrimRule) UnmarshalText(text []byte) (err error) {
-	*r, err = ParseTrimRule(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: a name of TrimRules.
+func (r *TrimRule) UnmarshalText(text []byte) error {
+	return spelling.Enum(r, "trim rule", text, trimNames)
 }
 
 // DecodeMode is which point of a code's interval stands for it. The zero value
@@ -154,16 +148,9 @@ var decodeNames = []string{"auto", "midpoint", "lower", "geometric"}
 // values.
 func DecodeModes() []string { return slices.Clone(decodeNames) }
 
-// ParseDecodeMode reads auto, midpoint, lower or geometric; empty text is auto.
-func ParseDecodeMode(text string) (DecodeMode, error) {
-	i, err := parseName("decode mode", text, decodeNames)
-	return DecodeMode(i), err
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler by ParseDecodeMode.
-func (m *DecodeMode) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseDecodeMode(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: a name of DecodeModes.
+func (m *DecodeMode) UnmarshalText(text []byte) error {
+	return spelling.Enum(m, "decode mode", text, decodeNames)
 }
 
 // Outcome is what Update did to a tag.

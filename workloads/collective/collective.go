@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 // Kind is what a collective does.
@@ -55,11 +57,8 @@ func ParseKind(text string) (Kind, error) {
 	return Kind(i), err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParseKind.
-func (k *Kind) UnmarshalText(text []byte) (err error) {
-	*k, err = ParseKind(string(text))
-	return err
-}
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Kinds.
+func (k *Kind) UnmarshalText(text []byte) error { return spelling.Enum(k, "collective", text, kinds) }
 
 // Algorithm is how a collective is done.
 type Algorithm uint8
@@ -103,10 +102,9 @@ func ParseAlgorithm(text string) (Algorithm, error) {
 	return Algorithm(i), err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParseAlgorithm.
-func (a *Algorithm) UnmarshalText(text []byte) (err error) {
-	*a, err = ParseAlgorithm(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Algorithms.
+func (a *Algorithm) UnmarshalText(text []byte) error {
+	return spelling.Enum(a, "algorithm", text, algorithms)
 }
 
 // has lists the algorithms that each kind has; the first is what Auto stands for.

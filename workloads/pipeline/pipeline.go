@@ -4,10 +4,9 @@
 package pipeline
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/jitter"
@@ -41,14 +40,8 @@ func KindNames() []string { return slices.Clone(kindNames) }
 // String returns the schedule's name.
 func (k Kind) String() string { return kindNames[k] }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it reads the name of a schedule.
-func (k *Kind) UnmarshalText(text []byte) error {
-	if i := slices.Index(kindNames, string(text)); i >= 0 {
-		*k = Kind(i)
-		return nil
-	}
-	return fmt.Errorf("unknown schedule %q, want one of %s", text, strings.Join(kindNames, ", "))
-}
+// UnmarshalText implements encoding.TextUnmarshaler: the name of a schedule.
+func (k *Kind) UnmarshalText(text []byte) error { return spelling.Enum(k, "schedule", text, kindNames) }
 
 // Config is a job of pipeline parallelism alone, with given times: a rank per stage. It is
 // plain data.

@@ -1,9 +1,9 @@
 package transport
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -37,14 +37,9 @@ func Recoveries() []string { return slices.Clone(recoveries) }
 // String returns the name.
 func (r Recovery) String() string { return recoveries[r] }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it reads a name of Recoveries.
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Recoveries.
 func (r *Recovery) UnmarshalText(text []byte) error {
-	i := slices.Index(recoveries, string(text))
-	if i < 0 {
-		return fmt.Errorf("unknown recovery %q; use one of %q", text, recoveries)
-	}
-	*r = Recovery(i)
-	return nil
+	return spelling.Enum(r, "recovery", text, recoveries)
 }
 
 // OnNack takes a NACK of this flow: a switch trimmed the packet, or the receiver takes

@@ -1,9 +1,9 @@
 package transport
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -285,14 +285,9 @@ func TrimPlaces() []string { return slices.Clone(trimPlaces) }
 // String returns dscp or locator.
 func (p TrimPlace) String() string { return trimPlaces[p] }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it reads dscp or locator.
+// UnmarshalText implements encoding.TextUnmarshaler: dscp or locator.
 func (p *TrimPlace) UnmarshalText(text []byte) error {
-	i := slices.Index(trimPlaces, string(text))
-	if i < 0 {
-		return fmt.Errorf("unknown source of the place of a trim %q; known: %v", text, trimPlaces)
-	}
-	*p = TrimPlace(i)
-	return nil
+	return spelling.Enum(p, "source of the place of a trim", text, trimPlaces)
 }
 
 // atLastHop reports whether a packet was trimmed at the last hop, by the code of its NACK

@@ -289,16 +289,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("ParsePolicy(%q) = %v, %v, want %v", text, got, err, want)
 		}
 	}
-	for text, want := range map[string]dataplane.DelayMode{"": dataplane.Residence, "residence": dataplane.Residence, "wait": dataplane.Wait} {
-		if got, err := dataplane.ParseDelayMode(text); err != nil || got != want {
-			t.Errorf("ParseDelayMode(%q) = %v, %v, want %v", text, got, err, want)
-		}
-	}
 	if _, err := dataplane.ParsePolicy("drop"); err == nil {
 		t.Error(`ParsePolicy("drop") succeeded`)
-	}
-	if _, err := dataplane.ParseDelayMode("idle"); err == nil {
-		t.Error(`ParseDelayMode("idle") succeeded`)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/internal/fifo"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -100,30 +100,17 @@ const (
 	Wait
 )
 
-// ParseDelayMode reads residence or wait; empty text is residence.
-func ParseDelayMode(text string) (DelayMode, error) {
-	if text == "" {
-		return Residence, nil
-	}
-	if i := slices.Index(delayModes, text); i >= 0 {
-		return DelayMode(i), nil
-	}
-	return 0, fmt.Errorf("unknown delay mode %q; use %s", text, strings.Join(delayModes, " or "))
-}
-
 // String returns the name.
 func (m DelayMode) String() string { return delayModes[m] }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParseDelayMode.
-func (m *DelayMode) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseDelayMode(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: residence or wait.
+func (m *DelayMode) UnmarshalText(text []byte) error {
+	return spelling.Enum(m, "delay mode", text, delayModes)
 }
 
 var delayModes = []string{"residence", "wait"}
 
-// DelayModes returns the names that ParseDelayMode reads, in the order of their
-// values.
+// DelayModes returns the names, in the order of their values.
 func DelayModes() []string { return slices.Clone(delayModes) }
 
 // PortDown is what a switch does beside dropping a data packet for a port that is down.
@@ -135,27 +122,17 @@ const (
 	Notify          // return a NACK to the sender at once, with the port's locator
 )
 
-// ParsePortDown reads silent or notify.
-func ParsePortDown(text string) (PortDown, error) {
-	i := slices.Index(portDowns, text)
-	if i < 0 {
-		return 0, fmt.Errorf("unknown way to treat packets for a port that is down %q; use %s", text, strings.Join(portDowns, " or "))
-	}
-	return PortDown(i), nil
-}
-
 // String returns the name.
 func (p PortDown) String() string { return portDowns[p] }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParsePortDown.
-func (p *PortDown) UnmarshalText(text []byte) (err error) {
-	*p, err = ParsePortDown(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: silent or notify.
+func (p *PortDown) UnmarshalText(text []byte) error {
+	return spelling.Enum(p, "way to treat packets for a port that is down", text, portDowns)
 }
 
 var portDowns = []string{Silent: "silent", Notify: "notify"}
 
-// PortDowns returns the names that ParsePortDown reads, in the order of their values.
+// PortDowns returns the names, in the order of their values.
 func PortDowns() []string { return slices.Clone(portDowns) }
 
 type dropReason uint8

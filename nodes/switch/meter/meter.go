@@ -4,12 +4,11 @@
 package meter
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -22,24 +21,15 @@ const (
 	Sliding              // the sum of sub-windows; its age is at most a sub-window more than the interval
 )
 
-// ParseMode reads tumbling or sliding; empty text is tumbling.
-func ParseMode(text string) (Mode, error) {
-	i, err := parseName("meter", text, modes)
-	return Mode(i), err
-}
-
 // String returns the name.
 func (m Mode) String() string { return modes[m] }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParseMode.
-func (m *Mode) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseMode(string(text))
-	return err
-}
+// UnmarshalText implements encoding.TextUnmarshaler: tumbling or sliding.
+func (m *Mode) UnmarshalText(text []byte) error { return spelling.Enum(m, "meter", text, modes) }
 
 var modes = []string{"tumbling", "sliding"}
 
-// Modes returns the names that ParseMode reads, in the order of their values.
+// Modes returns the names, in the order of their values.
 func Modes() []string { return slices.Clone(modes) }
 
 // Phase is where the windows of a port begin.
@@ -51,36 +41,16 @@ const (
 	Aligned              // at the start of the run, at every port
 )
 
-// ParsePhase reads seeded or aligned; empty text is seeded.
-func ParsePhase(text string) (Phase, error) {
-	i, err := parseName("phase", text, phases)
-	return Phase(i), err
-}
-
 // String returns the name.
 func (p Phase) String() string { return phases[p] }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParsePhase.
-func (p *Phase) UnmarshalText(text []byte) (err error) {
-	*p, err = ParsePhase(string(text))
-	return err
-}
+// UnmarshalText implements encoding.TextUnmarshaler: seeded or aligned.
+func (p *Phase) UnmarshalText(text []byte) error { return spelling.Enum(p, "phase", text, phases) }
 
 var phases = []string{"seeded", "aligned"}
 
-// Phases returns the names that ParsePhase reads, in the order of their values.
+// Phases returns the names, in the order of their values.
 func Phases() []string { return slices.Clone(phases) }
-
-// parseName returns the position of text in names; empty text is the first.
-func parseName(what, text string, names []string) (int, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if i := slices.Index(names, text); i >= 0 {
-		return i, nil
-	}
-	return 0, fmt.Errorf("unknown %s %q; use %s", what, text, strings.Join(names, " or "))
-}
 
 // subWindows is the number of sub-windows of a sliding meter.
 const subWindows = 8
@@ -274,25 +244,17 @@ const (
 	Drain                      // time to drain, as a share of a domain constant
 )
 
-// ParseDepthMode reads occupancy or drain; empty text is occupancy.
-func ParseDepthMode(text string) (DepthMode, error) {
-	i, err := parseName("queue depth mode", text, depthModes)
-	return DepthMode(i), err
-}
-
 // String returns the name.
 func (m DepthMode) String() string { return depthModes[m] }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParseDepthMode.
-func (m *DepthMode) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseDepthMode(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: occupancy or drain.
+func (m *DepthMode) UnmarshalText(text []byte) error {
+	return spelling.Enum(m, "queue depth mode", text, depthModes)
 }
 
 var depthModes = []string{"occupancy", "drain"}
 
-// DepthModes returns the names that ParseDepthMode reads, in the order of their
-// values.
+// DepthModes returns the names, in the order of their values.
 func DepthModes() []string { return slices.Clone(depthModes) }
 
 // Depth normalises the depth of a queue.

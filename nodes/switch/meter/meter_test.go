@@ -285,33 +285,6 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
-	for text, want := range map[string]meter.Mode{"": meter.Tumbling, "tumbling": meter.Tumbling, "sliding": meter.Sliding} {
-		if got, err := meter.ParseMode(text); err != nil || got != want {
-			t.Errorf("ParseMode(%q) = %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for text, want := range map[string]meter.DepthMode{"": meter.Occupancy, "occupancy": meter.Occupancy, "drain": meter.Drain} {
-		if got, err := meter.ParseDepthMode(text); err != nil || got != want {
-			t.Errorf("ParseDepthMode(%q) = %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for text, want := range map[string]meter.Phase{"": meter.Seeded, "seeded": meter.Seeded, "aligned": meter.Aligned} {
-		if got, err := meter.ParsePhase(text); err != nil || got != want {
-			t.Errorf("ParsePhase(%q) = %v, %v, want %v", text, got, err, want)
-		}
-	}
-	if _, err := meter.ParsePhase("random"); err == nil {
-		t.Error(`ParsePhase("random") succeeded`)
-	}
-	if _, err := meter.ParseMode("rolling"); err == nil {
-		t.Error(`ParseMode("rolling") succeeded`)
-	}
-	if _, err := meter.ParseDepthMode("full"); err == nil {
-		t.Error(`ParseDepthMode("full") succeeded`)
-	}
-}
-
 func TestNothingAllocates(t *testing.T) {
 	b := meter.NewBandwidth(100*units.Gbps, 128*units.Microsecond, meter.Sliding, 0)
 	now := units.Time(0)

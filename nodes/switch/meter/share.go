@@ -3,6 +3,7 @@ package meter
 import (
 	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -16,24 +17,17 @@ const (
 	PerClass                // what the packet's class could get beside the other classes, less what it sent
 )
 
-// ParseScope reads raw, pause-aware or per-class; empty text is raw.
-func ParseScope(text string) (Scope, error) {
-	i, err := parseName("available bandwidth", text, scopes)
-	return Scope(i), err
-}
-
 // String returns the name.
 func (s Scope) String() string { return scopes[s] }
 
-// UnmarshalText implements encoding.TextUnmarshaler by ParseScope.
-func (s *Scope) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseScope(string(text))
-	return err
+// UnmarshalText implements encoding.TextUnmarshaler: raw, pause-aware or per-class.
+func (s *Scope) UnmarshalText(text []byte) error {
+	return spelling.Enum(s, "available bandwidth", text, scopes)
 }
 
 var scopes = []string{"raw", "pause-aware", "per-class"}
 
-// Scopes returns the names that ParseScope reads, in the order of their values.
+// Scopes returns the names, in the order of their values.
 func Scopes() []string { return slices.Clone(scopes) }
 
 // Control is the class of packets that are of none: they go before all classes.
