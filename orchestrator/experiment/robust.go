@@ -103,6 +103,27 @@ func (d *decoder) promises(e *Experiment) {
 			}
 		}
 	}
+	e.Robust = kept(e.Robust, e.Expect)
+}
+
+// kept returns what promises say of the expectations that there are. Those about others alone go:
+// an experiment as it is written has nothing that names what it lacks.
+func kept(promises []Promise, expect []string) (left []Promise) {
+	about := func(patterns []string) (list []string) {
+		for _, p := range patterns {
+			if slices.ContainsFunc(expect, func(text string) bool { return matchesAny([]string{p}, text) }) {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	for _, p := range promises {
+		named := about(p.Expect)
+		if len(expect) > 0 && len(named) > 0 == (len(p.Expect) > 0) {
+			left = append(left, Promise{Settings: p.Settings, Expect: named, Except: about(p.Except)})
+		}
+	}
+	return left
 }
 
 // elsewhere reports whether the values of two paths are from different files or options.

@@ -294,6 +294,10 @@ expect: [on.x < 3, on.x < off.x, 'm("odd", "x") > 1', 'every_seed(off["x"] > 0)'
 published:
   - {variant: on, metric: x, value: 1, low: 0, high: 2, source: y}
   - {variant: off, metric: x, value: 1, low: 0, high: 2, source: y}
+robust:
+  - {settings: [seeds], expect: [on.x < 3, on.x < off.x], except: ['*off*']}
+  - {settings: [rtt x4], expect: [on.x < off.x]}
+  - {settings: [rate x4], except: ['max*']}
 `)
 	set, err := load(text, nil, Options{Tables: testTables(), Variants: []string{"on"}})
 	if err != nil {
@@ -305,6 +309,10 @@ published:
 	for _, e := range []*Experiment{set.Base, set.Variants[0].Experiment} {
 		if diff := cmp.Diff(e.Expect, []string{"on.x < 3", "max(on.x, 2) < 9"}); diff != "" {
 			t.Errorf("expectations, got - want +:\n%s", diff)
+		}
+		promises := []Promise{{Settings: []string{"seeds"}, Expect: []string{"on.x < 3"}}, {Settings: []string{"rate x4"}, Except: []string{"max*"}}}
+		if diff := cmp.Diff(e.Robust, promises); diff != "" {
+			t.Errorf("promises, got - want +:\n%s", diff)
 		}
 		if len(e.Published) != 1 || e.Published[0].Variant != "on" {
 			t.Errorf("published: got %v, want that of on", e.Published)
@@ -320,6 +328,36 @@ published:
 		t.Errorf("notes, got - want +:\n%s", diff)
 	}
 	roundTrip(t, &Set{Source: set.Source, Base: set.Base, Variants: set.Variants}, testTables())
+}
+
+// What is written of an embedded experiment with one of its variants, or with other expectations,
+// is an experiment: runs of it can be resumed and repeated.
+func TestReducedExperimentsAreWhole(t *testing.T) {
+	for _, name := range Names() {
+		whole, err := Load(name, Options{Tables: StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := whole.Variants[len(whole.Variants)-1].Name
+		options := []Options{{Override: []Override{{Path: "expect", Value: "[1 < 2]"}}}}
+		if len(whole.Base.Variants) > 0 {
+			options = append(options, Options{Variants: []string{last}})
+		}
+		for _, o := range options {
+			o.Tables = StandardTables()
+			set, err := Load(name, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := set.Base.Marshal()
+			if err == nil {
+				_, err = Parse("written.yaml", ".", text, Options{Tables: StandardTables()})
+			}
+			if err != nil {
+				t.Errorf("%s with %v %v: %v", name, o.Variants, o.Override, err)
+			}
+		}
+	}
 }
 
 // TestSeedsGoOn holds that more seeds than the experiment has go on after its greatest.
