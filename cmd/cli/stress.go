@@ -194,16 +194,8 @@ func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *swe
 		rest = fmt.Sprintf("; %d have ended already", done)
 	}
 	a.say(fmt.Sprintf("%s: %s%s", p.name, plural(total, "run"), rest))
-	parallel := s.parallel
-	switch {
-	case parallel > 0:
-	case sw.Plan.Way().Has(runtimes.SideBySide):
-		parallel = runtime.NumCPU()
-	default:
-		parallel = 1
-	}
 	view := newSweepView(a.stderr)
-	err := sw.Run(ctx, &trial.Local{Folder: sw.Work(), Environment: a.env}, parallel, view.update)
+	err := sw.Run(ctx, &trial.Local{Folder: sw.Work(), Environment: a.env}, atOnce(s.parallel, sw.Plan.Way()), view.update)
 	view.close()
 	switch {
 	case err == nil || errors.Is(context.Cause(ctx), context.DeadlineExceeded):

@@ -281,6 +281,18 @@ func excluded(cmd *cobra.Command, with, why string, allowed ...string) (err erro
 	return err
 }
 
+// atOnce returns how many runs on this machine go on at a time: those asked for, without a number
+// one per core, or one where they would change each other.
+func atOnce(asked int, w runtimes.Way) int {
+	switch {
+	case asked > 0:
+		return asked
+	case w.Has(runtimes.SideBySide):
+		return runtime.NumCPU()
+	}
+	return 1
+}
+
 // sweepRun performs the trials that a folder lacks and prints the results. The runner is of
 // a cluster; nil: this machine.
 func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remote Runner) error {
@@ -299,16 +311,10 @@ func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remot
 	if s.keep {
 		local.Folder, local.Keep = sw.Runs(), true
 	}
-	runner, parallel := trial.Runner(local), s.parallel
-	switch {
-	case remote != nil: // it takes all trials that it can get, and bounds the pods itself
+	runner, parallel := trial.Runner(local), atOnce(s.parallel, sw.Plan.Way())
+	if remote != nil { // it takes all trials that it can get, and bounds the pods itself
 		runner, parallel = remote, remote.Most()
 		defer a.closeRunner(cmd.Context(), remote)
-	case parallel > 0:
-	case sw.Plan.Way().Has(runtimes.SideBySide):
-		parallel = runtime.NumCPU()
-	default:
-		parallel = 1
 	}
 	view := newSweepView(a.stderr)
 	err := sw.Run(cmd.Context(), runner, parallel, view.update)

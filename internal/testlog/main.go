@@ -57,7 +57,9 @@ func read(in io.Reader, out io.Writer) (list []string, err error) {
 				w.WriteString(e.Output)
 			case e.Action == "output" && e.Test != "":
 				said[t] = append(said[t], e.Output)
-				leftOut[e.Package+" "+whole] = leftOut[e.Package+" "+whole] || strings.Contains(e.Output, checkout.LeftOut)
+				if strings.Contains(e.Output, checkout.LeftOut) {
+					leftOut[e.Package+" "+whole] = true
+				}
 			case e.Test == whole && e.Test != "" && (e.Action == "pass" || e.Action == "skip"):
 				delete(said, t)
 			case e.Test == "" && e.Action == "fail":
@@ -77,11 +79,6 @@ func read(in io.Reader, out io.Writer) (list []string, err error) {
 		}
 		if err != nil {
 			return nil, err
-		}
-	}
-	for name, left := range leftOut {
-		if !left {
-			delete(leftOut, name)
 		}
 	}
 	return slices.Sorted(maps.Keys(leftOut)), nil

@@ -105,6 +105,10 @@ func (w *Writer) Write(r Record) {
 	if w.err != nil {
 		return
 	}
+	if r.Port < 0 || r.Port >= len(w.cfg.Ports) { // of a spool that something else has written
+		w.err = fmt.Errorf("capture: no port %d; there are %d", r.Port, len(w.cfg.Ports))
+		return
+	}
 	if r.At < w.last && !w.cfg.Unordered {
 		w.err = fmt.Errorf("%w: %v after %v at %s", ErrOrder, r.At, w.last, w.cfg.Ports[r.Port].Name)
 		return

@@ -381,6 +381,15 @@ func TestOrder(t *testing.T) {
 	if err := w.Close(); !errors.Is(err, capture.ErrOrder) || !errors.Is(w.Err(), capture.ErrOrder) {
 		t.Errorf("got %v, want %v", err, capture.ErrOrder)
 	}
+	for _, port := range []int{-1, 1} {
+		w, err := capture.NewWriter(new(bytes.Buffer), capture.Config{Ports: []capture.Port{tor}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Write(capture.Record{Port: port}); w.Close() == nil {
+			t.Errorf("a packet of port %d of one port was written", port)
+		}
+	}
 	if _, err := capture.NewWriter(new(bytes.Buffer), capture.Config{}); err == nil {
 		t.Error("a file without ports was begun")
 	}

@@ -32,8 +32,8 @@ const (
 )
 
 // pcapng writes the blocks of a file. It knows of the format no more than captures need: the
-// pcapgo of gopacket writes all of it, but takes 5 MiB of memory and 1.5 MB of each program with
-// the tables of protocols that come with it.
+// pcapgo of gopacket writes all of it, and brings tables of protocols that cost each program 2 MB
+// and its start some MiB (docs/performance.md#build).
 type pcapng struct {
 	out   *bufio.Writer
 	block []byte // scratch: one block

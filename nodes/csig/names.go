@@ -115,7 +115,7 @@ func (r TrimRule) String() string { return name(trimNames, int(r), "trim rule") 
 
 var trimNames = []string{"force_local", "measured", "none"}
 
-// TrimRules returns the names that ParseTrimRule reads, in the order of their values.
+// TrimRules returns the names, in the order of their values.
 func TrimRules() []string { return slices.Clone(trimNames) }
 
 // UnmarshalText implements encoding.TextUnmarshaler: a name of TrimRules.
@@ -144,8 +144,7 @@ func (m DecodeMode) String() string { return name(decodeNames, int(m), "decode m
 
 var decodeNames = []string{"auto", "midpoint", "lower", "geometric"}
 
-// DecodeModes returns the names that ParseDecodeMode reads, in the order of their
-// values.
+// DecodeModes returns the names, in the order of their values.
 func DecodeModes() []string { return slices.Clone(decodeNames) }
 
 // UnmarshalText implements encoding.TextUnmarshaler: a name of DecodeModes.
