@@ -58,7 +58,7 @@ func TestArrangements(t *testing.T) {
 		{1, 3, 4, 13, [3][]int{}}, // an odd number of routers
 		{1, 1, 6, 7, [3][]int{}},  // groups of one router
 	} {
-		for i, name := range topologies.Arrangements() {
+		for i, name := range topologies.Arrangement(0).Names() {
 			arrangement := topologies.Arrangement(i)
 			if arrangement == topologies.Circulant && c.h%2 != 0 {
 				continue
@@ -113,7 +113,7 @@ func TestArrangements(t *testing.T) {
 func TestArrangementRules(t *testing.T) {
 	const p, a, h = 1, 4, 2
 	const groups = a*h + 1
-	for i, name := range topologies.Arrangements() {
+	for i, name := range topologies.Arrangement(0).Names() {
 		_, far := arranged(t, p, a, h, 0, topologies.Arrangement(i))
 		for group := range groups {
 			for j := range a * h {
@@ -150,7 +150,7 @@ func TestArrangementRules(t *testing.T) {
 // every arrangement.
 func TestArrangementsBelowFullSize(t *testing.T) {
 	for _, c := range []struct{ a, h, groups, perPair int }{{4, 2, 8, 1}, {4, 2, 5, 2}, {4, 2, 4, 2}, {4, 2, 2, 8}, {2, 4, 3, 4}, {4, 4, 7, 2}, {4, 2, 3, 4}} {
-		for i := range topologies.Arrangements() {
+		for i := range topologies.Arrangement(0).Names() {
 			arrangement := topologies.Arrangement(i)
 			if arrangement.Check(c.h, c.groups) != nil {
 				continue
@@ -189,7 +189,7 @@ func TestArrangementsBelowFullSize(t *testing.T) {
 
 // Counts of the largest Dragonfly of the reference's table, as a graph without traffic.
 func TestLargestDragonfly(t *testing.T) {
-	for i := range topologies.Arrangements() {
+	for i := range topologies.Arrangement(0).Names() {
 		spec := topologies.DragonflySpec{HostsPerRouter: 16, Routers: 32, Global: 16, Arrangement: topologies.Arrangement(i), Rate: units.Gbps, Delay: us}
 		size, err := spec.Size()
 		if err != nil {

@@ -40,8 +40,8 @@ const (
 
 var arrangements = []string{"absolute", "relative", "circulant"}
 
-// Arrangements returns the names of the arrangements, in the order of their values.
-func Arrangements() []string { return slices.Clone(arrangements) }
+// Names returns the names of the arrangements, in the order of their values.
+func (Arrangement) Names() []string { return slices.Clone(arrangements) }
 
 // String returns absolute, relative or circulant.
 func (a Arrangement) String() string {

@@ -53,14 +53,14 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.startUnit, "start-unit", "auto", "unit of the start times of a connection matrix: auto, ps or us")
 	flags.StringVar(&f.timeUnit, "time-unit", "auto", "unit of compute times: auto (what the format says, ns for SimAI's), ns, us or ms")
 	flags.StringVar(&f.groups, "groups", "", "JSON `FILE` with the communicator groups of a Chakra trace")
-	flags.StringVar(&f.algorithm, "algorithm", "auto", "algorithm of the collectives that have it: "+strings.Join(collective.Algorithms(), ", "))
+	flags.StringVar(&f.algorithm, "algorithm", "auto", "algorithm of the collectives that have it: "+strings.Join(collective.Algorithm(0).Names(), ", "))
 	flags.IntVar(&f.ranks, "ranks", 0, "number of ranks, where the file does not say it")
 	flags.IntVar(&f.passes, "passes", 1, "how often a workload of one training step is played")
 	for _, name := range []string{"format", "groups", "algorithm", "ranks", "passes", "start-unit", "time-unit"} {
 		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
 	}
 	for name, values := range map[string][]string{
-		"format": formats.Names(), "start-unit": htsim.StartUnits(), "time-unit": {"auto", "ns", "us", "ms"}, "algorithm": collective.Algorithms(),
+		"format": formats.Names(), "start-unit": htsim.StartUnits(), "time-unit": {"auto", "ns", "us", "ms"}, "algorithm": collective.Algorithm(0).Names(),
 	} {
 		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // of a flag that is there
 	}

@@ -7,33 +7,21 @@ import (
 
 // Ring are the parameters of switches in a ring.
 type Ring struct {
-	Switches int            `yaml:"switches"`
-	Hosts    int            `yaml:"hosts"` // per switch
-	Rate     units.Rate     `yaml:"rate"`
-	Delay    units.Duration `yaml:"delay"`
-	Cables   []Cable        `yaml:"cables"`
+	Switches int            `yaml:"switches,required" is:"3 to 64" doc:"switches"`
+	Hosts    int            `yaml:"hosts" is:"1 to 64" default:"1" doc:"hosts per switch"`
+	Rate     units.Rate     `yaml:"rate" is:"1Gbps to 1Tbps" default:"100Gbps" doc:"of every link"`
+	Delay    units.Duration `yaml:"delay" is:"link delay" default:"1us" doc:"of every link"`
+	Cables   []Cable        `yaml:"cables" doc:"links of the ring with another delay"`
 }
 
 // Cable is the delay of one link of the ring.
 type Cable struct {
-	After int            `yaml:"after"` // the switch that it starts at
-	Delay units.Duration `yaml:"delay"` // 0 or "auto": the ring's
+	After int            `yaml:"after,required" is:"0 to 63" doc:"switch that the link starts at"`
+	Delay units.Duration `yaml:"delay" is:"link delay or auto" default:"auto" doc:"of the link; auto: the ring's"`
 }
 
 var _ = experiment.RegisterTopology(experiment.TopologyKind{
-	Kind: experiment.Kind{
-		Name: "loop", Doc: "switches in a ring, each with hosts", Rank: 1000,
-		Keys: []experiment.Key{
-			{Path: "switches", Required: true, Rule: experiment.Between(3, 64), Doc: "switches"},
-			{Path: "hosts", Default: "1", Rule: experiment.Between(1, 64), Doc: "hosts per switch"},
-			{Path: "rate", Default: "100Gbps", Rule: experiment.Between(units.Gbps, units.Tbps), Doc: "of every link"},
-			{Path: "delay", Default: "1us", Rule: experiment.Between(units.Nanosecond, units.Second), Doc: "of every link"},
-			{Path: "cables", Doc: "links of the ring with another delay"},
-			{Path: "cables[].after", Required: true, Rule: experiment.Between(0, 63), Doc: "switch that the link starts at"},
-			{Path: "cables[].delay", Default: "auto", Rule: experiment.Between(units.Nanosecond, units.Second).Or("auto"), Doc: "of the link"},
-		},
-	},
-	Spec: Ring{},
+	Kind: experiment.Kind{Name: "loop", Doc: "switches in a ring, each with hosts"}, Spec: Ring{},
 })
 
 func (r Ring) Check(c *experiment.Check) int {

@@ -8,19 +8,12 @@ import (
 
 // Neighbours sends from every host to the next ones.
 type Neighbours struct {
-	Size  units.Size `yaml:"size"`
-	Reach int        `yaml:"reach"`
+	Size  units.Size `yaml:"size,required" is:"1B to 1GB" doc:"of each message"`
+	Reach int        `yaml:"reach" is:"1 to 8" default:"1" doc:"how many next hosts"`
 }
 
 var _ = experiment.RegisterWorkload(experiment.WorkloadKind{
-	Kind: experiment.Kind{
-		Name: "neighbours", Doc: "messages from every host to the next ones", Rank: 60,
-		Keys: []experiment.Key{
-			{Path: "size", Required: true, Rule: experiment.Between(units.Byte, units.GB), Doc: "of each message"},
-			{Path: "reach", Default: "1", Rule: experiment.Between(1, 8), Doc: "how many next hosts"},
-		},
-	},
-	Spec: Neighbours{},
+	Kind: experiment.Kind{Name: "neighbours", Doc: "messages from every host to the next ones"}, Spec: Neighbours{},
 })
 
 func (n Neighbours) Check(c *experiment.Check) {

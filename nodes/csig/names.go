@@ -51,8 +51,8 @@ func (d Dialect) String() string { return name(dialectNames, int(d), "dialect") 
 
 var dialectNames = []string{"uec-0.50", "draft-01"}
 
-// Dialects returns the names that ParseDialect reads, in the order of their values.
-func Dialects() []string { return slices.Clone(dialectNames) }
+// Names returns the names that ParseDialect reads, in the order of their values.
+func (Dialect) Names() []string { return slices.Clone(dialectNames) }
 
 // ParseDialect reads uec-0.50 or draft-01; empty text is uec-0.50.
 func ParseDialect(text string) (Dialect, error) {
@@ -115,8 +115,8 @@ func (r TrimRule) String() string { return name(trimNames, int(r), "trim rule") 
 
 var trimNames = []string{"force_local", "measured", "none"}
 
-// TrimRules returns the names, in the order of their values.
-func TrimRules() []string { return slices.Clone(trimNames) }
+// Names returns the names, in the order of their values.
+func (TrimRule) Names() []string { return slices.Clone(trimNames) }
 
 // UnmarshalText implements encoding.TextUnmarshaler: a name of TrimRules.
 func (r *TrimRule) UnmarshalText(text []byte) error {
@@ -144,8 +144,8 @@ func (m DecodeMode) String() string { return name(decodeNames, int(m), "decode m
 
 var decodeNames = []string{"auto", "midpoint", "lower", "geometric"}
 
-// DecodeModes returns the names, in the order of their values.
-func DecodeModes() []string { return slices.Clone(decodeNames) }
+// Names returns the names, in the order of their values.
+func (DecodeMode) Names() []string { return slices.Clone(decodeNames) }
 
 // UnmarshalText implements encoding.TextUnmarshaler: a name of DecodeModes.
 func (m *DecodeMode) UnmarshalText(text []byte) error {

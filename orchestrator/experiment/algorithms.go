@@ -19,7 +19,7 @@ type Tables struct {
 	Quantisers func(format, signal, name string) error
 }
 
-// choice is a key whose value is an Algorithm.
+// choice is a key whose value is an Algorithm. The tag is of such keys is the name of the choice.
 type choice struct {
 	path     string
 	fallback string // name of the default
@@ -34,42 +34,23 @@ var choices = []choice{
 	{"routing", "ecmp", func(t *Tables) []algorithm.Spec { return t.Routing }, func(e *Experiment) *Algorithm { return &e.Routing }},
 }
 
-// choiceAt returns the choice whose value is at a path: one of choices, or the AQM of a
-// class.
-func choiceAt(path string) (choice, bool) {
-	if i := slices.IndexFunc(choices, func(c choice) bool { return c.path == path }); i >= 0 {
-		return choices[i], true
-	}
-	if general(path) == classAQM {
-		return choice{path: path, fallback: "linear", table: func(t *Tables) []algorithm.Spec { return t.AQM }}, true
-	}
-	return choice{}, false
+// name returns the last part of the path: cc, lb, aqm or routing.
+func (c *choice) name() string { return c.path[strings.LastIndex(c.path, ".")+1:] }
+
+// at returns the choice as that of another key.
+func (c *choice) at(path string) choice {
+	other := *c
+	other.path = path
+	return other
 }
 
-const classAQM = "classes[].aqm"
-
-// nameKey returns the key that names what the mapping at a path describes, or "" if
-// there is none. Such a value may be the name alone.
-func nameKey(path string) string {
-	if path == "csig.locators" || path == "csig.second.locators" {
-		return "scheme"
-	}
-	if key := jobNames[general(path)]; key != "" {
-		return key
-	}
-	if _, ok := choiceAt(path); ok {
-		return "name"
+// ownerKey returns the key of the mapping at a path to which the other keys belong, so that
+// another value of it drops them; "" without.
+func ownerKey(path string) string {
+	if k := keyAt(path); k.owned {
+		return k.short
 	}
 	return ""
-}
-
-// ownerKey returns the nameKey of a path if the other keys belong to the name, so that
-// another name drops them, and "" otherwise.
-func ownerKey(path string) string {
-	if jobNames[general(path)] != "" {
-		return ""
-	}
-	return nameKey(path)
 }
 
 // suggestion returns what was probably meant by a text that is no value of the

@@ -7,22 +7,10 @@ import (
 
 // AllToAll sends from every host to every other.
 type AllToAll struct {
-	Size     units.Size `yaml:"size"`     // of each message
-	Parallel int        `yaml:"parallel"` // messages that a host has under way; 0 or "all": no limit
-	Hosts    int        `yaml:"hosts"`    // the first so many; 0 or "all": every host
+	Size     units.Size `yaml:"size,required" is:"payload" doc:"of each message, from every host to every other"`
+	Parallel int        `yaml:"parallel" is:"hosts or all" default:"all" doc:"messages that a host has under way at a time"`
+	Hosts    int        `yaml:"hosts" is:"2 to 1048576 or all" default:"all" doc:"the first so many hosts take part"`
 }
-
-var _ = RegisterWorkload(WorkloadKind{
-	Kind: Kind{
-		Name: "all_to_all", Doc: "a message from every host to every other", Rank: 50,
-		Keys: []Key{
-			{Path: "size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "of each message, from every host to every other"},
-			{Path: "parallel", Default: "all", Rule: Between(1, maxHosts).Or("all"), Doc: "messages that a host has under way at a time"},
-			{Path: "hosts", Default: "all", Rule: Between(2, maxHosts).Or("all"), Doc: "the first so many hosts take part"},
-		},
-	},
-	Spec: AllToAll{},
-})
 
 // Check implements WorkloadSpec.
 func (a AllToAll) Check(c *Check) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -114,39 +115,46 @@ func paramType(k algorithm.Kind) string {
 	return string(k)
 }
 
+// kindEntry returns the kind of a section.
 func kindEntry(section string, k registered) Entry {
-	e := Entry{Name: k.Name, Doc: k.Doc, Module: k.module}
-	types := map[string]reflect.Type{}
-	walkTypes(k.value, "", types)
-	for _, key := range k.Keys {
-		t := types[key.Path]
+	e := Entry{Name: k.Name, Doc: k.Doc, Keys: []EntryKey{}, Module: k.module}
+	root := join(section, k.Name)
+	for _, key := range schema() {
+		path, found := strings.CutPrefix(key.path, root)
+		if !found || path != "" && path[0] != '.' && path[0] != '[' {
+			continue
+		}
+		if key.doc == "" { // a mapping, or what is in a list
+			continue
+		}
 		e.Keys = append(e.Keys, EntryKey{
-			Path: key.Path, Type: keyType(t, key.Rule), Required: key.Required, Default: key.Default,
-			Range: key.Rule.text(t), Doc: key.Doc,
+			Path: strings.TrimPrefix(path, "."), Type: key.word(), Required: key.required, Default: key.defaultText(), Range: key.rule.text(key.value), Doc: asCode(key.doc),
 		})
 	}
 	return e
 }
 
-// walkTypes collects the types of the keys below a type, by Key.Path.
-func walkTypes(t reflect.Type, path string, types map[string]reflect.Type) {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// defaultText returns the value of a key that is not given, as in the file: of a mapping that its
+// short key may stand for, the value of this key.
+func (k *key) defaultText() string {
+	if k.fallback == "" && k.short != "" && k.rule.table == nil {
+		return keyAt(join(k.path, k.short)).fallback
 	}
-	types[path] = t
-	switch t.Kind() {
-	case reflect.Struct:
-		for _, m := range members(t) {
-			walkTypes(t.Field(m.field).Type, join(path, m.key), types)
-		}
-	case reflect.Slice:
-		walkTypes(t.Elem(), path+"[]", types)
-	}
+	return k.fallback
 }
 
-// keyType returns the documentation's word for the type of a key.
-func keyType(t reflect.Type, r Rule) string {
+// code is what stands between single quotes in the tag doc.
+var code = lazy.Regexp(`(^|[\s(\[/])'([^']+)'`)
+
+// asCode returns a text of the tag doc with backquotes around code.
+func asCode(doc string) string { return code().ReplaceAllString(doc, "$1`$2`") }
+
+// word returns the documentation's word for the type of a key.
+func (k *key) word() string {
+	t, r := k.value, k.rule
 	switch {
+	case r.table != nil:
+		return "name or mapping"
 	case t == reflect.TypeFor[units.Duration]():
 		return "time"
 	case t == reflect.TypeFor[units.Size]():

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -16,32 +15,17 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
 // derive fills the defaults that depend on other values.
 func (d *decoder) derive(e *Experiment) {
-	for _, c := range choices {
-		if a := c.of(e); a.Name == "" {
-			*a = d.algorithm(nil, c)
-		}
-	}
-	if !e.Workload.matrix() && !d.given("workload.start_jitter") {
-		e.Workload.StartJitter = units.Microsecond
-	}
-	if a := e.Applications; a != nil && a.MTU == 0 {
-		a.MTU = 1500 * units.Byte
-	}
-	if c := e.CSIG.Collector; c != nil {
-		c.Interval, c.Period = cmp.Or(c.Interval, 100*units.Microsecond), cmp.Or(c.Period, 500*units.Microsecond)
-		c.Loop = cmp.Or(c.Loop, Loops()[0])
+	if e.Workload.matrix() && !d.given("workload.start_jitter") {
+		e.Workload.StartJitter = 0
 	}
 	if e.CSIG.Second == nil && e.CSIG.wantsSecond() {
 		e.CSIG.Second = &CSIGSecond{}
-	}
-	if s := e.CSIG.Second; s != nil {
-		s.Locators.Scheme = cmp.Or(s.Locators.Scheme, csig.Structured.String())
+		d.fill(nil, reflect.ValueOf(e.CSIG.Second).Elem(), "csig.second")
 	}
 	if t := e.Trace; t != nil && len(t.Flows) > 0 && len(t.Events) == 0 {
 		t.Events = metrics.EventNames()
@@ -100,7 +84,7 @@ func (d *decoder) groups(e *Experiment) {
 		path := "measure.groups." + name
 		items := e.Measure.Groups[name]
 		switch {
-		case !groupPattern().MatchString(name):
+		case !vocabulary["group"].allows(name):
 			d.failAt(path, fmt.Sprintf("%q is no name of a group; want up to 64 of a-z 0-9 _ and -, the first a letter", name), "")
 		case name == "all" || strings.HasPrefix(name, "job-"):
 			d.failAt(path, fmt.Sprintf("the name %q is taken: all is every transfer, job-0 the transfers of job 0", name), "")

@@ -16,28 +16,28 @@ const DefaultClass = "default"
 // Class is a data class: packets with a DSCP of their own, which wait in a queue of their
 // own at each port.
 type Class struct {
-	Name string `yaml:"name"`
-	DSCP int    `yaml:"dscp"` // 0 or "auto", of the default class alone: 10
+	Name string `yaml:"name,required" is:"group" doc:"of the class, as in results"`
+	DSCP int    `yaml:"dscp" is:"1 to 63 or auto" default:"auto" doc:"of its packets, 1 to 63 but 11, 12 and 46, which are those of control packets; auto, of the class 'default' alone: 10"`
 	// Strict classes go before all others, earlier ones first. The others share what they
 	// leave by Weight, in deficit round robin.
-	Strict   bool        `yaml:"strict"`
-	Weight   int         `yaml:"weight"`   // default 1
-	Lossless bool        `yaml:"lossless"` // by priority flow control; no packet is trimmed or dropped
-	Queue    units.Size  `yaml:"queue"`    // 0 or "auto": Links.Queue
-	ECN      *ECN        `yaml:"ecn"`      // nil: Links.ECN
-	AQM      *Algorithm  `yaml:"aqm"`      // nil: Links.AQM
-	Match    *ClassMatch `yaml:"match"`    // transfers of the class; of several classes that match the last one
+	Strict   bool        `yaml:"strict" default:"false" doc:"goes before all classes that are not strict; among strict classes the first in the list goes first"`
+	Weight   int         `yaml:"weight" is:"weight" default:"1" doc:"share of the other classes in what strict ones leave, 1 to 255: deficit round robin with a full packet per weight and round"`
+	Lossless bool        `yaml:"lossless" default:"false" doc:"by priority flow control: no packet of the class is trimmed or dropped"`
+	Queue    units.Size  `yaml:"queue" is:"queue or auto" default:"auto" doc:"data queue of the class at a switch port; auto: as 'links.queue'"`
+	ECN      *ECN        `yaml:"ecn" doc:"marking of the class; without it as 'links.ecn'"`
+	AQM      *Algorithm  `yaml:"aqm" is:"aqm" doc:"as 'links.aqm'; without it that one"`
+	Match    *ClassMatch `yaml:"match" doc:"transfers of the class: those that fit every list that is given. Of several classes that match, the last one counts"`
 }
 
 // ClassMatch says which transfers are of a class: those that fit all lists that are not
 // empty. Frames of programs and generators go by their DSCP alone.
 type ClassMatch struct {
-	Flows  []string `yaml:"flows"`  // names of flows or patterns with *, such as 0-13
-	Groups []string `yaml:"groups"` // of measure.groups
-	Src    []int    `yaml:"src"`    // hosts that send
-	Dst    []int    `yaml:"dst"`    // hosts that receive
-	Hosts  []int    `yaml:"hosts"`  // both ends are among them
-	Jobs   []int    `yaml:"jobs"`   // jobs of the workload
+	Flows  []string `yaml:"flows" is:"flow" doc:"transfers of the class: names of flows, patterns or numbers. A transfer is of the last class of which it fits all lists"`
+	Groups []string `yaml:"groups" doc:"groups of 'measure.groups'"`
+	Src    []int    `yaml:"src" is:"host" doc:"hosts that send"`
+	Dst    []int    `yaml:"dst" is:"host" doc:"hosts that receive"`
+	Hosts  []int    `yaml:"hosts" is:"host" doc:"both ends are among them"`
+	Jobs   []int    `yaml:"jobs" is:"job" doc:"jobs of the workload"`
 }
 
 // Empty reports whether no list has an item.
@@ -47,19 +47,19 @@ func (m *ClassMatch) Empty() bool {
 
 // Buffer is the memory of a switch.
 type Buffer struct {
-	Shared   units.Size `yaml:"shared"`   // of all ports of a switch; 0 or "none": each queue has its own limit
-	Alpha    float64    `yaml:"alpha"`    // share of the free memory that one queue may have; default 1
-	Reserved units.Size `yaml:"reserved"` // of each queue, besides Shared; 0 or "auto": one packet
+	Shared   units.Size `yaml:"shared" is:"queue or none" default:"none" doc:"memory that the ports of a switch share: a queue may have 'alpha' times what is free (dynamic threshold), besides what is reserved for it. A queue whose size is given has that limit too. none: each queue has its own limit"`
+	Alpha    float64    `yaml:"alpha" default:"1" doc:"of dynamic thresholds, above 0 and up to 64"`
+	Reserved units.Size `yaml:"reserved" is:"threshold or auto" default:"auto" doc:"of each queue of a lossy class, and of each ingress port of a lossless one, besides 'shared'; auto: one packet"`
 }
 
 // PFC is priority flow control, of lossless classes.
 type PFC struct {
-	XOff     units.Size `yaml:"xoff"`     // 0 or "auto": the class's queue
-	XOn      units.Size `yaml:"xon"`      // 0 or "auto": two packets below XOff
-	Headroom units.Size `yaml:"headroom"` // 0 or "auto": from delay, rate and MTU of the link
+	XOff     units.Size `yaml:"xoff" is:"threshold or auto" default:"auto" doc:"of priority flow control: with so many bytes of a lossless class that came in at a port and are still in the switch, the port pauses its peer. auto: 1 BDP; not used with 'links.buffer.shared', whose threshold it is then"`
+	XOn      units.Size `yaml:"xon" is:"threshold or auto" default:"auto" doc:"with so many the peer may go on; with shared memory, as far below its threshold. auto: two packets below 'xoff'"`
+	Headroom units.Size `yaml:"headroom" is:"threshold or auto" default:"auto" doc:"for what comes in beyond 'xoff' until the peer has stopped. auto: from delay, rate and MTU of the link: 'csiglab validate' says how much"`
 	// Deadlock is for how long a paused class must have been unable to send to be looked at
 	// as part of a deadlock.
-	Deadlock units.Duration `yaml:"deadlock"`
+	Deadlock units.Duration `yaml:"deadlock" is:"1us to 1s" default:"1ms" doc:"after which a class that was paused all the time is looked at as part of a deadlock, see [classes](#classes)"`
 }
 
 // Lossless reports whether a class is.

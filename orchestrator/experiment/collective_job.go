@@ -13,42 +13,21 @@ import (
 // CollectiveJob is one collective again and again, as nccl-tests run it: an iteration is a
 // step of the job. In YAML also short: the kind.
 type CollectiveJob struct {
-	Kind      collective.Kind      `yaml:"kind"`
-	Algorithm collective.Algorithm `yaml:"algorithm"`
-	Size      units.Size           `yaml:"size"`
-	Channels  int                  `yaml:"channels"`
-	Chunk     units.Size           `yaml:"chunk"`   // 0 or "none": no slicing
-	Groups    int                  `yaml:"groups"`  // of as many ranks each
-	Strided   bool                 `yaml:"strided"` // group g has the ranks g, g + groups, g + 2 groups, …
-	Local     int                  `yaml:"local"`   // 0 or "auto": the ranks of a server
-	Root      int                  `yaml:"root"`
-	Warmup    int                  `yaml:"warmup"`
-	Gap       units.Duration       `yaml:"gap"`
+	Kind      collective.Kind      `yaml:"kind,short" default:"all_reduce" doc:"what it does"`
+	Algorithm collective.Algorithm `yaml:"algorithm" default:"auto" doc:"how; auto: a ring where there is one, otherwise direct messages"`
+	Size      units.Size           `yaml:"size" is:"payload" default:"32MiB" doc:"of the buffer of a rank, as nccl-tests count it"`
+	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"as NCCL's: each does its share of the buffer"`
+	Chunk     units.Size           `yaml:"chunk" is:"payload or none" default:"none" doc:"largest message; none: no slicing"`
+	Groups    int                  `yaml:"groups" is:"hosts" default:"1" doc:"of ranks, as large as each other, that run the collective at the same time"`
+	Strided   bool                 `yaml:"strided" default:"false" doc:"the ranks of a group are 'groups' apart; otherwise they follow each other"`
+	Local     int                  `yaml:"local" is:"hosts or auto" default:"auto" doc:"of algorithm hierarchical: ranks of an inner group; auto: those of a server"`
+	Root      int                  `yaml:"root" is:"host" default:"0" doc:"of broadcast, reduce, gather and scatter: place in the group"`
+	Warmup    int                  `yaml:"warmup" is:"step" default:"0" doc:"iterations before the job's steps, which its metrics leave out"`
+	Gap       units.Duration       `yaml:"gap" is:"time" default:"0s" doc:"time that a rank computes before each iteration"`
 }
 
 // maxChannels is the most channels of a collective.
 const maxChannels = 64
-
-var _ = RegisterJob(JobKind{
-	Kind: Kind{
-		Name: "collective", Doc: "one collective again and again, as nccl-tests run it", Rank: 30,
-		Keys: []Key{
-			{Path: "", Default: collective.AllReduce.String(), Doc: "the kind alone, such as `all_to_all`, or a mapping"},
-			{Path: "kind", Default: collective.AllReduce.String(), Rule: OneOf(collective.Kinds()...), Doc: "what it does"},
-			{Path: "algorithm", Default: collective.Auto.String(), Rule: OneOf(collective.Algorithms()...), Doc: "how; auto: a ring where there is one, otherwise direct messages"},
-			{Path: "size", Default: "32MiB", Rule: Between(units.Byte, maxTransfer), Doc: "of the buffer of a rank, as nccl-tests count it"},
-			{Path: "channels", Default: "1", Rule: Between(1, maxChannels), Doc: "as NCCL's: each does its share of the buffer"},
-			{Path: "chunk", Default: "none", Rule: Between(units.Byte, maxTransfer).Or("none"), Doc: "largest message; none: no slicing"},
-			{Path: "groups", Default: "1", Rule: Between(1, maxHosts), Doc: "of ranks, as large as each other, that run the collective at the same time"},
-			{Path: "strided", Default: "false", Doc: "the ranks of a group are `groups` apart; otherwise they follow each other"},
-			{Path: "local", Default: "auto", Rule: Between(1, maxHosts).Or("auto"), Doc: "of algorithm hierarchical: ranks of an inner group; auto: those of a server"},
-			{Path: "root", Default: "0", Rule: Between(0, maxHosts), Doc: "of broadcast, reduce, gather and scatter: place in the group"},
-			{Path: "warmup", Default: "0", Rule: Between(0, maxSteps), Doc: "iterations before the job's steps, which its metrics leave out"},
-			{Path: "gap", Default: "0s", Rule: Between(0, maxLength), Doc: "time that a rank computes before each iteration"},
-		},
-	},
-	Spec: CollectiveJob{},
-})
 
 // Check implements JobSpec.
 func (c CollectiveJob) Check(k *Check) {

@@ -107,8 +107,9 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		d.fail(t.at, path, "the key has no value", "")
 		return
 	}
-	if c, ok := choiceAt(path); ok {
-		a := d.algorithm(t, c)
+	k := keyAt(path)
+	if c := k.rule.table; c != nil {
+		a := d.algorithm(t, c.at(path))
 		if v.Kind() == reflect.Pointer {
 			v.Set(reflect.ValueOf(&a))
 		} else {
@@ -116,8 +117,8 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		}
 		return
 	}
-	if named := nameKey(path); named != "" && t.kind == scalar {
-		t = &tree{kind: mapping, at: t.at, keys: []entry{{named, t.at, t}}}
+	if k.short != "" && t.kind == scalar {
+		t = &tree{kind: mapping, at: t.at, keys: []entry{{k.short, t.at, t}}}
 	}
 	want := scalar
 	switch v.Kind() {
@@ -153,21 +154,11 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	case v.Kind() == reflect.Slice:
 		list := reflect.MakeSlice(v.Type(), len(t.items), len(t.items))
 		for i, item := range t.items {
-			switch path {
-			case "csig.ports":
-				list.Index(i).Set(reflect.ValueOf(newCSIGPort()))
-			case "generators":
-				list.Index(i).Set(reflect.ValueOf(newGenerator()))
-			case "faults":
-				list.Index(i).Set(reflect.ValueOf(newFault()))
-			case "jobs":
-				list.Index(i).Set(reflect.ValueOf(newJob()))
-			}
 			d.decode(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}
 		v.Set(list)
 	default:
-		if msg, suggestion := d.value(t, v, rules[general(path)]); msg != "" {
+		if msg, suggestion := d.value(t, v, k.rule); msg != "" {
 			if likely := suggestSeeds(t.text); general(path) == "seeds[]" && likely != "" {
 				msg, suggestion = fmt.Sprintf("%q stands without brackets", t.text), "seeds: "+likely
 			}
@@ -200,10 +191,11 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 			d.decode(e.value, v.Field(m.field), at)
 		}
 	}
-	for _, key := range required[general(path)] {
+	for _, m := range known {
+		k := keyAt(join(path, m.key))
 		instead := func(other string) bool { return t.get(other) != nil }
-		if t.get(key) == nil && (path != "" || !slices.ContainsFunc(excused[key], instead)) {
-			msg := fmt.Sprintf("the key %q is missing", key)
+		if k.required && t.get(m.key) == nil && !slices.ContainsFunc(k.unless, instead) {
+			msg := fmt.Sprintf("the key %q is missing", m.key)
 			if t.instead != "" {
 				msg += fmt.Sprintf("; %s takes the place of %s", path, t.instead)
 			}
@@ -213,25 +205,36 @@ func (d *decoder) structure(t *tree, v reflect.Value, path string) {
 	d.fill(t, v, path)
 }
 
-// fill sets the values of a mapping that are not given to the defaults of the table; nil is
-// a mapping that is not given.
+// fill sets the values of a mapping that are not given to their defaults; t is nil for a
+// mapping that is not given.
 func (d *decoder) fill(t *tree, v reflect.Value, path string) {
 	for _, m := range members(v.Type()) {
 		if m.kind != nil || t.get(m.key) != nil {
 			continue
 		}
 		at := join(path, m.key)
-		rule := general(at)
-		text, ok := fallbacks[rule]
-		_, named := choiceAt(at)
+		k := keyAt(at)
 		switch field := v.Field(m.field); {
-		case ok:
-			if msg, _ := d.value(&tree{kind: scalar, text: text}, field, rules[rule]); msg != "" {
-				panic(fmt.Sprintf("experiment: the default of %s: %s", rule, msg))
-			}
-		case field.Kind() == reflect.Struct && !named:
+		case k.rule.table != nil && field.Kind() == reflect.Struct:
+			field.Set(reflect.ValueOf(d.algorithm(nil, k.rule.table.at(at))))
+		case field.Kind() == reflect.Struct:
 			d.fill(nil, field, at)
+		case k.fallback != "" && field.Kind() == reflect.Slice:
+			texts := strings.Fields(k.fallback)
+			field.Set(reflect.MakeSlice(field.Type(), len(texts), len(texts)))
+			for i, text := range texts {
+				d.mustValue(text, field.Index(i), k)
+			}
+		case k.fallback != "" && field.Kind() != reflect.Pointer:
+			d.mustValue(k.fallback, field, k)
 		}
+	}
+}
+
+// mustValue decodes a default.
+func (d *decoder) mustValue(text string, v reflect.Value, k *key) {
+	if msg, _ := d.value(&tree{kind: scalar, text: text}, v, k.rule); msg != "" {
+		panic(fmt.Sprintf("experiment: the default of %s: %s", k.path, msg))
 	}
 }
 

@@ -11,42 +11,20 @@ import (
 // Dragonfly are the parameters of groups of routers: those of a group are joined
 // all to all, groups by global links in an arrangement.
 type Dragonfly struct {
-	P           int                    `yaml:"p"`      // hosts per router
-	A           int                    `yaml:"a"`      // routers per group
-	H           int                    `yaml:"h"`      // global links per router
-	Groups      int                    `yaml:"groups"` // 0 or "auto": a*h+1, full size
-	Arrangement topologies.Arrangement `yaml:"arrangement"`
-	Rate        units.Rate             `yaml:"rate"`
-	LocalRate   units.Rate             `yaml:"local_rate"`  // 0 or "auto": rate
-	GlobalRate  units.Rate             `yaml:"global_rate"` // 0 or "auto": rate
-	Delay       units.Duration         `yaml:"delay"`
-	LocalDelay  units.Duration         `yaml:"local_delay"`  // 0 or "auto": delay
-	GlobalDelay units.Duration         `yaml:"global_delay"` // 0 or "auto": delay
-	SwitchDelay units.Duration         `yaml:"switch_delay"`
-	Ports       int                    `yaml:"ports"` // of a router; 0 or "any": as many as needed
+	P           int                    `yaml:"p,required" is:"ports" doc:"hosts per router"`
+	A           int                    `yaml:"a,required" is:"ports" doc:"routers per group, joined all to all"`
+	H           int                    `yaml:"h,required" is:"ports" doc:"links of a router to other groups"`
+	Groups      int                    `yaml:"groups" is:"2 to 1048576 or auto" default:"auto" doc:"groups; auto: a·h+1, as many as there can be"`
+	Arrangement topologies.Arrangement `yaml:"arrangement" default:"absolute" doc:"which groups the global links of a group lead to"`
+	Rate        units.Rate             `yaml:"rate,required" is:"rate" doc:"of hosts' links"`
+	LocalRate   units.Rate             `yaml:"local_rate" is:"rate or auto" default:"auto" doc:"within a group; auto: the same"`
+	GlobalRate  units.Rate             `yaml:"global_rate" is:"rate or auto" default:"auto" doc:"between groups; auto: the same"`
+	Delay       units.Duration         `yaml:"delay,required" is:"link delay" doc:"of hosts' links"`
+	LocalDelay  units.Duration         `yaml:"local_delay" is:"link delay or auto" default:"auto" doc:"within a group; auto: the same"`
+	GlobalDelay units.Duration         `yaml:"global_delay" is:"link delay or auto" default:"auto" doc:"between groups; auto: the same"`
+	SwitchDelay units.Duration         `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every router"`
+	Ports       int                    `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
-
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "dragonfly", Doc: "groups of routers joined all to all, with global links between the groups", Rank: 50,
-		Keys: []Key{
-			{Path: "p", Required: true, Rule: Between(1, maxPorts), Doc: "hosts per router"},
-			{Path: "a", Required: true, Rule: Between(1, maxPorts), Doc: "routers per group, joined all to all"},
-			{Path: "h", Required: true, Rule: Between(1, maxPorts), Doc: "links of a router to other groups"},
-			{Path: "groups", Default: "auto", Rule: Between(2, maxHosts).Or("auto"), Doc: "groups; auto: a·h+1, as many as there can be"},
-			{Path: "arrangement", Default: "absolute", Rule: OneOf(topologies.Arrangements()...), Doc: "which groups the global links of a group lead to"},
-			{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "of hosts' links"},
-			{Path: "local_rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "within a group; auto: the same"},
-			{Path: "global_rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "between groups; auto: the same"},
-			{Path: "delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of hosts' links"},
-			{Path: "local_delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "within a group; auto: the same"},
-			{Path: "global_delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "between groups; auto: the same"},
-			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every router"},
-			portsKey,
-		},
-	},
-	Spec: Dragonfly{},
-})
 
 // Check implements TopologySpec.
 func (f Dragonfly) Check(c *Check) int {

@@ -81,7 +81,7 @@ func (t *tree) remark(variant, path string, remark Remark) {
 // encode is the inverse of decode. It leaves out empty texts, lists and mappings and
 // unset pointers: reading a file without them gives the same experiment.
 func encode(v reflect.Value, path string) *tree {
-	r := rules[general(path)]
+	r := keyAt(path).rule
 	plain := func(text string) *tree { return &tree{kind: scalar, text: text} }
 	if a, ok := v.Interface().(Algorithm); ok {
 		t := &tree{kind: mapping}

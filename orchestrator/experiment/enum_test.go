@@ -23,12 +23,12 @@ func TestEnumerations(t *testing.T) {
 			fmt.Stringer
 		}
 	}{
-		{csig.Dialects(), new(csig.Dialect)}, {csig.DecodeModes(), new(csig.DecodeMode)}, {csig.TrimRules(), new(csig.TrimRule)},
-		{meter.Modes(), new(meter.Mode)}, {meter.Phases(), new(meter.Phase)}, {meter.Scopes(), new(meter.Scope)}, {meter.DepthModes(), new(meter.DepthMode)},
-		{dataplane.DelayModes(), new(dataplane.DelayMode)}, {dataplane.PortDowns(), new(dataplane.PortDown)},
-		{transport.Recoveries(), new(transport.Recovery)}, {transport.TrimPlaces(), new(transport.TrimPlace)},
-		{topologies.Arrangements(), new(topologies.Arrangement)}, {collective.Kinds(), new(collective.Kind)}, {collective.Algorithms(), new(collective.Algorithm)},
-		{pipeline.KindNames(), new(pipeline.Kind)},
+		{csig.Dialect(0).Names(), new(csig.Dialect)}, {csig.DecodeMode(0).Names(), new(csig.DecodeMode)}, {csig.TrimRule(0).Names(), new(csig.TrimRule)},
+		{meter.Mode(0).Names(), new(meter.Mode)}, {meter.Phase(0).Names(), new(meter.Phase)}, {meter.Scope(0).Names(), new(meter.Scope)}, {meter.DepthMode(0).Names(), new(meter.DepthMode)},
+		{dataplane.DelayMode(0).Names(), new(dataplane.DelayMode)}, {dataplane.PortDown(0).Names(), new(dataplane.PortDown)},
+		{transport.Recovery(0).Names(), new(transport.Recovery)}, {transport.TrimPlace(0).Names(), new(transport.TrimPlace)},
+		{topologies.Arrangement(0).Names(), new(topologies.Arrangement)}, {collective.Kind(0).Names(), new(collective.Kind)}, {collective.Algorithm(0).Names(), new(collective.Algorithm)},
+		{pipeline.Kind(0).Names(), new(pipeline.Kind)},
 	} {
 		if len(e.names) < 2 {
 			t.Errorf("%T: the names %q", e.value, e.names)

@@ -50,7 +50,7 @@ func (d *decoder) results(e *Experiment, declared []declaredVariant) {
 }
 
 // IsDerivedName reports whether a derived metric may have a name.
-func IsDerivedName(name string) bool { return metricPattern().MatchString(name) }
+func IsDerivedName(name string) bool { return vocabulary["metric"].allows(name) }
 
 // compiledKey is an expression in its scope; all expectations have the same.
 type compiledKey struct {

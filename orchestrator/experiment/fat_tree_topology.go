@@ -11,42 +11,22 @@ import (
 
 // FatTree are the parameters of a fat tree (3 tiers) or leaf-spine (2 tiers).
 type FatTree struct {
-	Hosts   int    `yaml:"hosts"`
-	PodSize int    `yaml:"pod"`   // hosts per pod
-	Tiers   []Tier `yaml:"tiers"` // from the hosts up: tor, agg, core
+	Hosts   int    `yaml:"hosts,required" is:"2 to 1048576" doc:"hosts in all"`
+	PodSize int    `yaml:"pod,required" is:"hosts" doc:"hosts per pod"`
+	Tiers   []Tier `yaml:"tiers,required" doc:"two tiers (ToR, spine) or three (ToR, Agg, core), from the hosts up"`
 }
 
 // Tier is one level of switches. Down links lead towards the hosts.
 type Tier struct {
-	Down           int            `yaml:"down"`           // down ports per switch
-	Up             int            `yaml:"up"`             // up ports per switch; 0 at the top
-	Oversubscribed int            `yaml:"oversubscribed"` // rate down over rate up; 0 or "auto": whatever the numbers give
-	Bundle         int            `yaml:"bundle"`         // default 1
-	Rate           units.Rate     `yaml:"rate"`           // of the down links
-	Delay          units.Duration `yaml:"delay"`          // of the down links
-	SwitchDelay    units.Duration `yaml:"switch_delay"`
-	Ports          int            `yaml:"ports"` // that a switch has; 0 or "any": as many as needed
+	Down           int            `yaml:"down,required" is:"ports" doc:"ports of a switch towards the hosts"`
+	Up             int            `yaml:"up" is:"0 to 4096" default:"0" doc:"ports away from them; not at the top"`
+	Oversubscribed int            `yaml:"oversubscribed" is:"ports or auto" default:"auto" doc:"rate down over rate up; given, it is checked against the other numbers"`
+	Bundle         int            `yaml:"bundle" is:"ports" default:"1" doc:"parallel links in place of one"`
+	Rate           units.Rate     `yaml:"rate,required" is:"rate" doc:"of the down links"`
+	Delay          units.Duration `yaml:"delay,required" is:"link delay" doc:"of the down links"`
+	SwitchDelay    units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"from a packet's last bit in to its egress queue"`
+	Ports          int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
-
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "fat_tree", Doc: "a fat tree of two or three tiers of switches, each tier as given", Rank: 20,
-		Keys: []Key{
-			{Path: "hosts", Required: true, Rule: Between(2, maxHosts), Doc: "hosts in all"},
-			{Path: "pod", Required: true, Rule: Between(1, maxHosts), Doc: "hosts per pod"},
-			{Path: "tiers", Required: true, Doc: "two tiers (ToR, spine) or three (ToR, Agg, core), from the hosts up"},
-			{Path: "tiers[].down", Required: true, Rule: Between(1, maxPorts), Doc: "ports of a switch towards the hosts"},
-			{Path: "tiers[].up", Default: "0", Rule: Between(0, maxPorts), Doc: "ports away from them; not at the top"},
-			{Path: "tiers[].rate", Required: true, Rule: Between(minRate, maxRate), Doc: "of the down links"},
-			{Path: "tiers[].delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of the down links"},
-			{Path: "tiers[].switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "from a packet's last bit in to its egress queue"},
-			{Path: "tiers[].oversubscribed", Default: "auto", Rule: Between(1, maxPorts).Or("auto"), Doc: "rate down over rate up; given, it is checked against the other numbers"},
-			{Path: "tiers[].bundle", Default: "1", Rule: Between(1, maxPorts), Doc: "parallel links in place of one"},
-			{Path: "tiers[].ports", Default: portsKey.Default, Rule: portsKey.Rule, Doc: portsKey.Doc},
-		},
-	},
-	Spec: FatTree{},
-})
 
 // Check implements TopologySpec.
 func (f FatTree) Check(c *Check) int {

@@ -11,33 +11,28 @@ import (
 // Fault is a fault that is scheduled: from At on, for For or until Until. Which keys it
 // has depends on its kind, see faultKinds.
 type Fault struct {
-	Name      string `yaml:"name"`      // in results; "": the kind and the number in the list, such as down-0
-	Kind      string `yaml:"kind"`      // see FaultKinds
-	Links     string `yaml:"links"`     // name of a link, such as tor0-agg0, or a pattern with *
-	Random    int    `yaml:"random"`    // as many of these, drawn by seed; 0 or "all": all of them
-	Direction string `yaml:"direction"` // in which the links are hit; see FaultDirections
-	Switches  string `yaml:"switches"`  // name of a switch or a pattern with *
-	Hosts     string `yaml:"hosts"`     // name of a host or a pattern with *
+	Name      string `yaml:"name" is:"group" doc:"in results; without: the kind and its place in the list, such as 'down-0'"`
+	Kind      string `yaml:"kind,required" is:"fault" doc:"see below"`
+	Links     string `yaml:"links" is:"links pattern" doc:"of kinds 'down', 'rate', 'loss' and 'corruption': name of a link, such as 'tor0-agg0', or a pattern with '*', such as 'agg*-core*'. A pattern that begins with '*' stands in quotes"`
+	Random    int    `yaml:"random" is:"model size or all" default:"all" doc:"how many of these, drawn by seed. Variants with the same seed draw the same"`
+	Direction string `yaml:"direction" is:"both|up|down" default:"both" doc:"of kinds 'rate', 'loss' and 'corruption': 'up' is away from the node that the link's name begins with, the one nearer to the hosts; 'down' is towards it; 'both'"`
+	Switches  string `yaml:"switches" is:"switches pattern" doc:"of kind 'restart': name of a switch or a pattern"`
+	Hosts     string `yaml:"hosts" is:"hosts pattern" doc:"of kind 'slow_nic': name of a host, such as 'h3', or a pattern"`
 
-	At      units.Duration `yaml:"at"`
-	For     units.Duration `yaml:"for"`   // 0 or "auto": as Until says
-	Until   units.Duration `yaml:"until"` // 0 or "auto": as For says; without both, the end of the run
-	Reroute units.Duration `yaml:"reroute_delay"`
+	At      units.Duration `yaml:"at" is:"time" default:"0s" doc:"when it begins; with 0s the fabric is so from the beginning"`
+	For     units.Duration `yaml:"for" is:"span or auto" default:"auto" doc:"how long it lasts; auto: as 'until' says, and without 'until' to the end of the run"`
+	Until   units.Duration `yaml:"until" is:"span or auto" default:"auto" doc:"in place of 'for': when it ends"`
+	Reroute units.Duration `yaml:"reroute_delay" is:"time or never as -1" default:"never" doc:"of kinds 'down' and 'restart': how long after the beginning and the end the switches get routes without and with the links; never: routing does not learn of the fault"`
 
-	Rate  units.Rate `yaml:"rate"`  // that is left; 0 or "auto": as Share says
-	Share float64    `yaml:"share"` // of the rate that is left, or of the packets that are dropped
+	Rate  units.Rate `yaml:"rate" is:"rate or auto" default:"auto" doc:"of kinds 'rate' and 'slow_nic': what is left; auto: by 'share'"`
+	Share float64    `yaml:"share" default:"0" doc:"in place of 'rate': share of the rate that is left, '0.25' for 25 %. Of kinds 'loss' and 'corruption': share of the packets"`
 
-	Buffers string  `yaml:"buffers"` // whether queues and thresholds follow the rate; see FaultBuffers
-	Burst   float64 `yaml:"burst"`   // mean number of packets in a row that are dropped; 0: each by itself
+	Buffers string  `yaml:"buffers" is:"scaled|kept" default:"scaled" doc:"of kind 'rate': 'scaled': in the directions that are slow, ports have the queues, the thresholds of ECN, trimming and flow control and the AQM parameters of a link of the rate that is left; 'kept': those of the intact link"`
+	Burst   float64 `yaml:"burst" default:"0" doc:"of kinds 'loss' and 'corruption': mean number of packets in a row that are dropped, by a Gilbert-Elliott model; 0: each packet by itself"`
 }
 
 // NoReroute is the Fault.Reroute of a fault that routing never learns of.
 const NoReroute units.Duration = -1
-
-// newFault returns an item of faults with the defaults that are not 0.
-func newFault() Fault {
-	return Fault{Direction: FaultDirections[0], Buffers: BuffersScaled, Reroute: NoReroute}
-}
 
 // Kinds of fault.
 const (
@@ -143,7 +138,7 @@ func (d *decoder) faults(e *Experiment) {
 // none.
 func (d *decoder) set(path string) bool {
 	t := d.node[path]
-	unset := rules[general(path)].word
+	unset := keyAt(path).rule.word
 	if unset == "" {
 		unset = "0"
 	}

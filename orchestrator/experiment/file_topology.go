@@ -11,14 +11,6 @@ import (
 // TopologyFile is the name of an htsim .topo file.
 type TopologyFile string
 
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "file", Doc: "an htsim topology file", Rank: 10,
-		Keys: []Key{{Doc: "htsim `.topo` file", Rule: InputFile()}},
-	},
-	Spec: TopologyFile(""),
-})
-
 // Check implements TopologySpec: the file is read when the topology is built.
 func (TopologyFile) Check(*Check) int { return 0 }
 

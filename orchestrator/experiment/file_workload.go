@@ -11,15 +11,6 @@ import (
 // WorkloadFile is the name of an htsim connection matrix, .cm or .tm, or of HPCC's flows.
 type WorkloadFile string
 
-var _ = RegisterWorkload(WorkloadKind{
-	Kind: Kind{
-		Name: "file", Doc: "an htsim connection matrix, or flows of the HPCC simulator", Rank: 10,
-		Keys: []Key{{Doc: "htsim `.cm` or `.tm` file, or `flow.txt` of the HPCC simulator", Rule: InputFile()}},
-	},
-	Spec:   WorkloadFile(""),
-	Matrix: true,
-})
-
 // Check implements WorkloadSpec: the file is read when the workload is built.
 func (WorkloadFile) Check(*Check) {}
 

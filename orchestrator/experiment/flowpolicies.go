@@ -13,18 +13,18 @@ import (
 // HostPolicy changes parameters of the congestion control for some transfers. What it
 // leaves out stays as Hosts.CC has it.
 type HostPolicy struct {
-	Match FlowMatch        `yaml:"match"`
-	CC    algorithm.Values `yaml:"cc"` // parameters of the algorithm of Hosts.CC
+	Match FlowMatch        `yaml:"match,required" doc:"transfers that it is for: those that fit every list that is given"`
+	CC    algorithm.Values `yaml:"cc,required" doc:"parameters of the algorithm in 'hosts.cc': '{timer: 100us}'"`
 }
 
 // FlowMatch says which transfers a policy is for: those that fit all lists that are not
 // empty. A transfer fits a list if it fits one of its items.
 type FlowMatch struct {
-	Flows []string `yaml:"flows"` // names of flows or patterns with *, such as 0-13
-	Src   []int    `yaml:"src"`   // hosts that send
-	Dst   []int    `yaml:"dst"`   // hosts that receive
-	Hosts []int    `yaml:"hosts"` // hosts of a tenant: both ends are among them
-	Jobs  []int    `yaml:"jobs"`  // jobs of the workload's transfers
+	Flows []string `yaml:"flows" doc:"a policy is for the transfers that fit all its lists, of each one item; names of flows as in the results, or patterns: '0-13', '\"0-*\"'"`
+	Src   []int    `yaml:"src" is:"host" doc:"hosts that send"`
+	Dst   []int    `yaml:"dst" is:"host" doc:"hosts that receive"`
+	Hosts []int    `yaml:"hosts" is:"host" doc:"the hosts of a tenant: both ends of the transfer are among them"`
+	Jobs  []int    `yaml:"jobs" is:"job" doc:"jobs, see 'workload.transfers[].job'"`
 }
 
 // CSIG returns the same match for a policy of CSIG.

@@ -10,9 +10,6 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// newGenerator returns an item of generators with the defaults that are not 0.
-func newGenerator() Generator { return Generator{Size: 1500 * units.Byte, Paths: 1} }
-
 // Tags returns the bytes of the stack that stands in front of the network layer.
 func (g Generator) Tags(c CSIG) ([]byte, error) {
 	domain := csig.Config{TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Dialect: c.Dialect}

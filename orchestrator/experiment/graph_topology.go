@@ -13,29 +13,29 @@ import (
 
 // Graph is a fabric node by node and link by link, here or in a file of its own.
 type Graph struct {
-	File  string         `yaml:"file"`  // has the other keys; "": they are here
-	Rate  units.Rate     `yaml:"rate"`  // of links without their own; 0 or "none": there are none
-	Delay units.Duration `yaml:"delay"` // likewise
-	Nodes []GraphNode    `yaml:"nodes"`
-	Links []GraphLink    `yaml:"links"`
+	File  string         `yaml:"file" is:"file or nothing" doc:"YAML file with the other keys"`
+	Rate  units.Rate     `yaml:"rate" is:"rate or none" default:"none" doc:"of links without a rate of their own"`
+	Delay units.Duration `yaml:"delay" is:"link delay or none" default:"none" doc:"of links without a delay of their own"`
+	Nodes []GraphNode    `yaml:"nodes" doc:"hosts, which are numbered from 0 in their order, and switches"`
+	Links []GraphLink    `yaml:"links" doc:"at least one of each node; a host has one"`
 }
 
 // GraphNode is a node of a Graph.
 type GraphNode struct {
-	Name  string         `yaml:"name"`
-	Kind  string         `yaml:"kind"` // host (default) or switch
-	Ports int            `yaml:"ports"`
-	Delay units.Duration `yaml:"delay"` // of a switch
-	Tier  string         `yaml:"tier"`  // tor, agg, core or by-links (default)
+	Name  string         `yaml:"name,required" is:"node" doc:"up to 40 letters, digits and '. _ -'"`
+	Kind  string         `yaml:"kind" is:"host|switch" default:"host" doc:"'host' or 'switch'"`
+	Ports int            `yaml:"ports" is:"ports or any" default:"any" doc:"of a switch: with more links it is refused; any: as many as needed"`
+	Delay units.Duration `yaml:"delay" is:"delay" default:"0s" doc:"of a switch"`
+	Tier  string         `yaml:"tier" is:"by-links|tor|agg|core" default:"by-links" doc:"of a switch; 'by-links': tor with hosts, agg next to a tor, else core"`
 }
 
 // GraphLink is one link of a Graph, or several between the same nodes.
 type GraphLink struct {
-	A     string         `yaml:"a"`
-	B     string         `yaml:"b"`
-	Rate  units.Rate     `yaml:"rate"`  // 0 or "auto": Graph.Rate
-	Delay units.Duration `yaml:"delay"` // 0 or "auto": Graph.Delay
-	Count int            `yaml:"count"` // default 1
+	A     string         `yaml:"a,required" doc:"name of a node"`
+	B     string         `yaml:"b,required" doc:"name of another node"`
+	Rate  units.Rate     `yaml:"rate" is:"rate or auto" default:"auto" doc:"auto: 'topology.graph.rate'"`
+	Delay units.Duration `yaml:"delay" is:"link delay or auto" default:"auto" doc:"auto: 'topology.graph.delay'"`
+	Count int            `yaml:"count" is:"ports" default:"1" doc:"parallel links; two entries for the same nodes are an error"`
 }
 
 var graphKinds = map[string]topologies.Kind{"host": topologies.Host, "switch": topologies.Switch}
@@ -48,30 +48,6 @@ var graphTiers = map[string]topologies.Tier{
 	byLinks: topologies.TierHost, topologies.TierToR.String(): topologies.TierToR,
 	topologies.TierAgg.String(): topologies.TierAgg, topologies.TierCore.String(): topologies.TierCore,
 }
-
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "graph", Doc: "any fabric, node by node and link by link", Rank: 90,
-		Keys: []Key{
-			{Path: "file", Rule: InputFile().OrNone(), Doc: "YAML file with the other keys"},
-			{Path: "rate", Default: "none", Rule: Between(minRate, maxRate).Or("none"), Doc: "of links without a rate of their own"},
-			{Path: "delay", Default: "none", Rule: Between(minDelay, maxDelay).Or("none"), Doc: "of links without a delay of their own"},
-			{Path: "nodes", Doc: "hosts, which are numbered from 0 in their order, and switches"},
-			{Path: "nodes[].name", Required: true, Rule: Rule{parse: topologies.CheckName}, Doc: "up to 40 letters, digits and `. _ -`"},
-			{Path: "nodes[].kind", Default: "host", Rule: OneOf("host", "switch"), Doc: "`host` or `switch`"},
-			{Path: "nodes[].ports", Default: "any", Rule: Between(1, maxPorts).Or("any"), Doc: "of a switch: with more links it is refused; any: as many as needed"},
-			{Path: "nodes[].delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of a switch"},
-			{Path: "nodes[].tier", Default: byLinks, Rule: OneOf(byLinks, "tor", "agg", "core"), Doc: "of a switch; `by-links`: tor with hosts, agg next to a tor, else core"},
-			{Path: "links", Doc: "at least one of each node; a host has one"},
-			{Path: "links[].a", Required: true, Doc: "name of a node"},
-			{Path: "links[].b", Required: true, Doc: "name of another node"},
-			{Path: "links[].rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "auto: `topology.graph.rate`"},
-			{Path: "links[].delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "auto: `topology.graph.delay`"},
-			{Path: "links[].count", Default: "1", Rule: Between(1, maxPorts), Doc: "parallel links; two entries for the same nodes are an error"},
-		},
-	},
-	Spec: Graph{},
-})
 
 // Check implements TopologySpec: a file is read when the topology is built.
 func (g Graph) Check(c *Check) int {

@@ -7,22 +7,10 @@ import (
 
 // Incast sends from FanIn hosts to one.
 type Incast struct {
-	Dst   int        `yaml:"dst"`
-	FanIn int        `yaml:"fan_in"`
-	Size  units.Size `yaml:"size"`
+	Dst   int        `yaml:"dst" is:"host" default:"0" doc:"host that receives"`
+	FanIn int        `yaml:"fan_in,required" is:"hosts" doc:"senders: the first so many hosts besides dst"`
+	Size  units.Size `yaml:"size,required" is:"payload" doc:"of each sender's message"`
 }
-
-var _ = RegisterWorkload(WorkloadKind{
-	Kind: Kind{
-		Name: "incast", Doc: "a message from each of several hosts to one", Rank: 40,
-		Keys: []Key{
-			{Path: "fan_in", Required: true, Rule: Between(1, maxHosts), Doc: "senders: the first so many hosts besides dst"},
-			{Path: "size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "of each sender's message"},
-			{Path: "dst", Default: "0", Rule: Between(0, maxHosts), Doc: "host that receives"},
-		},
-	},
-	Spec: Incast{},
-})
 
 // Check implements WorkloadSpec.
 func (i Incast) Check(c *Check) {

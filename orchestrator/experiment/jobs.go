@@ -17,43 +17,36 @@ import (
 
 // Job is a training job: the value of one kind of job, and what all kinds share.
 type Job struct {
-	Name string  `yaml:"name"` // in results
+	Name string  `yaml:"name,required" is:"job name" doc:"in results"`
 	Spec JobSpec // nil: none is given, which only an unresolved experiment has
 
-	Ranks        int      `yaml:"ranks"`          // 0 or "auto": as many as the kind says, or one for each free place
-	Hosts        []string `yaml:"hosts"`          // that the job may use; see ParseHosts. Empty: those that no other job has
-	RanksPerHost int      `yaml:"ranks_per_host"` // default 1
-	Placement    string   `yaml:"placement"`      // see Placements
-	Order        string   `yaml:"order"`          // see Orders
-	OrderSeed    uint64   `yaml:"order_seed"`     // of order random
+	Ranks        int      `yaml:"ranks" is:"2 to 1048576 or auto" default:"auto" doc:"number of ranks; auto: what the kind says, or one for each place on the job's hosts"`
+	Hosts        []string `yaml:"hosts" is:"host range" doc:"hosts that the job may use, numbers and ranges: '[0..7, 12]'. Jobs may name the same hosts. Without, the job takes hosts that no other job has, in the order of the jobs"`
+	RanksPerHost int      `yaml:"ranks_per_host" is:"1 to 64" default:"1" doc:"ranks that share a host and its NIC"`
+	Placement    string   `yaml:"placement" is:"auto|packed|spread|rail|given" default:"auto" doc:"how ranks take the hosts: 'packed', rack after rack; 'spread', each server in another rack than the one before; 'rail', the next rank on the next server, rail after rail; 'given', in the order of 'hosts'; auto: 'given' with 'hosts', otherwise 'packed'"`
+	Order        string   `yaml:"order" is:"given|topology|random" default:"given" doc:"order of the ranks in rings and trees of kind collective: 'given', by their numbers; 'topology', rack after rack; 'random'"`
+	OrderSeed    uint64   `yaml:"order_seed" default:"1" doc:"of order 'random'; the run's seeds do not change it"`
 
-	Start      units.Duration `yaml:"start"`
-	Steps      int            `yaml:"steps"`  // default 1
-	Jitter     float64        `yaml:"jitter"` // of compute times; see jitter.Config.Variation
-	Stragglers []Straggler    `yaml:"stragglers"`
-	Schedule   Schedule       `yaml:"schedule"`
-	Local      Local          `yaml:"local"`
+	Start      units.Duration `yaml:"start" is:"time" default:"0s" doc:"when the job starts"`
+	Steps      int            `yaml:"steps" is:"steps" default:"1" doc:"training steps; of kind collective, iterations"`
+	Jitter     float64        `yaml:"jitter" default:"0" doc:"coefficient of variation of compute times, which are lognormal then: 0.02 is 2 %"`
+	Stragglers []Straggler    `yaml:"stragglers" doc:"ranks that are late; of each one of 'slow' and 'pause'"`
+	Schedule   Schedule       `yaml:"schedule" doc:"slots for the job's communication, so that jobs that share links take turns"`
+	Local      Local          `yaml:"local" doc:"what joins the ranks of one server"`
 }
 
 // Straggler is a rank that is slower than the others, in every step, or that pauses once.
 type Straggler struct {
-	Rank  int            `yaml:"rank"`
-	Slow  float64        `yaml:"slow"`  // what is added to its compute times: 0.2 is 20 %
-	Pause units.Duration `yaml:"pause"` // 0: none
-	Step  int            `yaml:"step"`  // in which it pauses, from 0
+	Rank  int            `yaml:"rank,required" is:"host" doc:"the rank"`
+	Slow  float64        `yaml:"slow" default:"0" doc:"what its compute takes longer in every step: 0.2 is 20 %"`
+	Pause units.Duration `yaml:"pause" is:"time" default:"0s" doc:"how long it does nothing, once"`
+	Step  int            `yaml:"step" is:"step" default:"0" doc:"the step at whose beginning it pauses"`
 }
 
 // Local is what joins the ranks of one server; see workloads.Local.
 type Local struct {
-	Rate  units.Rate     `yaml:"rate"`  // default 3600Gbps
-	Delay units.Duration `yaml:"delay"` // 0 or "auto": the smallest link delay, which is the least between hosts
-}
-
-// newJob returns an item of jobs with the defaults that are not 0. A rate of 3600 Gbps is
-// the 450 GB/s of NVLink 4 in one direction (NVIDIA H100 data sheet).
-func newJob() Job {
-	return Job{RanksPerHost: 1, Placement: placements[0], Order: orders[0], OrderSeed: 1, Steps: 1,
-		Schedule: Schedule{Period: noSchedule, Offset: autoSchedule, Correction: autoSchedule}, Local: Local{Rate: 3600 * units.Gbps}}
+	Rate  units.Rate     `yaml:"rate" is:"local rate or unlimited" default:"3.6Tbps" doc:"at which a rank sends to ranks of its server, which does not cross the fabric; 'unlimited'"`
+	Delay units.Duration `yaml:"delay" is:"link delay or auto" default:"auto" doc:"of messages between ranks of a server; auto: the smallest link delay, which is the least where the ranks are hosts of a rail fabric"`
 }
 
 // JobSpec is the value of a kind of job: what the keys below the kind's name say. Its type
@@ -95,9 +88,6 @@ type JobDeriver interface {
 	// Auto returns in words what the value auto of a key below the kind's name became.
 	Auto(key string, in JobInput) string
 }
-
-// jobNames has the nameKey of the values of jobs.
-var jobNames = map[string]string{"jobs[].model": "preset", "jobs[].collective": "kind", "jobs[].pipeline": "schedule", "jobs[].profile": "preset", "jobs[].trace": "file"}
 
 // ParseHosts returns the hosts that the items of jobs[].hosts name: 3 is a host, 0..7 are
 // eight. They keep the order of the items. More than most are an error.

@@ -8,24 +8,11 @@ import (
 // KAry are the parameters of a fat tree of equal switches without
 // oversubscription: k pods, k^3/4 hosts.
 type KAry struct {
-	K           int            `yaml:"k"` // ports per switch, even
-	Rate        units.Rate     `yaml:"rate"`
-	Delay       units.Duration `yaml:"delay"`
-	SwitchDelay units.Duration `yaml:"switch_delay"`
+	K           int            `yaml:"k,required" is:"2 to 160" doc:"ports per switch, even: a fat tree of k pods and k³/4 hosts"`
+	Rate        units.Rate     `yaml:"rate,required" is:"rate" doc:"of every link"`
+	Delay       units.Duration `yaml:"delay,required" is:"link delay" doc:"of every link"`
+	SwitchDelay units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
 }
-
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "k_ary", Doc: "a fat tree of equal switches without oversubscription", Rank: 30,
-		Keys: []Key{
-			{Path: "k", Required: true, Rule: Between(2, 160), Doc: "ports per switch, even: a fat tree of k pods and k³/4 hosts"},
-			{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "of every link"},
-			{Path: "delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of every link"},
-			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every switch"},
-		},
-	},
-	Spec: KAry{},
-})
 
 // Check implements TopologySpec.
 func (k KAry) Check(c *Check) int {

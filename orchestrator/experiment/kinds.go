@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,21 +15,15 @@ import (
 )
 
 // Kind is what a kind of topology, of workload and of job have in common: a key
-// below topology, workload or an item of jobs, the keys below it, and what they may say.
-// Each kind has a file of its own, NAME_topology.go, NAME_workload.go or NAME_job.go,
-// which registers it.
-// (With the name at the end, the go tool would take a file for one of an operating
-// system: dragonfly.)
+// below topology, workload or an item of jobs. The tags of the value's type say which keys
+// are below it.
 type Kind struct {
 	Name string // the key, such as fat_tree
 	Doc  string // one line
-	// Rank is the place of the kind in messages and lists: lower ranks come first,
-	// equal ranks in the order of their names. The order in which kinds are
-	// registered does not matter.
-	Rank int
-	// Keys are the keys below the name, in the order of the documentation: one for
-	// each key of the value's type.
-	Keys []Key
+	// Is says which values there are, as the tag is; of a kind whose value is a single text.
+	Is string
+	// Value says in one line what stands behind the key, where that is not only a mapping.
+	Value string
 	// Short expands an item of the kind's list that is written as one text. It
 	// returns nil for a text that it does not know. nil: there is no short form.
 	Short func(text string) []KeyText
@@ -39,18 +32,6 @@ type Kind struct {
 	// ShortNear returns the short form that a text probably means which Short does not
 	// know, or "". May be nil.
 	ShortNear func(text string) string
-}
-
-// Key is one key of a kind.
-type Key struct {
-	// Path is the key below the kind's name, such as rate, tiers[].rate or, where
-	// the kind is a list, [].src. It is empty for the kind's value itself, which is
-	// a list or a single value then.
-	Path     string
-	Doc      string // one line
-	Required bool
-	Default  string // as in the file; empty without
-	Rule     Rule   // of a single value
 }
 
 // KeyText is a key with the text of its value.
@@ -77,34 +58,66 @@ type JobKind struct {
 	Spec JobSpec // any value of the kind's type, such as CollectiveJob{}
 }
 
-// RegisterTopology adds a kind to the table of topologies. The type of k.Spec is a
-// struct with yaml tags, a text or a slice of such structs. RegisterTopology is
-// for variables of packages, as in
-//
-//	var _ = RegisterTopology(TopologyKind{…})
-//
-// so that every kind is there before anything runs; it is not safe beside other
-// calls. It returns the entry and panics if the entry contradicts its type or the
-// table, which is an error in the program. If a module that csiglab build compiles in has
-// made it, csiglab says so and does not start (modules.Check).
-func RegisterTopology(k TopologyKind) TopologyKind {
-	enter("topologies", topologySection, &k.Kind, reflect.TypeOf(k.Spec), false)
-	return k
-}
-
-// RegisterWorkload adds a kind to the table of workloads, as RegisterTopology does
-// to the table of topologies.
-func RegisterWorkload(k WorkloadKind) WorkloadKind {
-	enter("workloads", workloadSection, &k.Kind, reflect.TypeOf(k.Spec), k.Matrix)
-	return k
-}
-
-// RegisterJob adds a kind to the table of jobs, as RegisterTopology does to the table of
-// topologies.
-func RegisterJob(k JobKind) JobKind {
-	enter("jobs", jobSection, &k.Kind, reflect.TypeOf(k.Spec), false)
-	return k
-}
+// The kinds of csiglab itself, in the order of messages, lists and documents.
+var (
+	topologyKinds = []TopologyKind{
+		{Kind: Kind{Name: "file", Doc: "an htsim topology file", Is: "file", Value: "htsim '.topo' file"}, Spec: TopologyFile("")},
+		{Kind: Kind{Name: "fat_tree", Doc: "a fat tree of two or three tiers of switches, each tier as given"}, Spec: FatTree{}},
+		{Kind: Kind{Name: "k_ary", Doc: "a fat tree of equal switches without oversubscription"}, Spec: KAry{}},
+		{Kind: Kind{Name: "leaf_spine", Doc: "leaf switches, each joined to every spine switch"}, Spec: LeafSpine{}},
+		{Kind: Kind{Name: "dragonfly", Doc: "groups of routers joined all to all, with global links between the groups"}, Spec: Dragonfly{}},
+		{Kind: Kind{Name: "rail", Doc: "servers with several NICs, NIC i of each on rail switch i of its group, below spine switches; each NIC is a host"}, Spec: Rail{}},
+		{Kind: Kind{Name: "dumbbell", Doc: "two switches with one link between them, the bottleneck, and hosts on both sides"}, Spec: Dumbbell{}},
+		{Kind: Kind{Name: "parking_lot", Doc: "switches in a row: each link between two is the bottleneck of a pair of hosts, all are those of the pair h0, h1"}, Spec: ParkingLot{}},
+		{Kind: Kind{Name: "ring", Doc: "switches in a ring, each with hosts"}, Spec: Ring{}},
+		{Kind: Kind{Name: "graph", Doc: "any fabric, node by node and link by link"}, Spec: Graph{}},
+		{Kind: Kind{Name: "clab", Doc: "the hosts, switches and links of a containerlab topology file"}, Spec: Clab{}},
+		{Kind: Kind{Name: "netbench", Doc: "a NetBench topology file"}, Spec: NetBench{}},
+	}
+	workloadKinds = []WorkloadKind{
+		{
+			Kind:   Kind{Name: "file", Doc: "an htsim connection matrix, or flows of the HPCC simulator", Is: "file", Value: "htsim '.cm' or '.tm' file, or 'flow.txt' of the HPCC simulator"},
+			Spec:   WorkloadFile(""),
+			Matrix: true,
+		},
+		{
+			Kind: Kind{
+				Name: "transfers", Doc: "messages, one by one", Value: "messages, in short '1 -> 10 200MB' or '1 -> 10 200MB at 5us'", Short: shortTransfer,
+				ShortWords: "a transfer; want SRC -> DST SIZE or SRC -> DST SIZE at TIME, or a mapping with src, dst and size", ShortNear: nearTransfer,
+			},
+			Spec: Transfers(nil),
+		},
+		{Kind: Kind{Name: "permutation", Doc: "a message from every host to another, each receiving one"}, Spec: Permutation{}},
+		{Kind: Kind{Name: "incast", Doc: "a message from each of several hosts to one"}, Spec: Incast{}},
+		{Kind: Kind{Name: "all_to_all", Doc: "a message from every host to every other"}, Spec: AllToAll{}},
+		{
+			Kind: Kind{
+				Name: "traffic", Doc: "generators beside one another: RPCs, bursts, incast, outcast, permutations, Poisson arrivals",
+				Value: "generators; each has a name and one of the keys below",
+			},
+			Spec: Traffic(nil),
+		},
+	}
+	jobKinds = []JobKind{
+		{
+			Kind: Kind{
+				Name: "model", Doc: "training of a transformer: compute, tensor, pipeline, data, expert and context parallelism",
+				Value: "a preset alone, such as 'gpt3-175b', or a mapping",
+			},
+			Spec: ModelJob{},
+		},
+		{Kind: Kind{Name: "pipeline", Doc: "pipeline parallelism with given times: a rank for each stage", Value: "the schedule alone, or a mapping"}, Spec: PipelineJob{}},
+		{
+			Kind: Kind{
+				Name: "profile", Doc: "a time of compute and then an all-reduce, again and again, as the literature describes jobs that share a link",
+				Value: "a preset alone, such as 'vgg19', or a mapping",
+			},
+			Spec: ProfileJob{},
+		},
+		{Kind: Kind{Name: "collective", Doc: "one collective again and again, as nccl-tests run it", Value: "the kind alone, such as 'all_to_all', or a mapping"}, Spec: CollectiveJob{}},
+		{Kind: Kind{Name: "trace", Doc: "the programs of ranks from a file of another tool", Value: "the file alone, or a mapping"}, Spec: TraceJob{}},
+	}
+)
 
 // Sections of the experiment file of which one kind fills a part; [] stands for an index.
 const (
@@ -112,13 +125,6 @@ const (
 	workloadSection = "workload"
 	jobSection      = "jobs[]"
 )
-
-// sectionOf has the sections by the type of the field that holds the kind's value.
-var sectionOf = map[reflect.Type]string{
-	reflect.TypeFor[TopologySpec](): topologySection,
-	reflect.TypeFor[WorkloadSpec](): workloadSection,
-	reflect.TypeFor[JobSpec]():      jobSection,
-}
 
 // registered is a kind with the type of its values.
 type registered struct {
@@ -128,88 +134,103 @@ type registered struct {
 	module string // that has registered it; empty: csiglab itself
 }
 
-// kinds has the kinds of each section, ordered by rank.
-var kinds = map[string][]registered{}
+// kinds has the kinds of each section: those of csiglab, then those of modules.
+var kinds = func() map[string][]registered {
+	all := map[string][]registered{}
+	for _, k := range topologyKinds {
+		all[topologySection] = append(all[topologySection], registered{Kind: k.Kind, value: reflect.TypeOf(k.Spec)})
+	}
+	for _, k := range workloadKinds {
+		all[workloadSection] = append(all[workloadSection], registered{Kind: k.Kind, value: reflect.TypeOf(k.Spec), matrix: k.Matrix})
+	}
+	for _, k := range jobKinds {
+		all[jobSection] = append(all[jobSection], registered{Kind: k.Kind, value: reflect.TypeOf(k.Spec)})
+	}
+	return all
+}()
 
-func byRank(a, b Kind) int {
-	return cmp.Or(cmp.Compare(a.Rank, b.Rank), strings.Compare(a.Name, b.Name))
+// sectionOf returns the section that a field has a part of, by the field's type.
+func sectionOf(field reflect.Type) (section string, ok bool) {
+	switch field {
+	case reflect.TypeFor[TopologySpec]():
+		return topologySection, true
+	case reflect.TypeFor[WorkloadSpec]():
+		return workloadSection, true
+	case reflect.TypeFor[JobSpec]():
+		return jobSection, true
+	}
+	return "", false
 }
 
-// ownPackages begins the import paths of csiglab's own packages.
-const ownPackages = "github.com/csiglab/csiglab/"
+// RegisterTopology adds the kind of a module to the table of topologies. The type of k.Spec is
+// a struct whose fields have tags, a text or a slice of such structs; docs/extend.md describes
+// the tags. RegisterTopology is for variables of packages, as in
+//
+//	var _ = RegisterTopology(TopologyKind{…})
+//
+// so that every kind is there before anything runs; it is not safe beside other
+// calls. It returns the entry. If the entry contradicts its type or the table, csiglab says so
+// and does not start (modules.Check).
+func RegisterTopology(k TopologyKind) TopologyKind {
+	enter("topologies", topologySection, registered{Kind: k.Kind, value: reflect.TypeOf(k.Spec)})
+	return k
+}
+
+// RegisterWorkload adds a kind to the table of workloads, as RegisterTopology does
+// to the table of topologies.
+func RegisterWorkload(k WorkloadKind) WorkloadKind {
+	enter("workloads", workloadSection, registered{Kind: k.Kind, value: reflect.TypeOf(k.Spec), matrix: k.Matrix})
+	return k
+}
+
+// RegisterJob adds a kind to the table of jobs, as RegisterTopology does to the table of
+// topologies.
+func RegisterJob(k JobKind) JobKind {
+	enter("jobs", jobSection, registered{Kind: k.Kind, value: reflect.TypeOf(k.Spec)})
+	return k
+}
 
 // enter registers a kind for the function that has called the one that calls enter.
-func enter(list, section string, k *Kind, value reflect.Type, matrix bool) {
+func enter(list, section string, k registered) {
 	caller := modules.Caller(2)
-	if strings.HasPrefix(caller, ownPackages) {
-		if fault := register(section, k, value, matrix, ""); fault != "" {
-			panic(fmt.Sprintf("experiment: %s %s: %s", section, k.Name, fault))
-		}
-		return
+	k.module = modules.Origin(caller)
+	lacks := k.lacks(section)
+	if len(lacks) == 0 {
+		kinds[section] = append(kinds[section], k)
+		slices.SortStableFunc(kinds[section], func(a, b registered) int {
+			return cmp.Or(cmp.Compare(min(1, len(a.module)), min(1, len(b.module))), strings.Compare(a.module, b.module))
+		})
 	}
-	var lacks []string
+	modules.Register(caller, list, k.Name, lacks)
+}
+
+// lacks returns what a kind of a module lacks.
+func (k *registered) lacks(section string) (lacks []string) {
 	if !algorithm.Identifier(k.Name, '_') {
 		lacks = append(lacks, fmt.Sprintf("Kind.Name is %q; experiment files name a kind by lower-case letters, digits and _, such as fat_tree", k.Name))
 	}
 	if k.Doc == "" {
 		lacks = append(lacks, "Kind.Doc is empty: set it to one line, which csiglab list prints")
 	}
-	for _, key := range k.Keys {
-		if key.Doc == "" {
-			lacks = append(lacks, fmt.Sprintf("key %q has no doc: set Key.Doc to one line, which csiglab list prints", key.Path))
-		}
-	}
-	if len(lacks) == 0 {
-		if fault := register(section, k, value, matrix, modules.Origin(caller)); fault != "" {
-			lacks = append(lacks, fault)
-		}
-	}
-	modules.Register(caller, list, k.Name, lacks)
-}
-
-// register adds a kind's keys to the schema. It returns what is wrong, and then adds
-// nothing; "" if nothing is.
-func register(section string, k *Kind, value reflect.Type, matrix bool, module string) (fault string) {
-	if value == nil {
-		return "no Spec"
+	if k.value == nil {
+		return append(lacks, "no Spec")
 	}
 	for _, other := range kinds[section] {
-		if other.Name == k.Name || other.value == value {
-			return "the name or the type belongs to " + other.Name
+		if other.Name == k.Name || other.value == k.value {
+			lacks = append(lacks, "the name or the type belongs to "+other.Name)
 		}
 	}
-	root := join(section, k.Name)
-	missing := map[string]bool{}
-	walkPaths(value, root, func(path string, _ bool) { missing[path] = true })
-	for _, key := range k.Keys {
-		path := below(root, key.Path)
-		if !missing[path] {
-			return fmt.Sprintf("the type has no key %q, or it is given twice", key.Path)
-		}
-		delete(missing, path)
+	keys, err := (&key{value: k.value}).below()
+	if err != nil {
+		lacks = append(lacks, err.Error())
 	}
-	for _, path := range slices.Sorted(maps.Keys(missing)) {
-		if !strings.HasSuffix(path, "[]") {
-			return "Keys has no entry for " + path
+	for _, one := range keys {
+		if one.doc == "" && one.form() != mapping && !strings.HasSuffix(one.path, "[]") {
+			lacks = append(lacks, fmt.Sprintf("key %q has no doc: set the tag doc of its field to one line, which csiglab list prints", one.path))
 		}
 	}
-	for _, key := range k.Keys {
-		path := below(root, key.Path)
-		rules[path] = key.Rule
-		if dot := strings.LastIndex(path, "."); key.Required {
-			required[path[:dot]] = append(required[path[:dot]], path[dot+1:])
-		}
-		if key.Default != "" {
-			fallbacks[path] = key.Default
-		}
-	}
-	kinds[section] = append(kinds[section], registered{*k, value, matrix, module})
-	slices.SortFunc(kinds[section], func(a, b registered) int { return byRank(a.Kind, b.Kind) })
-	return ""
+	return lacks
 }
-
-// fallbacks has the defaults of the kinds' keys by path; [] stands for an index.
-var fallbacks = map[string]string{"classes[].weight": "1", "classes[].ecn.enabled": "true"}
 
 // alternatives returns the keys of the mapping at a path of which one excludes the others:
 // the names of the section's kinds. An override that sets one removes the rest.

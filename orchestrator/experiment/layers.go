@@ -91,11 +91,11 @@ func fromEnvironment(opts Options) (list []Override, errs Errors) {
 		if !ok {
 			e := &Error{File: "environment variable " + name, Msg: "sets nothing that an experiment has", Suggestion: spelling.Within(name, names, 1)}
 			end := strings.TrimPrefix(name, "CSIGLAB")
-			whole := slices.IndexFunc(schema(), func(k schemaKey) bool { return variable(k.path) == name })
+			whole := slices.IndexFunc(schema(), func(k *key) bool { return variable(k.path) == name })
 			part := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, end) })
 			switch {
 			case whole >= 0:
-				e.Msg = fmt.Sprintf("%s is %v; a variable sets single values, and CSIGLAB_SEEDS", schema()[whole].path, schema()[whole].kind())
+				e.Msg = fmt.Sprintf("%s is %v; a variable sets single values, and CSIGLAB_SEEDS", schema()[whole].path, schema()[whole].form())
 				e.Suggestion = "--set " + schema()[whole].path + "=…"
 			case strings.HasPrefix(name, "CSIGLAB_VARIANTS_"):
 				e.Msg, e.Suggestion = "a variable cannot change one variant alone", "--set variants.NAME.PATH=VALUE"

@@ -11,34 +11,16 @@ import (
 // LeafSpine are the parameters of a fabric in which every leaf reaches every
 // spine.
 type LeafSpine struct {
-	Leaves       int            `yaml:"leaves"`
-	Spines       int            `yaml:"spines"`
-	HostsPerLeaf int            `yaml:"hosts_per_leaf"`
-	Bundle       int            `yaml:"bundle"`     // links per leaf and spine; default 1
-	Rate         units.Rate     `yaml:"rate"`       // of the hosts' links
-	SpineRate    units.Rate     `yaml:"spine_rate"` // 0 or "auto": rate
-	Delay        units.Duration `yaml:"delay"`
-	SwitchDelay  units.Duration `yaml:"switch_delay"`
-	Ports        int            `yaml:"ports"` // of a switch; 0 or "any": as many as needed
+	Leaves       int            `yaml:"leaves,required" is:"ports" doc:"leaf switches"`
+	Spines       int            `yaml:"spines,required" is:"ports" doc:"spine switches, each joined to every leaf"`
+	HostsPerLeaf int            `yaml:"hosts_per_leaf,required" is:"ports" doc:"hosts of each leaf"`
+	Bundle       int            `yaml:"bundle" is:"ports" default:"1" doc:"links between a leaf and a spine"`
+	Rate         units.Rate     `yaml:"rate,required" is:"rate" doc:"of the hosts' links"`
+	SpineRate    units.Rate     `yaml:"spine_rate" is:"rate or auto" default:"auto" doc:"of the links between leaf and spine; auto: that of the hosts"`
+	Delay        units.Duration `yaml:"delay,required" is:"link delay" doc:"of every link"`
+	SwitchDelay  units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
+	Ports        int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
-
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "leaf_spine", Doc: "leaf switches, each joined to every spine switch", Rank: 40,
-		Keys: []Key{
-			{Path: "leaves", Required: true, Rule: Between(1, maxPorts), Doc: "leaf switches"},
-			{Path: "spines", Required: true, Rule: Between(1, maxPorts), Doc: "spine switches, each joined to every leaf"},
-			{Path: "hosts_per_leaf", Required: true, Rule: Between(1, maxPorts), Doc: "hosts of each leaf"},
-			{Path: "bundle", Default: "1", Rule: Between(1, maxPorts), Doc: "links between a leaf and a spine"},
-			{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "of the hosts' links"},
-			{Path: "spine_rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "of the links between leaf and spine; auto: that of the hosts"},
-			{Path: "delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of every link"},
-			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every switch"},
-			portsKey,
-		},
-	},
-	Spec: LeafSpine{},
-})
 
 // Check implements TopologySpec. Single values are in their ranges, so that only
 // products of them can be too large.

@@ -16,130 +16,64 @@ import (
 
 // ModelJob is the training of a transformer. In YAML also short: the name of a preset.
 type ModelJob struct {
-	Preset     string   `yaml:"preset"` // see training.Presets; "none": the keys below say all
-	Layers     int      `yaml:"layers"` // this and the following sizes: 0 or "auto": the preset's
-	Hidden     int      `yaml:"hidden"`
-	FFN        int      `yaml:"ffn"`
-	Heads      int      `yaml:"heads"`
-	KVHeads    int      `yaml:"kv_heads"`
-	Sequence   int      `yaml:"sequence"`
-	Vocabulary int      `yaml:"vocabulary"`
-	Experts    int      `yaml:"experts"`
-	TopK       int      `yaml:"top_k"`
-	Gated      bool     `yaml:"gated"`
-	Tied       bool     `yaml:"tied"`
-	Parallel   Parallel `yaml:"parallel"`
+	Preset     string   `yaml:"preset,short" is:"model" default:"none" doc:"a model with its sizes, which the keys below may change; none: the keys say all"`
+	Layers     int      `yaml:"layers" is:"model size or auto" default:"auto" doc:"of the model; auto: the preset's"`
+	Hidden     int      `yaml:"hidden" is:"model size or auto" default:"auto" doc:"size of the model's vectors; auto: the preset's"`
+	FFN        int      `yaml:"ffn" is:"model size or auto" default:"auto" doc:"inner size of the feed-forward part, or of one expert; auto: the preset's"`
+	Heads      int      `yaml:"heads" is:"model size or auto" default:"auto" doc:"of attention; auto: the preset's"`
+	KVHeads    int      `yaml:"kv_heads" is:"model size or auto" default:"auto" doc:"of keys and values; auto: the preset's"`
+	Sequence   int      `yaml:"sequence" is:"model size or auto" default:"auto" doc:"tokens of a sequence; auto: the preset's"`
+	Vocabulary int      `yaml:"vocabulary" is:"model size or auto" default:"auto" doc:"tokens that there are; auto: the preset's"`
+	Experts    int      `yaml:"experts" is:"model size or auto" default:"auto" doc:"of a layer; auto: the preset's"`
+	TopK       int      `yaml:"top_k" is:"model size or auto" default:"auto" doc:"experts that each token goes to; auto: the preset's"`
+	Gated      bool     `yaml:"gated" default:"false" doc:"a feed-forward part of three matrices (SwiGLU) instead of two; also where the preset has it"`
+	Tied       bool     `yaml:"tied" default:"false" doc:"the output layer uses the embedding's weights; also where the preset has it"`
+	Parallel   Parallel `yaml:"parallel" doc:"degrees of parallelism; their product is the number of ranks"`
 
-	MicroBatch   int           `yaml:"micro_batch"`
-	Microbatches int           `yaml:"microbatches"` // 0 or "auto": by GlobalBatch, or without it as many as stages
-	GlobalBatch  int           `yaml:"global_batch"` // 0 or "auto": by Microbatches
-	Schedule     pipeline.Kind `yaml:"schedule"`
-	Chunks       int           `yaml:"chunks"`
+	MicroBatch   int           `yaml:"micro_batch" is:"model size" default:"1" doc:"sequences of a microbatch"`
+	Microbatches int           `yaml:"microbatches" is:"microbatches or auto" default:"auto" doc:"of a step, on each rank; auto: by 'global_batch', or without it twice as many as stages, and 1 without pipeline"`
+	GlobalBatch  int           `yaml:"global_batch" is:"model size or auto" default:"auto" doc:"sequences of a step on all ranks; auto: by 'microbatches'"`
+	Schedule     pipeline.Kind `yaml:"schedule" default:"1f1b" doc:"of the pipeline"`
+	Chunks       int           `yaml:"chunks" is:"chunks" default:"1" doc:"of the layers on each stage, with schedule interleaved"`
 
-	TFLOPS    float64        `yaml:"tflops"`   // of a GPU, in 10^12 operations per second
-	MFU       float64        `yaml:"mfu"`      // of TFLOPS
-	Forward   units.Duration `yaml:"forward"`  // 0 or "auto": by TFLOPS and MFU
-	Backward  units.Duration `yaml:"backward"` // 0 or "auto": twice Forward
-	Optimizer units.Duration `yaml:"optimizer"`
+	TFLOPS    float64        `yaml:"tflops" default:"989" doc:"10¹² floating-point operations per second of a GPU at its peak; 989: H100, dense bf16"`
+	MFU       float64        `yaml:"mfu" default:"0.4" doc:"part of the peak that is reached"`
+	Forward   units.Duration `yaml:"forward" is:"compute time or auto" default:"auto" doc:"time of the forward pass of one layer and one microbatch on one rank; auto: by 'tflops' and 'mfu'"`
+	Backward  units.Duration `yaml:"backward" is:"compute time or auto" default:"auto" doc:"time of the backward pass; auto: twice 'forward'; only with 'forward'"`
+	Optimizer units.Duration `yaml:"optimizer" is:"time" default:"0s" doc:"time of the optimizer in a step"`
 
-	Precision        int        `yaml:"precision"`
-	Gradient         int        `yaml:"gradient"` // bytes
-	Bucket           units.Size `yaml:"bucket"`   // 0 or "none": all at the end
-	Sharded          bool       `yaml:"sharded"`
-	SequenceParallel bool       `yaml:"sequence_parallel"`
-	Skew             float64    `yaml:"skew"`
+	Precision        int        `yaml:"precision" is:"1 to 8" default:"2" doc:"bytes of an activation and of a weight; 2: bf16"`
+	Gradient         int        `yaml:"gradient" is:"1 to 8" default:"4" doc:"bytes of a gradient; 4: fp32"`
+	Bucket           units.Size `yaml:"bucket" is:"payload or none" default:"none" doc:"size from which on gradients are reduced while the backward pass goes on; none: all at its end"`
+	Sharded          bool       `yaml:"sharded" default:"false" doc:"gradients by reduce-scatter, parameters by all-gather (ZeRO stage 1)"`
+	SequenceParallel bool       `yaml:"sequence_parallel" default:"false" doc:"reduce-scatter and all-gather in place of the all-reduces of tensor parallelism"`
+	Skew             float64    `yaml:"skew" default:"0" doc:"exponent of the Zipf distribution of tokens over experts; 0: all get the same"`
 
-	Algorithms  TrainingAlgorithms `yaml:"algorithms"`
-	Channels    int                `yaml:"channels"`
-	Chunk       units.Size         `yaml:"chunk"` // 0 or "none": no slicing
-	Local       int                `yaml:"local"` // 0 or "auto": those of a server
-	Granularity int                `yaml:"granularity"`
-	Scale       float64            `yaml:"scale"`
+	Algorithms  TrainingAlgorithms `yaml:"algorithms" doc:"of the collectives"`
+	Channels    int                `yaml:"channels" is:"channels" default:"1" doc:"of each collective, as NCCL's"`
+	Chunk       units.Size         `yaml:"chunk" is:"payload or none" default:"none" doc:"largest message of a collective; none: no slicing"`
+	Local       int                `yaml:"local" is:"hosts or auto" default:"auto" doc:"of algorithm hierarchical of 'dp': ranks of an inner group; auto: those on a server"`
+	Granularity int                `yaml:"granularity" is:"model size" default:"1" doc:"layers in one compute and one collective; more make a job cheaper to run"`
+	Scale       float64            `yaml:"scale" default:"1" doc:"multiplies times of compute and sizes of messages, so that a step is short enough to emulate"`
 }
 
 // Parallel is the degrees of parallelism of a ModelJob.
 type Parallel struct {
-	TP int `yaml:"tp"` // default 1, as the others but DP
-	PP int `yaml:"pp"`
-	DP int `yaml:"dp"` // 0 or "auto": what the ranks leave
-	EP int `yaml:"ep"`
-	CP int `yaml:"cp"`
+	TP int `yaml:"tp" is:"hosts" default:"1" doc:"tensor parallelism: neighbouring ranks"`
+	PP int `yaml:"pp" is:"hosts" default:"1" doc:"pipeline parallelism: stages"`
+	DP int `yaml:"dp" is:"hosts or auto" default:"auto" doc:"data parallelism; auto: what the ranks leave"`
+	EP int `yaml:"ep" is:"hosts" default:"1" doc:"expert parallelism, within data parallelism"`
+	CP int `yaml:"cp" is:"hosts" default:"1" doc:"context parallelism"`
 }
 
 // TrainingAlgorithms are the algorithms of the collectives of a ModelJob.
 type TrainingAlgorithms struct {
-	TP collective.Algorithm `yaml:"tp"`
-	DP collective.Algorithm `yaml:"dp"`
+	TP collective.Algorithm `yaml:"tp" is:"all-reduce algorithm" default:"auto" doc:"of tensor parallelism"`
+	DP collective.Algorithm `yaml:"dp" is:"all-reduce algorithm" default:"auto" doc:"of data parallelism"`
 }
 
 // noPreset is the ModelJob.Preset of a model whose sizes are all given.
 const noPreset = "none"
-
-func sizeKey(path, doc string) Key {
-	return Key{Path: path, Default: "auto", Rule: Between(1, training.MaxSize).Or("auto"), Doc: doc + "; auto: the preset's"}
-}
-
-func degreeKey(name, doc string) Key {
-	return Key{Path: "parallel." + name, Default: "1", Rule: Between(1, maxHosts), Doc: doc}
-}
-
-func algorithmKey(path string, kind collective.Kind, doc string) Key {
-	names := []string{collective.Auto.String()}
-	for _, a := range collective.AlgorithmsOf(kind) {
-		names = append(names, a.String())
-	}
-	return Key{Path: path, Default: names[0], Rule: OneOf(names...), Doc: doc}
-}
-
-var _ = RegisterJob(JobKind{
-	Kind: Kind{
-		Name: "model", Doc: "training of a transformer: compute, tensor, pipeline, data, expert and context parallelism", Rank: 10,
-		Keys: []Key{
-			{Path: "", Default: noPreset, Doc: "a preset alone, such as `gpt3-175b`, or a mapping"},
-			{Path: "preset", Default: noPreset, Rule: oneOfTable(modelPresets), Doc: "a model with its sizes, which the keys below may change; none: the keys say all"},
-			sizeKey("layers", "of the model"),
-			sizeKey("hidden", "size of the model's vectors"),
-			sizeKey("ffn", "inner size of the feed-forward part, or of one expert"),
-			sizeKey("heads", "of attention"),
-			sizeKey("kv_heads", "of keys and values"),
-			sizeKey("sequence", "tokens of a sequence"),
-			sizeKey("vocabulary", "tokens that there are"),
-			sizeKey("experts", "of a layer"),
-			sizeKey("top_k", "experts that each token goes to"),
-			{Path: "gated", Default: "false", Doc: "a feed-forward part of three matrices (SwiGLU) instead of two; also where the preset has it"},
-			{Path: "tied", Default: "false", Doc: "the output layer uses the embedding's weights; also where the preset has it"},
-			degreeKey("tp", "tensor parallelism: neighbouring ranks"),
-			degreeKey("pp", "pipeline parallelism: stages"),
-			{Path: "parallel.dp", Default: "auto", Rule: Between(1, maxHosts).Or("auto"), Doc: "data parallelism; auto: what the ranks leave"},
-			degreeKey("ep", "expert parallelism, within data parallelism"),
-			degreeKey("cp", "context parallelism"),
-			{Path: "micro_batch", Default: "1", Rule: Between(1, training.MaxSize), Doc: "sequences of a microbatch"},
-			{Path: "microbatches", Default: "auto", Rule: Between(1, pipeline.MaxMicrobatches).Or("auto"), Doc: "of a step, on each rank; auto: by `global_batch`, or without it twice as many as stages, and 1 without pipeline"},
-			{Path: "global_batch", Default: "auto", Rule: Between(1, training.MaxSize).Or("auto"), Doc: "sequences of a step on all ranks; auto: by `microbatches`"},
-			{Path: "schedule", Default: pipeline.OneFOneB.String(), Rule: OneOf(pipeline.KindNames()...), Doc: "of the pipeline"},
-			{Path: "chunks", Default: "1", Rule: Between(1, pipeline.MaxChunks), Doc: "of the layers on each stage, with schedule interleaved"},
-			{Path: "tflops", Default: "989", Doc: "10¹² floating-point operations per second of a GPU at its peak; 989: H100, dense bf16"},
-			{Path: "mfu", Default: "0.4", Doc: "part of the peak that is reached"},
-			{Path: "forward", Default: "auto", Rule: Between(units.Picosecond, maxLength).Or("auto"), Doc: "time of the forward pass of one layer and one microbatch on one rank; auto: by `tflops` and `mfu`"},
-			{Path: "backward", Default: "auto", Rule: Between(units.Picosecond, maxLength).Or("auto"), Doc: "time of the backward pass; auto: twice `forward`; only with `forward`"},
-			{Path: "optimizer", Default: "0s", Rule: Between(0, maxLength), Doc: "time of the optimizer in a step"},
-			{Path: "precision", Default: "2", Rule: Between(1, 8), Doc: "bytes of an activation and of a weight; 2: bf16"},
-			{Path: "gradient", Default: "4", Rule: Between(1, 8), Doc: "bytes of a gradient; 4: fp32"},
-			{Path: "bucket", Default: "none", Rule: Between(units.Byte, maxTransfer).Or("none"), Doc: "size from which on gradients are reduced while the backward pass goes on; none: all at its end"},
-			{Path: "sharded", Default: "false", Doc: "gradients by reduce-scatter, parameters by all-gather (ZeRO stage 1)"},
-			{Path: "sequence_parallel", Default: "false", Doc: "reduce-scatter and all-gather in place of the all-reduces of tensor parallelism"},
-			{Path: "skew", Default: "0", Doc: "exponent of the Zipf distribution of tokens over experts; 0: all get the same"},
-			algorithmKey("algorithms.tp", collective.AllReduce, "of tensor parallelism"),
-			algorithmKey("algorithms.dp", collective.AllReduce, "of data parallelism"),
-			{Path: "channels", Default: "1", Rule: Between(1, maxChannels), Doc: "of each collective, as NCCL's"},
-			{Path: "chunk", Default: "none", Rule: Between(units.Byte, maxTransfer).Or("none"), Doc: "largest message of a collective; none: no slicing"},
-			{Path: "local", Default: "auto", Rule: Between(1, maxHosts).Or("auto"), Doc: "of algorithm hierarchical of `dp`: ranks of an inner group; auto: those on a server"},
-			{Path: "granularity", Default: "1", Rule: Between(1, training.MaxSize), Doc: "layers in one compute and one collective; more make a job cheaper to run"},
-			{Path: "scale", Default: "1", Doc: "multiplies times of compute and sizes of messages, so that a step is short enough to emulate"},
-		},
-	},
-	Spec: ModelJob{},
-})
 
 // modelPresets returns the names of the presets, and noPreset.
 func modelPresets() []string {

@@ -7,23 +7,11 @@ import (
 
 // Permutation sends from every host to another, each receiving from one.
 type Permutation struct {
-	Size units.Size `yaml:"size"`
-	Seed Seed       `yaml:"seed"`
+	Size units.Size `yaml:"size,required" is:"payload" doc:"every host sends this to another; each receives once"`
+	Seed Seed       `yaml:"seed" is:"seed" default:"run" doc:"which permutation; run: another one with each seed of the run, a number: always the same"`
 	// Shift is how many hosts further on each host sends; 0: the permutation is random.
-	Shift int `yaml:"shift"`
+	Shift int `yaml:"shift" is:"host" default:"0" doc:"host i sends to host i + shift, around the end; 0: a random permutation"`
 }
-
-var _ = RegisterWorkload(WorkloadKind{
-	Kind: Kind{
-		Name: "permutation", Doc: "a message from every host to another, each receiving one", Rank: 30,
-		Keys: []Key{
-			{Path: "size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "every host sends this to another; each receives once"},
-			{Path: "seed", Default: string(runSeed), Rule: seedRule, Doc: "which permutation; run: another one with each seed of the run, a number: always the same"},
-			{Path: "shift", Default: "0", Rule: Between(0, maxHosts), Doc: "host i sends to host i + shift, around the end; 0: a random permutation"},
-		},
-	},
-	Spec: Permutation{},
-})
 
 // Check implements WorkloadSpec.
 func (p Permutation) Check(c *Check) {

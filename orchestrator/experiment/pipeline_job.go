@@ -12,33 +12,15 @@ import (
 // PipelineJob is a job of pipeline parallelism alone, with given times: a rank per stage. In
 // YAML also short: the schedule.
 type PipelineJob struct {
-	Schedule     pipeline.Kind  `yaml:"schedule"`
-	Stages       int            `yaml:"stages"` // 0 or "auto": the job's ranks
-	Microbatches int            `yaml:"microbatches"`
-	Chunks       int            `yaml:"chunks"`
-	Forward      units.Duration `yaml:"forward"`
-	Backward     units.Duration `yaml:"backward"` // 0 or "auto": twice Forward, with zb-h1 as long
-	Weight       units.Duration `yaml:"weight"`   // 0 or "auto": with zb-h1 as long as Forward, else part of Backward
-	Message      units.Size     `yaml:"message"`
+	Schedule     pipeline.Kind  `yaml:"schedule,short" default:"1f1b" doc:"order of the passes on a stage"`
+	Stages       int            `yaml:"stages" is:"stages or auto" default:"auto" doc:"of the pipeline; auto: as many as the job has ranks"`
+	Microbatches int            `yaml:"microbatches" is:"microbatches" default:"8" doc:"of a step"`
+	Chunks       int            `yaml:"chunks" is:"chunks" default:"1" doc:"of the model on each stage, with schedule interleaved"`
+	Forward      units.Duration `yaml:"forward" is:"time" default:"1ms" doc:"time of the forward pass of a microbatch on a stage, all its chunks together"`
+	Backward     units.Duration `yaml:"backward" is:"compute time or auto" default:"auto" doc:"time of the backward pass; with zb-h1 of the gradients of the inputs alone; auto: twice 'forward', with zb-h1 as long"`
+	Weight       units.Duration `yaml:"weight" is:"compute time or auto" default:"auto" doc:"time of the gradients of the weights; auto: with zb-h1 as long as 'forward', with the others a part of 'backward'"`
+	Message      units.Size     `yaml:"message" is:"payload" default:"16MiB" doc:"between two stages, forward or backward, one microbatch"`
 }
-
-var _ = RegisterJob(JobKind{
-	Kind: Kind{
-		Name: "pipeline", Doc: "pipeline parallelism with given times: a rank for each stage", Rank: 20,
-		Keys: []Key{
-			{Path: "", Default: pipeline.OneFOneB.String(), Doc: "the schedule alone, or a mapping"},
-			{Path: "schedule", Default: pipeline.OneFOneB.String(), Rule: OneOf(pipeline.KindNames()...), Doc: "order of the passes on a stage"},
-			{Path: "stages", Default: "auto", Rule: Between(2, pipeline.MaxStages).Or("auto"), Doc: "of the pipeline; auto: as many as the job has ranks"},
-			{Path: "microbatches", Default: "8", Rule: Between(1, pipeline.MaxMicrobatches), Doc: "of a step"},
-			{Path: "chunks", Default: "1", Rule: Between(1, pipeline.MaxChunks), Doc: "of the model on each stage, with schedule interleaved"},
-			{Path: "forward", Default: "1ms", Rule: Between(0, maxLength), Doc: "time of the forward pass of a microbatch on a stage, all its chunks together"},
-			{Path: "backward", Default: "auto", Rule: Between(units.Picosecond, maxLength).Or("auto"), Doc: "time of the backward pass; with zb-h1 of the gradients of the inputs alone; auto: twice `forward`, with zb-h1 as long"},
-			{Path: "weight", Default: "auto", Rule: Between(units.Picosecond, maxLength).Or("auto"), Doc: "time of the gradients of the weights; auto: with zb-h1 as long as `forward`, with the others a part of `backward`"},
-			{Path: "message", Default: "16MiB", Rule: Between(units.Byte, maxTransfer), Doc: "between two stages, forward or backward, one microbatch"},
-		},
-	},
-	Spec: PipelineJob{},
-})
 
 // Check implements JobSpec.
 func (p PipelineJob) Check(c *Check) {

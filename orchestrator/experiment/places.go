@@ -6,64 +6,16 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 )
-
-// schemaKey is a key of the experiment file.
-type schemaKey struct {
-	path  string // [] stands for an index
-	value reflect.Type
-	loose bool // in a mapping that need not be there: of a kind, of an item or behind a pointer
-}
-
-// kind returns what the value is, as kind.String does.
-func (k *schemaKey) kind() kind {
-	switch k.value.Kind() {
-	case reflect.Struct, reflect.Map:
-		return mapping
-	case reflect.Slice:
-		return sequence
-	}
-	return scalar
-}
-
-// schema returns the keys of the experiment file, those of a mapping before the keys
-// below them. The parameters of algorithms are in tables; see Tables.
-var schema = sync.OnceValue(func() (list []schemaKey) {
-	var walk func(t reflect.Type, path string, loose bool)
-	walk = func(t reflect.Type, path string, loose bool) {
-		for t.Kind() == reflect.Pointer {
-			t, loose = t.Elem(), true
-		}
-		if path != "" && !strings.HasSuffix(path, "[]") {
-			list = append(list, schemaKey{path, t, loose})
-		}
-		switch {
-		case t == reflect.TypeFor[Algorithm](), path == "variants", path == "sweep":
-		case t.Kind() == reflect.Struct:
-			for _, m := range members(t) {
-				if m.kind != nil {
-					walk(m.kind, join(path, m.key), true)
-				} else {
-					walk(t.Field(m.field).Type, join(path, m.key), loose)
-				}
-			}
-		case t.Kind() == reflect.Slice:
-			walk(t.Elem(), path+"[]", true)
-		}
-	}
-	walk(reflect.TypeFor[Experiment](), "", false)
-	return list
-})
 
 // home is a place in the schema where a key may have been meant to be.
 type home struct {
 	path  string
 	fits  bool // the value is one for this key
 	given bool // the experiment has the mapping around it
-	loose bool // see schemaKey
+	loose bool // see key
 }
 
 // homes returns where a key with a value may have been meant to be, the most probable
@@ -76,11 +28,11 @@ func (d *decoder) homes(key string, value *tree) (list []home) {
 	}
 	for _, k := range schema() {
 		if k.path == key || strings.HasSuffix(k.path, "."+key) {
-			fits := k.kind() == value.kind
-			if algorithm := k.value == reflect.TypeFor[Algorithm](); algorithm && value.kind == scalar {
-				fits = d.isAlgorithm(k.path, value.text)
+			fits := k.form() == value.kind
+			if table := k.rule.table; table != nil && value.kind == scalar {
+				fits = slices.Contains(specNames(table.table(&d.tables)), value.text)
 			} else if fits && value.kind == scalar {
-				msg, _ := d.value(value, reflect.New(k.value).Elem(), rules[k.path])
+				msg, _ := d.value(value, reflect.New(k.value).Elem(), k.rule)
 				fits = msg == ""
 			}
 			add(k.path, fits, k.loose)
@@ -115,12 +67,6 @@ func cutLast(text, separator string) (before, after string, found bool) {
 		return text[:i], text[i+len(separator):], true
 	}
 	return "", text, false
-}
-
-// isAlgorithm reports whether a text is the name of an algorithm of a choice.
-func (d *decoder) isAlgorithm(path, name string) bool {
-	c, ok := choiceAt(path)
-	return ok && slices.Contains(specNames(c.table(&d.tables)), name)
 }
 
 // misplaced returns the message about an unknown key of a mapping, with the place where
@@ -178,7 +124,7 @@ func (d *decoder) known(path string) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(schema(), func(k schemaKey) bool { return k.path == path })
+	return keysByPath()[path] != nil
 }
 
 // keyNames returns the names of all keys of the schema.

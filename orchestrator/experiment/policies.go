@@ -11,23 +11,23 @@ import (
 // CSIGPolicy is the init policy of some flows, or of some of their packets. What it
 // leaves out stays as it is without it.
 type CSIGPolicy struct {
-	Match CSIGMatch `yaml:"match"`
-	Init  string    `yaml:"init"` // as CSIG.Init
+	Match CSIGMatch `yaml:"match,required" doc:"packets that it is for: those that fit every list that is given"`
+	Init  string    `yaml:"init" is:"init" doc:"as 'csig.init'; probes are for transfers alone"`
 	// Signals are the types that the tags ask for, with weights: of a transfer beside
 	// those that its CC and its LB want, of programs in place of Applications.Signals.
-	Signals map[string]int `yaml:"signals"`
-	Format  string         `yaml:"format"` // of the tags, compact or wide; "": CSIG.Format
+	Signals map[string]int `yaml:"signals" doc:"what the tags ask for, with weights from 1 to 255: '{abw: 3, delay: 1}'. For transfers the types that CC and LB want are added, each with its own weight; for programs this replaces 'applications.signals'"`
+	Format  string         `yaml:"format" is:"compact|wide" doc:"format of the tags: 'compact' or 'wide', see Two formats below"`
 }
 
 // CSIGMatch says which packets a policy is for: those that fit all lists that are not
 // empty. A packet fits a list if it fits one of its items.
 type CSIGMatch struct {
-	Flows []string `yaml:"flows"` // names of flows or patterns with *, such as 0-13 or "h0-* app"
-	Src   []int    `yaml:"src"`   // hosts that send
-	Dst   []int    `yaml:"dst"`   // hosts that receive
-	Hosts []int    `yaml:"hosts"` // hosts of a tenant: both ends are among them
-	Jobs  []int    `yaml:"jobs"`  // jobs of the workload's transfers; programs have none
-	DSCP  []int    `yaml:"dscp"`  // of the packets; the transport's data has 10
+	Flows []string `yaml:"flows" doc:"names of flows as in the results, or patterns: '0-13', '\"0-*\"', '\"h0-h3 app\"'"`
+	Src   []int    `yaml:"src" is:"host" doc:"hosts that send"`
+	Dst   []int    `yaml:"dst" is:"host" doc:"hosts that receive"`
+	Hosts []int    `yaml:"hosts" is:"host" doc:"the hosts of a tenant: both ends of the flow are among them"`
+	Jobs  []int    `yaml:"jobs" is:"job" doc:"jobs of the workload's transfers, see 'workload.transfers[].job'; packets of programs have no job"`
+	DSCP  []int    `yaml:"dscp" is:"dscp" doc:"classes: DSCPs of the packets. The transport's data has 10; programs set it in the header of IPv4 or IPv6, and other frames count as 0"`
 }
 
 // Empty reports whether no list has an item.

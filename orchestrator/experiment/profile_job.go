@@ -12,43 +12,22 @@ import (
 // ProfileJob is a job that computes for a time and then communicates, again and again. In
 // YAML also short: the name of a preset.
 type ProfileJob struct {
-	Preset    string               `yaml:"preset"`  // see training.ProfilePresets; "none": the keys below say all
-	Compute   units.Duration       `yaml:"compute"` // -1 or "auto": the preset's, or 10ms
-	Bytes     units.Size           `yaml:"bytes"`   // 0 or "auto": the preset's, or 100MB
-	Overlap   float64              `yaml:"overlap"`
-	Pairs     bool                 `yaml:"pairs"`
-	Algorithm collective.Algorithm `yaml:"algorithm"` // of the all-reduce
-	Channels  int                  `yaml:"channels"`
-	Chunk     units.Size           `yaml:"chunk"` // 0 or "none": no slicing
-	Local     int                  `yaml:"local"` // 0 or "auto": the ranks of a server
-	Scale     float64              `yaml:"scale"`
+	Preset    string               `yaml:"preset,short" is:"profile" default:"none" doc:"a model with the bytes of its communication and, where it is known, its compute"`
+	Compute   units.Duration       `yaml:"compute" is:"time or auto as -1" default:"auto" doc:"time of a step; auto: the preset's, or 10ms"`
+	Bytes     units.Size           `yaml:"bytes" is:"payload or auto" default:"auto" doc:"of the buffer of the all-reduce; auto: the preset's, or 100MB"`
+	Overlap   float64              `yaml:"overlap" default:"0" doc:"part of 'compute' that runs beside the communication"`
+	Pairs     bool                 `yaml:"pairs" default:"false" doc:"each rank of the first half sends 'bytes' to one of the second half, in place of the all-reduce"`
+	Algorithm collective.Algorithm `yaml:"algorithm" is:"all-reduce algorithm" default:"auto" doc:"of the all-reduce"`
+	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"as NCCL's"`
+	Chunk     units.Size           `yaml:"chunk" is:"payload or none" default:"none" doc:"largest message; none: no slicing"`
+	Local     int                  `yaml:"local" is:"hosts or auto" default:"auto" doc:"of algorithm hierarchical: ranks of an inner group; auto: those of a server"`
+	Scale     float64              `yaml:"scale" default:"1" doc:"multiplies 'compute' and 'bytes', so that a step is short enough to emulate"`
 
-	BytesScale float64 `yaml:"bytes_scale"`
+	BytesScale float64 `yaml:"bytes_scale" default:"1" doc:"multiplies 'bytes' alone: on links as much slower, phases take the times that they take on fast ones, with fewer packets"`
 }
 
 // autoCompute is the ProfileJob.Compute that is not given.
 const autoCompute units.Duration = -1
-
-var _ = RegisterJob(JobKind{
-	Kind: Kind{
-		Name: "profile", Doc: "a time of compute and then an all-reduce, again and again, as the literature describes jobs that share a link", Rank: 25,
-		Keys: []Key{
-			{Path: "", Default: noPreset, Doc: "a preset alone, such as `vgg19`, or a mapping"},
-			{Path: "preset", Default: noPreset, Rule: oneOfTable(profilePresets), Doc: "a model with the bytes of its communication and, where it is known, its compute"},
-			{Path: "compute", Default: "auto", Rule: Rule{min: 0, max: int64(maxLength), word: "auto", special: int64(autoCompute)}, Doc: "time of a step; auto: the preset's, or 10ms"},
-			{Path: "bytes", Default: "auto", Rule: Between(units.Byte, maxTransfer).Or("auto"), Doc: "of the buffer of the all-reduce; auto: the preset's, or 100MB"},
-			{Path: "overlap", Default: "0", Doc: "part of `compute` that runs beside the communication"},
-			{Path: "pairs", Default: "false", Doc: "each rank of the first half sends `bytes` to one of the second half, in place of the all-reduce"},
-			algorithmKey("algorithm", collective.AllReduce, "of the all-reduce"),
-			{Path: "channels", Default: "1", Rule: Between(1, maxChannels), Doc: "as NCCL's"},
-			{Path: "chunk", Default: "none", Rule: Between(units.Byte, maxTransfer).Or("none"), Doc: "largest message; none: no slicing"},
-			{Path: "local", Default: "auto", Rule: Between(1, maxHosts).Or("auto"), Doc: "of algorithm hierarchical: ranks of an inner group; auto: those of a server"},
-			{Path: "scale", Default: "1", Doc: "multiplies `compute` and `bytes`, so that a step is short enough to emulate"},
-			{Path: "bytes_scale", Default: "1", Doc: "multiplies `bytes` alone: on links as much slower, phases take the times that they take on fast ones, with fewer packets"},
-		},
-	},
-	Spec: ProfileJob{},
-})
 
 // profilePresets returns the names of the presets, and noPreset.
 func profilePresets() []string {

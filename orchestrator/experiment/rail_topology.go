@@ -10,38 +10,18 @@ import (
 // Rail are the parameters of a rail-optimised fabric: NIC i of every server is on rail
 // switch i of the server's group, and spine switches join all rail switches.
 type Rail struct {
-	Servers     int            `yaml:"servers"`
-	NICs        int            `yaml:"nics"`   // per server
-	Group       int            `yaml:"group"`  // servers per group; 0 or "auto": all
-	Spines      int            `yaml:"spines"` // default 0
-	Bundle      int            `yaml:"bundle"` // links per rail switch and spine; default 1
-	Rate        units.Rate     `yaml:"rate"`   // of the NICs' links
-	SpineRate   units.Rate     `yaml:"spine_rate"`
-	Delay       units.Duration `yaml:"delay"`
-	SpineDelay  units.Duration `yaml:"spine_delay"`
-	SwitchDelay units.Duration `yaml:"switch_delay"`
-	Ports       int            `yaml:"ports"` // of a switch; 0 or "any": as many as needed
+	Servers     int            `yaml:"servers,required" is:"ports" doc:"servers"`
+	NICs        int            `yaml:"nics,required" is:"ports" doc:"NICs per server, each a host of its own: NIC r of server s is host s·nics+r, called s0.r3"`
+	Group       int            `yaml:"group" is:"ports or auto" default:"auto" doc:"servers that share their rail switches, g0.rail0, g0.rail1, …; auto: all"`
+	Spines      int            `yaml:"spines" is:"0 to 4096" default:"0" doc:"spine switches, each joined to every rail switch; 0 only where there is one rail switch"`
+	Bundle      int            `yaml:"bundle" is:"ports" default:"1" doc:"links between a rail switch and a spine"`
+	Rate        units.Rate     `yaml:"rate,required" is:"rate" doc:"of the NICs' links"`
+	SpineRate   units.Rate     `yaml:"spine_rate" is:"rate or auto" default:"auto" doc:"of the links to spines; auto: that of the NICs"`
+	Delay       units.Duration `yaml:"delay,required" is:"link delay" doc:"of the NICs' links"`
+	SpineDelay  units.Duration `yaml:"spine_delay" is:"link delay or auto" default:"auto" doc:"of the links to spines; auto: that of the NICs"`
+	SwitchDelay units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
+	Ports       int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
-
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "rail", Doc: "servers with several NICs, NIC i of each on rail switch i of its group, below spine switches; each NIC is a host", Rank: 55,
-		Keys: []Key{
-			{Path: "servers", Required: true, Rule: Between(1, maxPorts), Doc: "servers"},
-			{Path: "nics", Required: true, Rule: Between(1, maxPorts), Doc: "NICs per server, each a host of its own: NIC r of server s is host s·nics+r, called s0.r3"},
-			{Path: "group", Default: "auto", Rule: Between(1, maxPorts).Or("auto"), Doc: "servers that share their rail switches, g0.rail0, g0.rail1, …; auto: all"},
-			{Path: "spines", Default: "0", Rule: Between(0, maxPorts), Doc: "spine switches, each joined to every rail switch; 0 only where there is one rail switch"},
-			{Path: "bundle", Default: "1", Rule: Between(1, maxPorts), Doc: "links between a rail switch and a spine"},
-			{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "of the NICs' links"},
-			{Path: "spine_rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "of the links to spines; auto: that of the NICs"},
-			{Path: "delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of the NICs' links"},
-			{Path: "spine_delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "of the links to spines; auto: that of the NICs"},
-			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every switch"},
-			portsKey,
-		},
-	},
-	Spec: Rail{},
-})
 
 // Check implements TopologySpec.
 func (f Rail) Check(c *Check) int { return c.Fabric(f.generator().Size) }

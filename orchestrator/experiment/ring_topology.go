@@ -7,15 +7,15 @@ import (
 
 // Ring are the parameters of switches in a ring, each with hosts.
 type Ring struct {
-	Switches    int            `yaml:"switches"`
-	Hosts       int            `yaml:"hosts"` // per switch; default 1
-	Rate        units.Rate     `yaml:"rate"`  // of the hosts' links
-	RingRate    units.Rate     `yaml:"ring_rate"`
-	Delay       units.Duration `yaml:"delay"`
-	RingDelay   units.Duration `yaml:"ring_delay"`
-	SwitchDelay units.Duration `yaml:"switch_delay"`
-	Routes      string         `yaml:"routes"` // default shortest
-	Ports       int            `yaml:"ports"`  // of a switch; 0 or "any": as many as needed
+	Switches    int            `yaml:"switches,required" is:"3 to 4096" doc:"switches, s0 to s1 to s2 and so on, and back to s0"`
+	Hosts       int            `yaml:"hosts" is:"ports" default:"1" doc:"hosts of each switch"`
+	Rate        units.Rate     `yaml:"rate,required" is:"rate" doc:"of the hosts' links"`
+	RingRate    units.Rate     `yaml:"ring_rate" is:"rate or auto" default:"auto" doc:"of the links of the ring; auto: that of the hosts"`
+	Delay       units.Duration `yaml:"delay,required" is:"link delay" doc:"of the hosts' links"`
+	RingDelay   units.Duration `yaml:"ring_delay" is:"link delay or auto" default:"auto" doc:"of the links of the ring; auto: that of the hosts"`
+	SwitchDelay units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
+	Routes      string         `yaml:"routes" is:"shortest|clockwise" default:"shortest" doc:"'shortest': the shorter way, both where they are equal; 'clockwise': always from s0 to s1, the only way on which switches can wait for each other in a circle"`
+	Ports       int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
 // Values of Ring.Routes.
@@ -23,24 +23,6 @@ const (
 	shortestRoutes  = "shortest"
 	clockwiseRoutes = "clockwise"
 )
-
-var _ = RegisterTopology(TopologyKind{
-	Kind: Kind{
-		Name: "ring", Doc: "switches in a ring, each with hosts", Rank: 80,
-		Keys: []Key{
-			{Path: "switches", Required: true, Rule: Between(3, maxPorts), Doc: "switches, s0 to s1 to s2 and so on, and back to s0"},
-			{Path: "hosts", Default: "1", Rule: Between(1, maxPorts), Doc: "hosts of each switch"},
-			{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "of the hosts' links"},
-			{Path: "ring_rate", Default: "auto", Rule: Between(minRate, maxRate).Or("auto"), Doc: "of the links of the ring; auto: that of the hosts"},
-			{Path: "delay", Required: true, Rule: Between(minDelay, maxDelay), Doc: "of the hosts' links"},
-			{Path: "ring_delay", Default: "auto", Rule: Between(minDelay, maxDelay).Or("auto"), Doc: "of the links of the ring; auto: that of the hosts"},
-			{Path: "switch_delay", Default: "0s", Rule: Between(0, maxDelay), Doc: "of every switch"},
-			{Path: "routes", Default: shortestRoutes, Rule: OneOf(shortestRoutes, clockwiseRoutes), Doc: "`shortest`: the shorter way, both where they are equal; `clockwise`: always from s0 to s1, the only way on which switches can wait for each other in a circle"},
-			portsKey,
-		},
-	},
-	Spec: Ring{},
-})
 
 // Check implements TopologySpec.
 func (f Ring) Check(c *Check) int { return c.Fabric(f.generator().Size) }

@@ -12,9 +12,9 @@ import (
 // Promise is an item of the key robust: expectations that hold under settings other than
 // those of the file. It decides nothing about a run; csiglab stress checks it.
 type Promise struct {
-	Settings []string `yaml:"settings"` // names of settings or of dimensions, see StressSettings
-	Expect   []string `yaml:"expect"`   // texts of expectations, or patterns with *; empty: all
-	Except   []string `yaml:"except"`   // likewise: those of Expect that are not promised
+	Settings []string `yaml:"settings,required" is:"setting" doc:"'seeds' (seeds that the experiment does not have), 'rate x0.25', 'rate x4', 'rtt x0.5', 'rtt x4', 'mtu 1500B', 'queue x0.5', 'format compact', 'format wide', 'sampling 1/4'; the first word alone, such as 'rate', for all that begin with it; 'all'"`
+	Expect   []string `yaml:"expect" doc:"the expectations: their texts, or patterns with '*'; without the key all"`
+	Except   []string `yaml:"except" doc:"of these, the ones that are not promised"`
 }
 
 // StressDimension is one thing that csiglab stress changes, and the values that it takes.

@@ -136,7 +136,7 @@ type scaler struct {
 func (s *scaler) scale(v reflect.Value, path string) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
-	if rules[general(below(s.root, path))].file && !v.IsZero() {
+	if keyAt(below(s.root, path)).rule.file && !v.IsZero() {
 		s.reads = true
 	}
 	switch v.Kind() {

@@ -2,34 +2,16 @@ package experiment
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
 )
 
 // CSIGSecond is what the tags of a fabric's second format have of their own.
 type CSIGSecond struct {
-	Quantisers map[string]string `yaml:"quantisers"`
-	Locators   Locators          `yaml:"locators"`
+	Quantisers map[string]string `yaml:"quantisers" doc:"all of them at once"`
+	Locators   Locators          `yaml:"locators" default:"structured" doc:"of the tags of the other format, as 'csig.locators'"`
 }
-
-// The locators of the second format have the rules of the first one's.
-var _ = func() (none struct{}) {
-	const first, second = "csig.locators.", "csig.second.locators."
-	for path, rule := range maps.Clone(rules) {
-		if key, ok := strings.CutPrefix(path, first); ok {
-			rules[second+key] = rule
-		}
-	}
-	for path, keys := range maps.Clone(required) {
-		if key, ok := strings.CutPrefix(path, first); ok {
-			required[second+key] = keys
-		}
-	}
-	return none
-}()
 
 // allFormats is the value of CSIGPort.Format that stands for every format.
 const allFormats = "all"

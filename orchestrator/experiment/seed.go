@@ -21,14 +21,14 @@ func (s Seed) number(run uint64) uint64 {
 	if s.ofRun() {
 		return run
 	}
-	n, _ := strconv.ParseUint(string(s), 10, 64) // seedRule
+	n, _ := strconv.ParseUint(string(s), 10, 64) // checkSeed
 	return n
 }
 
-// seedRule is that of a Seed.
-var seedRule = Rule{parse: func(text string) error {
+// checkSeed refuses a text that is no Seed.
+func checkSeed(text string) error {
 	if _, err := strconv.ParseUint(text, 10, 64); err != nil && text != string(runSeed) {
 		return fmt.Errorf("%q is neither run nor a whole number from 0 to %d", text, uint64(math.MaxUint64))
 	}
 	return nil
-}}
+}

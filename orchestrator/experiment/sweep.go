@@ -362,7 +362,7 @@ func (o Override) Absolute() Override {
 // absolute makes the names of files in the value of a path absolute, and reports whether
 // there are any.
 func (t *tree) absolute(path string) (found bool) {
-	if t.kind == scalar && rules[path].file && t.text != "" {
+	if t.kind == scalar && keyAt(path).rule.file && t.text != "" {
 		if name, err := inputPath(t.at.dir, t.text); err == nil {
 			t.text, t.quoted = name, true
 			return true

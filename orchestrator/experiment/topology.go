@@ -27,12 +27,6 @@ type Deriver interface {
 	Auto(key string) string
 }
 
-// portsKey is a key of the kinds whose switches are alike.
-var portsKey = Key{
-	Path: "ports", Default: "any", Rule: Between(1, maxPorts).Or("any"),
-	Doc: "ports that each switch has: a fabric that needs more is refused; any: as many as needed",
-}
-
 // Sized is a TopologySpec whose size is known without building it.
 type Sized interface {
 	Size() (topologies.Size, error)

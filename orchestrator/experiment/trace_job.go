@@ -17,14 +17,14 @@ import (
 // TraceJob is a job whose programs are in a file, or a folder, of another tool. In YAML
 // also short: the name of the file.
 type TraceJob struct {
-	File   string `yaml:"file"`
-	Format string `yaml:"format"` // see formats.Names; "auto": by name and content
+	File   string `yaml:"file,required,short" is:"file or folder" doc:"file, or folder where a format has a file for each rank"`
+	Format string `yaml:"format" is:"trace format" default:"auto" doc:"of the file, such as 'goal' or 'chakra'; auto: by name and content"`
 	// Groups is the JSON file of a Chakra trace's communicator groups; "": none.
-	Groups    string               `yaml:"groups"`
-	TimeUnit  string               `yaml:"time_unit"` // of compute times; "auto": the format's
-	Algorithm collective.Algorithm `yaml:"algorithm"`
-	Channels  int                  `yaml:"channels"` // of collectives; 0: 1
-	Chunk     units.Size           `yaml:"chunk"`    // of collectives; 0: not cut
+	Groups    string               `yaml:"groups" is:"file" doc:"JSON file of a Chakra trace's groups of ranks, as ASTRA-sim's '--comm-group-configuration'"`
+	TimeUnit  string               `yaml:"time_unit" is:"auto|ns|us|ms" default:"auto" doc:"of compute times where a format leaves it open: 'ns', 'us' or 'ms'; auto: the format's"`
+	Algorithm collective.Algorithm `yaml:"algorithm" default:"auto" doc:"of the collectives that have it, the others have their default; see 'jobs[].collective.algorithm'"`
+	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"of collectives"`
+	Chunk     units.Size           `yaml:"chunk" is:"some payload" default:"0B" doc:"of collectives; 0B: not cut"`
 
 	// Limits bound what is read of the file; no key of an experiment.
 	Limits trace.Limits
@@ -48,23 +48,6 @@ type loadedTrace struct {
 	TraceJob
 	source graph.Source
 }
-
-var _ = RegisterJob(JobKind{
-	Kind: Kind{
-		Name: "trace", Doc: "the programs of ranks from a file of another tool", Rank: 40,
-		Keys: []Key{
-			{Path: "", Doc: "the file alone, or a mapping"},
-			{Path: "file", Required: true, Rule: InputPath(), Doc: "file, or folder where a format has a file for each rank"},
-			{Path: "format", Default: "auto", Rule: Rule{parse: checkFormat}, Doc: "of the file, such as goal or chakra; auto: by name and content"},
-			{Path: "groups", Rule: InputFile(), Doc: "JSON file of a Chakra trace's groups of ranks, as ASTRA-sim's --comm-group-configuration"},
-			{Path: "time_unit", Default: "auto", Rule: OneOf("auto", "ns", "us", "ms"), Doc: "of compute times where a format leaves it open; auto: the format's"},
-			{Path: "algorithm", Default: collective.Auto.String(), Rule: OneOf(collective.Algorithms()...), Doc: "of the collectives that have it, the others have their default; see `jobs[].collective.algorithm`"},
-			{Path: "channels", Default: "1", Rule: Between(1, 64), Doc: "of collectives"},
-			{Path: "chunk", Default: "0B", Rule: Between(0, maxTransfer), Doc: "of collectives; 0B: not cut"},
-		},
-	},
-	Spec: TraceJob{},
-})
 
 // checkFormat refuses what is no format's name.
 func checkFormat(text string) error {

@@ -17,13 +17,13 @@ type Traffic []TrafficItem
 
 // TrafficItem is one generator: exactly one of its pointers is set.
 type TrafficItem struct {
-	Name        string              `yaml:"name"` // of the job, and of its group of flows
-	RPC         *TrafficRPC         `yaml:"rpc"`
-	Bursts      *TrafficBursts      `yaml:"bursts"`
-	Incast      *TrafficIncast      `yaml:"incast"`
-	Outcast     *TrafficOutcast     `yaml:"outcast"`
-	Permutation *TrafficPermutation `yaml:"permutation"`
-	Poisson     *TrafficPoisson     `yaml:"poisson"`
+	Name        string              `yaml:"name,required" is:"group" doc:"name of its group of flows; the first item is job 0"`
+	RPC         *TrafficRPC         `yaml:"rpc" doc:"remote procedure calls, in a closed loop (outstanding) or an open one (every)"`
+	Bursts      *TrafficBursts      `yaml:"bursts" doc:"bursts between pairs of hosts"`
+	Incast      *TrafficIncast      `yaml:"incast" doc:"messages from several hosts to one, round after round"`
+	Outcast     *TrafficOutcast     `yaml:"outcast" doc:"messages from one host to several, round after round"`
+	Permutation *TrafficPermutation `yaml:"permutation" doc:"each host sends to another one and receives from one, round after round"`
+	Poisson     *TrafficPoisson     `yaml:"poisson" doc:"messages between random hosts that arrive independently of each other"`
 }
 
 // HostRanges is hosts, see ParseHosts.
@@ -31,153 +31,80 @@ type HostRanges []string
 
 // TrafficRPC is remote procedure calls, see traffic.RPC.
 type TrafficRPC struct {
-	Clients     HostRanges     `yaml:"clients"`
-	Servers     HostRanges     `yaml:"servers"`
-	Size        units.Size     `yaml:"size"` // of requests
-	CDF         string         `yaml:"cdf"`
-	CDFFile     string         `yaml:"cdf_file"`
-	Response    units.Size     `yaml:"response"`
-	Count       int            `yaml:"count"`
-	Outstanding int            `yaml:"outstanding"`
-	Think       units.Duration `yaml:"think"`
-	Every       units.Duration `yaml:"every"`
-	Service     units.Duration `yaml:"service"`
-	Persistent  bool           `yaml:"persistent"`
-	Start       units.Duration `yaml:"start"`
-	Seed        Seed           `yaml:"seed"`
+	Clients     HostRanges     `yaml:"clients" is:"host range" doc:"hosts that call; without it all hosts; numbers, and ranges such as 0..7"`
+	Servers     HostRanges     `yaml:"servers" is:"host range" doc:"hosts of which each call goes to one, at random; without it all hosts; numbers, and ranges such as 0..7"`
+	Size        units.Size     `yaml:"size" is:"some payload" doc:"of each message, of RPCs each request"`
+	CDF         string         `yaml:"cdf" is:"size distribution" doc:"published distribution of sizes, in place of size: web-search, hadoop or storage"`
+	CDFFile     string         `yaml:"cdf_file" is:"file" doc:"file with a distribution of sizes, in place of size"`
+	Response    units.Size     `yaml:"response" is:"some payload" default:"0B" doc:"size of responses; 0B: none, a call is done when the request is acknowledged"`
+	Count       int            `yaml:"count,required" is:"transfers" doc:"calls of each client"`
+	Outstanding int            `yaml:"outstanding" is:"0 to 4096" doc:"calls that a client has under way (closed loop); 0: an open loop"`
+	Think       units.Duration `yaml:"think" is:"time" default:"0s" doc:"from the end of a call to the next, of a closed loop"`
+	Every       units.Duration `yaml:"every" is:"time" default:"0s" doc:"mean time between calls of a client, of an open loop (Poisson)"`
+	Service     units.Duration `yaml:"service" is:"time" default:"0s" doc:"from the request's arrival to the response"`
+	Persistent  bool           `yaml:"persistent" default:"false" doc:"messages between two hosts follow each other on one connection, whose congestion control keeps its state; without it each is a flow of its own"`
+	Start       units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it begins"`
+	Seed        Seed           `yaml:"seed" is:"seed" default:"run" doc:"of what is random; run: other traffic with each seed of the run, a number: always the same"`
 }
 
 // TrafficBursts is bursts between pairs of hosts, see traffic.Bursts.
 type TrafficBursts struct {
-	From       HostRanges     `yaml:"from"`
-	To         HostRanges     `yaml:"to"`
-	Size       units.Size     `yaml:"size"`
-	On         units.Duration `yaml:"on"`
-	Every      units.Duration `yaml:"every"`
-	Count      int            `yaml:"count"`
-	Start      units.Duration `yaml:"start"`
-	Spread     units.Duration `yaml:"spread"`
-	Persistent bool           `yaml:"persistent"`
-	Seed       Seed           `yaml:"seed"`
+	From       HostRanges     `yaml:"from,required" is:"host range" doc:"hosts that send; numbers, and ranges such as 0..7"`
+	To         HostRanges     `yaml:"to,required" is:"host range" doc:"the receiver of each of them: as many hosts; numbers, and ranges such as 0..7"`
+	Size       units.Size     `yaml:"size,required" is:"payload" doc:"of each message"`
+	On         units.Duration `yaml:"on" is:"time" default:"0s" doc:"a burst stops after this; 0s: when all is sent"`
+	Every      units.Duration `yaml:"every" is:"time" default:"0s" doc:"time from round to round"`
+	Count      int            `yaml:"count" is:"transfers" default:"1" doc:"rounds"`
+	Start      units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it begins"`
+	Spread     units.Duration `yaml:"spread" is:"time" default:"0s" doc:"each pair begins later by a random time below this; 0s: all together"`
+	Persistent bool           `yaml:"persistent" default:"false" doc:"messages between two hosts follow each other on one connection, whose congestion control keeps its state; without it each is a flow of its own"`
+	Seed       Seed           `yaml:"seed" is:"seed" default:"run" doc:"of what is random; run: other traffic with each seed of the run, a number: always the same"`
 }
 
 // TrafficIncast is repeated incast, see traffic.Incast.
 type TrafficIncast struct {
-	To    int            `yaml:"to"`
-	From  HostRanges     `yaml:"from"`
-	FanIn int            `yaml:"fan_in"`
-	Size  units.Size     `yaml:"size"`
-	Every units.Duration `yaml:"every"`
-	Count int            `yaml:"count"`
-	Start units.Duration `yaml:"start"`
-	Seed  Seed           `yaml:"seed"`
+	To    int            `yaml:"to" is:"host" default:"0" doc:"host that receives"`
+	From  HostRanges     `yaml:"from" is:"host range" doc:"hosts that send; without it all hosts; numbers, and ranges such as 0..7"`
+	FanIn int            `yaml:"fan_in" is:"hosts or all" default:"all" doc:"so many of them, at random in each round"`
+	Size  units.Size     `yaml:"size,required" is:"payload" doc:"of each message"`
+	Every units.Duration `yaml:"every" is:"time" default:"0s" doc:"time from round to round"`
+	Count int            `yaml:"count" is:"transfers" default:"1" doc:"rounds"`
+	Start units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it begins"`
+	Seed  Seed           `yaml:"seed" is:"seed" default:"run" doc:"of what is random; run: other traffic with each seed of the run, a number: always the same"`
 }
 
 // TrafficOutcast is repeated outcast, see traffic.Outcast.
 type TrafficOutcast struct {
-	From   int            `yaml:"from"`
-	To     HostRanges     `yaml:"to"`
-	FanOut int            `yaml:"fan_out"`
-	Size   units.Size     `yaml:"size"`
-	Every  units.Duration `yaml:"every"`
-	Count  int            `yaml:"count"`
-	Start  units.Duration `yaml:"start"`
-	Seed   Seed           `yaml:"seed"`
+	From   int            `yaml:"from" is:"host" default:"0" doc:"host that sends"`
+	To     HostRanges     `yaml:"to" is:"host range" doc:"hosts that receive; without it all hosts; numbers, and ranges such as 0..7"`
+	FanOut int            `yaml:"fan_out" is:"hosts or all" default:"all" doc:"so many of them, at random in each round"`
+	Size   units.Size     `yaml:"size,required" is:"payload" doc:"of each message"`
+	Every  units.Duration `yaml:"every" is:"time" default:"0s" doc:"time from round to round"`
+	Count  int            `yaml:"count" is:"transfers" default:"1" doc:"rounds"`
+	Start  units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it begins"`
+	Seed   Seed           `yaml:"seed" is:"seed" default:"run" doc:"of what is random; run: other traffic with each seed of the run, a number: always the same"`
 }
 
 // TrafficPermutation is repeated permutations, see traffic.Permutation.
 type TrafficPermutation struct {
-	Hosts HostRanges     `yaml:"hosts"`
-	Size  units.Size     `yaml:"size"`
-	Every units.Duration `yaml:"every"`
-	Count int            `yaml:"count"`
-	Start units.Duration `yaml:"start"`
-	Seed  Seed           `yaml:"seed"`
+	Hosts HostRanges     `yaml:"hosts" is:"host range" doc:"hosts that take part; without it all hosts; numbers, and ranges such as 0..7"`
+	Size  units.Size     `yaml:"size,required" is:"payload" doc:"of each message"`
+	Every units.Duration `yaml:"every" is:"time" default:"0s" doc:"time from round to round"`
+	Count int            `yaml:"count" is:"transfers" default:"1" doc:"rounds"`
+	Start units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it begins"`
+	Seed  Seed           `yaml:"seed" is:"seed" default:"run" doc:"of what is random; run: other traffic with each seed of the run, a number: always the same"`
 }
 
 // TrafficPoisson is Poisson arrivals, see traffic.Poisson.
 type TrafficPoisson struct {
-	Hosts   HostRanges     `yaml:"hosts"`
-	Size    units.Size     `yaml:"size"`
-	CDF     string         `yaml:"cdf"`
-	CDFFile string         `yaml:"cdf_file"`
-	Rate    units.Rate     `yaml:"rate"`
-	Start   units.Duration `yaml:"start"`
-	For     units.Duration `yaml:"for"`
-	Seed    Seed           `yaml:"seed"`
-}
-
-var _ = RegisterWorkload(WorkloadKind{
-	Kind: Kind{Name: "traffic", Doc: "generators beside one another: RPCs, bursts, incast, outcast, permutations, Poisson arrivals", Rank: 55, Keys: trafficKeys()},
-	Spec: Traffic(nil),
-})
-
-// hostKeys returns the key of HostRanges. Rules of the items of lists have no keys.
-func hostKeys(path string, required bool, doc string) []Key {
-	if !required {
-		doc += "; without it all hosts"
-	}
-	return []Key{{Path: path, Required: required, Doc: doc + "; numbers, and ranges such as 0..7"}}
-}
-
-var _ = func() (none struct{}) {
-	for _, path := range []string{"rpc.clients", "rpc.servers", "bursts.from", "bursts.to", "incast.from", "outcast.to", "permutation.hosts", "poisson.hosts"} {
-		rules["workload.traffic[]."+path+"[]"] = Rule{parse: func(text string) error { _, err := ParseHosts([]string{text}, maxHosts); return err }}
-	}
-	return none
-}()
-
-// trafficKeys returns the keys of the items: those of each generator, which share several.
-func trafficKeys() []Key {
-	size, length := Between(units.Byte, maxTransfer), Between(0, maxLength)
-	seed := []Key{{Path: "seed", Default: string(runSeed), Rule: seedRule, Doc: "of what is random; run: other traffic with each seed of the run, a number: always the same"}}
-	persistent := []Key{{Path: "persistent", Default: "false", Doc: "messages between two hosts follow each other on one connection, whose congestion control keeps its state; without it each is a flow of its own"}}
-	start := []Key{{Path: "start", Default: "0s", Rule: length, Doc: "when it begins"}}
-	one := []Key{{Path: "size", Required: true, Rule: size, Doc: "of each message"}}
-	rounds := slices.Concat([]Key{
-		{Path: "every", Default: "0s", Rule: length, Doc: "time from round to round"},
-		{Path: "count", Default: "1", Rule: Between(1, workloads.MaxTransfers), Doc: "rounds"},
-	}, start, seed)
-	sizes := []Key{
-		{Path: "size", Rule: Between(0, maxTransfer), Doc: "of each message, of RPCs each request"},
-		{Path: "cdf", Rule: OneOf(traffic.PublishedNames()...), Doc: "published distribution of sizes, in place of size: web-search, hadoop or storage"},
-		{Path: "cdf_file", Rule: InputFile(), Doc: "file with a distribution of sizes, in place of size"},
-	}
-	some := func(path, doc string) []Key {
-		return []Key{{Path: path, Default: "all", Rule: Between(1, maxHosts).Or("all"), Doc: doc}}
-	}
-	keys := []Key{
-		{Path: "", Doc: "generators; each has a name and one of the keys below"},
-		{Path: "[].name", Required: true, Rule: Rule{pattern: groupPattern, want: "up to 64 of a-z 0-9 _ and -, the first a letter"}, Doc: "name of its group of flows; the first item is job 0"},
-	}
-	add := func(kind string, parts ...[]Key) {
-		for _, k := range slices.Concat(parts...) {
-			k.Path = "[]." + kind + "." + k.Path
-			keys = append(keys, k)
-		}
-	}
-	add("rpc", hostKeys("clients", false, "hosts that call"), hostKeys("servers", false, "hosts of which each call goes to one, at random"), sizes, []Key{
-		{Path: "response", Rule: Between(0, maxTransfer), Default: "0B", Doc: "size of responses; 0B: none, a call is done when the request is acknowledged"},
-		{Path: "count", Required: true, Rule: Between(1, workloads.MaxTransfers), Doc: "calls of each client"},
-		{Path: "outstanding", Rule: Between(0, 4096), Doc: "calls that a client has under way (closed loop); 0: an open loop"},
-		{Path: "think", Default: "0s", Rule: length, Doc: "from the end of a call to the next, of a closed loop"},
-		{Path: "every", Default: "0s", Rule: length, Doc: "mean time between calls of a client, of an open loop (Poisson)"},
-		{Path: "service", Default: "0s", Rule: length, Doc: "from the request's arrival to the response"},
-	}, persistent, start, seed)
-	add("bursts", hostKeys("from", true, "hosts that send"), hostKeys("to", true, "the receiver of each of them: as many hosts"), one, []Key{
-		{Path: "on", Default: "0s", Rule: length, Doc: "a burst stops after this; 0s: when all is sent"},
-		{Path: "spread", Default: "0s", Rule: length, Doc: "each pair begins later by a random time below this; 0s: all together"},
-	}, persistent, rounds)
-	add("incast", []Key{{Path: "to", Default: "0", Rule: Between(0, maxHosts), Doc: "host that receives"}},
-		hostKeys("from", false, "hosts that send"), some("fan_in", "so many of them, at random in each round"), one, rounds)
-	add("outcast", []Key{{Path: "from", Default: "0", Rule: Between(0, maxHosts), Doc: "host that sends"}},
-		hostKeys("to", false, "hosts that receive"), some("fan_out", "so many of them, at random in each round"), one, rounds)
-	add("permutation", hostKeys("hosts", false, "hosts that take part"), one, rounds)
-	add("poisson", hostKeys("hosts", false, "hosts that take part"), sizes, []Key{
-		{Path: "rate", Required: true, Rule: Between(minRate, maxRate), Doc: "payload that each host sends in the mean"},
-		{Path: "for", Required: true, Rule: Between(units.Nanosecond, maxLength), Doc: "for how long messages start"},
-	}, start, seed)
-	return keys
+	Hosts   HostRanges     `yaml:"hosts" is:"host range" doc:"hosts that take part; without it all hosts; numbers, and ranges such as 0..7"`
+	Size    units.Size     `yaml:"size" is:"some payload" doc:"of each message, of RPCs each request"`
+	CDF     string         `yaml:"cdf" is:"size distribution" doc:"published distribution of sizes, in place of size: web-search, hadoop or storage"`
+	CDFFile string         `yaml:"cdf_file" is:"file" doc:"file with a distribution of sizes, in place of size"`
+	Rate    units.Rate     `yaml:"rate,required" is:"rate" doc:"payload that each host sends in the mean"`
+	Start   units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it begins"`
+	For     units.Duration `yaml:"for,required" is:"span" doc:"for how long messages start"`
+	Seed    Seed           `yaml:"seed" is:"seed" default:"run" doc:"of what is random; run: other traffic with each seed of the run, a number: always the same"`
 }
 
 // Check implements WorkloadSpec.

@@ -15,32 +15,13 @@ type Transfers []Transfer
 
 // Transfer is one message. In YAML also short: "1 -> 10 200MB".
 type Transfer struct {
-	Src   int            `yaml:"src"`
-	Dst   int            `yaml:"dst"`
-	Size  units.Size     `yaml:"size"`
-	Start units.Duration `yaml:"start"`
-	Stop  units.Duration `yaml:"stop"` // 0 or "none": when all is sent
-	Job   int            `yaml:"job"`  // tenant
+	Src   int            `yaml:"src,required" is:"host" doc:"host that sends"`
+	Dst   int            `yaml:"dst,required" is:"host" doc:"host that receives, another one"`
+	Size  units.Size     `yaml:"size,required" is:"payload" doc:"payload; at most 2³² packets"`
+	Start units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it starts, before jitter"`
+	Stop  units.Duration `yaml:"stop" is:"time or none" default:"none" doc:"when the sender stops, whatever is left; size is then the most that it sends, and the packet after those sent, of 1 B, is the last"`
+	Job   int            `yaml:"job" is:"job" default:"0" doc:"job, or tenant, that it belongs to; with 'jobs', these have the first numbers, and the numbers of transfers come behind them"`
 }
-
-var _ = RegisterWorkload(WorkloadKind{
-	Kind: Kind{
-		Name: "transfers", Doc: "messages, one by one", Rank: 20,
-		Keys: []Key{
-			{Path: "", Doc: "messages, in short `1 -> 10 200MB` or `1 -> 10 200MB at 5us`"},
-			{Path: "[].src", Required: true, Rule: Between(0, maxHosts), Doc: "host that sends"},
-			{Path: "[].dst", Required: true, Rule: Between(0, maxHosts), Doc: "host that receives, another one"},
-			{Path: "[].size", Required: true, Rule: Between(units.Byte, maxTransfer), Doc: "payload; at most 2³² packets"},
-			{Path: "[].start", Default: "0s", Rule: Between(0, maxLength), Doc: "when it starts, before jitter"},
-			{Path: "[].stop", Default: "none", Rule: Between(0, maxLength).Or("none"), Doc: "when the sender stops, whatever is left; size is then the most that it sends, and the packet after those sent, of 1 B, is the last"},
-			{Path: "[].job", Default: "0", Rule: Between(0, maxJobs), Doc: "job, or tenant, that it belongs to; with `jobs`, these have the first numbers, and the numbers of transfers come behind them"},
-		},
-		Short:      shortTransfer,
-		ShortWords: "a transfer; want SRC -> DST SIZE or SRC -> DST SIZE at TIME, or a mapping with src, dst and size",
-		ShortNear:  nearTransfer,
-	},
-	Spec: Transfers(nil),
-})
 
 // shortTransfer reads "1 -> 10 200MB" or "1 -> 10 200MB at 5us".
 func shortTransfer(text string) []KeyText {

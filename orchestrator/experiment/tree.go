@@ -358,7 +358,7 @@ func brackets(path string) string {
 }
 
 // find returns the value at a dotted path, or nil. A name that stands for a mapping has
-// the mapping's name key; see nameKey.
+// the key that is short for the mapping.
 func (t *tree) find(path string) *tree {
 	at := ""
 	for name := range strings.SplitSeq(path, ".") {
@@ -370,7 +370,7 @@ func (t *tree) find(path string) *tree {
 			}
 			t, at = t.items[i], fmt.Sprintf("%s[%d]", at, i)
 			continue
-		case t.kind == scalar && name == nameKey(at):
+		case t.kind == scalar && name == keyAt(at).short && name != "":
 		case t.get(name) == nil:
 			return nil
 		default:
@@ -383,7 +383,7 @@ func (t *tree) find(path string) *tree {
 
 // merge applies an override at a dotted path. Numbers in the path are indexes of a
 // list. Mappings merge key by key, but the name of an algorithm drops the parameters
-// that were given before it; see nameKey. The decoder checks the path.
+// that were given before it; see ownerKey. The decoder checks the path.
 func (t *tree) merge(path string, at origin, value *tree) *Error {
 	return t.overlay("", strings.Split(path, "."), at, value)
 }
@@ -392,7 +392,7 @@ func (t *tree) overlay(path string, rest []string, at origin, value *tree) *Erro
 	wrong := func(at origin, path, msg string) *Error {
 		return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + path, Msg: msg}
 	}
-	named, owner := nameKey(path), ownerKey(path)
+	named, owner := keyAt(path).short, ownerKey(path)
 	if len(rest) == 0 {
 		fresh := value.kind != mapping || value.whole || owner != "" && value.get(owner) != nil
 		if fresh || t.kind != mapping {

@@ -24,74 +24,74 @@ const Schema = 1
 // Experiment is one resolved experiment: every default filled in, every unit
 // parsed. Field names in YAML are given in backquotes.
 type Experiment struct {
-	Schema      int      `yaml:"schema"`
-	Name        string   `yaml:"name"` // [a-z0-9-]+
-	Description string   `yaml:"description"`
-	Topology    Topology `yaml:"topology"`
-	Links       Links    `yaml:"links"`
-	Classes     []Class  `yaml:"classes"` // data classes; none: one, which may lose packets
+	Schema      int      `yaml:"schema,required" is:"1 to 1" doc:"version of this format"`
+	Name        string   `yaml:"name,required" is:"name" doc:"up to 64 of 'a-z 0-9 -'; names the run's folder"`
+	Description string   `yaml:"description" doc:"for the report"`
+	Topology    Topology `yaml:"topology,required" doc:"the fabric: exactly one of the kinds below"`
+	Links       Links    `yaml:"links" doc:"queues, sizes and marking of every link"`
+	Classes     []Class  `yaml:"classes" doc:"up to 7 data classes. The class 'default' has what no other class has, and need not be listed"`
 	// Routing is how switches choose among the paths to a host.
-	Routing  Algorithm `yaml:"routing"` // default ecmp
-	CSIG     CSIG      `yaml:"csig"`
-	Hosts    Hosts     `yaml:"hosts"`
-	Workload Workload  `yaml:"workload"`
-	Jobs     []Job     `yaml:"jobs"` // training jobs, beside the workload or instead of it
+	Routing  Algorithm `yaml:"routing" is:"routing" default:"ecmp" doc:"how switches choose among the paths to a host: 'ecmp', or '{name: adaptive, ties: round-robin}'"`
+	CSIG     CSIG      `yaml:"csig" doc:"what tags hold, and what hosts and switch ports do with them"`
+	Hosts    Hosts     `yaml:"hosts" doc:"the transport of hosts: congestion control, load balancing, recovery"`
+	Workload Workload  `yaml:"workload,required" unless:"applications generators jobs" doc:"the traffic: exactly one of the kinds below; it may be left out beside applications, generators or jobs"`
+	Jobs     []Job     `yaml:"jobs" doc:"jobs, which run at the same time"`
 	// Applications are programs over the kernel's TCP/IP; nil without.
-	Applications *Applications  `yaml:"applications"`
-	Generators   []Generator    `yaml:"generators"` // raw frames that hosts send in place of the transport
-	Faults       []Fault        `yaml:"faults"`     // what fails in the fabric, and when
-	Telemetry    Telemetry      `yaml:"telemetry"`
-	Trace        *Trace         `yaml:"trace"`   // flows whose events are recorded one by one; nil: none
-	Capture      []string       `yaml:"capture"` // links whose packets are written as pcapng, such as tor0-agg0
-	Measure      Measure        `yaml:"measure"`
-	End          units.Duration `yaml:"end"`       // the run ends here, exclusive; 0 = when all is done
-	Variants     []Variant      `yaml:"variants"`  // at least one after resolution ("run" by default)
-	Sweep        *Sweep         `yaml:"sweep"`     // of the base alone; nil: one point. Marshal leaves it out
-	Seeds        []uint64       `yaml:"seeds"`     // default 1
-	TieSeed      uint64         `yaml:"tie_seed"`  // 0: receives of one instant in port order
-	Derived      []Derived      `yaml:"derived"`   // metrics computed from metrics, in order
-	Expect       []string       `yaml:"expect"`    // assertions over medians: baseline.fairness_ratio > 3.7
-	Robust       []Promise      `yaml:"robust"`    // which expectations hold under which other settings
-	Published    []Published    `yaml:"published"` // figures to compare with in the report
-	Runtime      string         `yaml:"runtime"`   // see package runtimes
-	Clock        string         `yaml:"clock"`     // see package runtimes
-	Wall         Wall           `yaml:"wall"`      // of clock wall
+	Applications *Applications  `yaml:"applications" doc:"hosts that run programs, unmodified and over the kernel's TCP/IP"`
+	Generators   []Generator    `yaml:"generators" doc:"streams of frames; a host may send several"`
+	Faults       []Fault        `yaml:"faults" doc:"faults; several may hit the same link, of several rates the lowest counts"`
+	Telemetry    Telemetry      `yaml:"telemetry" doc:"what is recorded"`
+	Trace        *Trace         `yaml:"trace" doc:"flows of which every event is recorded; without it, tracing costs nothing"`
+	Capture      []string       `yaml:"capture" is:"link" doc:"links whose packets are written to the run's folder as pcapng, such as '[tor0-agg0]'; see [wire.md](wire.md#reading-captures)"`
+	Measure      Measure        `yaml:"measure" doc:"the measuring window, and groups of flows that metrics are computed over"`
+	End          units.Duration `yaml:"end" is:"span or auto" default:"auto" doc:"the run is cut off here; auto: it ends when nothing is left to do"`
+	Variants     []Variant      `yaml:"variants" doc:"without them there is one, 'run', see [Variants](#variants)"`
+	Sweep        *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [Sweep](#sweep)"`
+	Seeds        []uint64       `yaml:"seeds" default:"1" doc:"a run of each variant for each seed: '[1, 2, 5]' or '1..5', at most 10000"`
+	TieSeed      uint64         `yaml:"tie_seed" default:"0" doc:"permutes packets that reach a node at the very same picosecond; 0: in port order"`
+	Derived      []Derived      `yaml:"derived" doc:"metrics made of metrics, computed for every run, in order"`
+	Expect       []string       `yaml:"expect" doc:"assertions, see [Results](#results)"`
+	Robust       []Promise      `yaml:"robust" doc:"which expectations hold under which other settings; 'csiglab stress' checks it ([sweep.md](sweep.md#stress)). It decides nothing about a run, and without it nothing is promised but the experiment as it is"`
+	Published    []Published    `yaml:"published" doc:"figures to compare medians with; they decide nothing"`
+	Runtime      string         `yaml:"runtime" is:"runtime" default:"inproc" doc:"'inproc': this process; 'netns': real frames, a network namespace per node; 'containerlab': a container per node; 'kubernetes': a pod per part of the fabric, a network namespace per node"`
+	Clock        string         `yaml:"clock" is:"clock" default:"virtual" doc:"'virtual' with inproc; 'lockstep' or 'wall' with the others. Where one of the two alone is written, the other follows ('clock: wall' means netns). A flag that names one of them keeps the other where the two fit"`
+	Wall         Wall           `yaml:"wall" doc:"of clock wall: how model time is stretched, and when a run is too late to count"`
 }
 
 // Wall is the wall clock's dilation, and how far from real time a run may be.
 type Wall struct {
-	Dilation int    `yaml:"dilation"` // wall seconds per model second; 0 or "auto": the least that this machine keeps
-	Budget   Budget `yaml:"budget"`
+	Dilation int    `yaml:"dilation" is:"1 to 1000000000 or auto" default:"auto" doc:"with clock wall: wall seconds for a model second; auto: the least that this machine keeps, see [wall.md](wall.md)"`
+	Budget   Budget `yaml:"budget" doc:"how far from real time a run may be; beyond that it is invalid"`
 }
 
 // Budget is the limits of a run in real time. A run that exceeds one of them is
 // invalid. Values are shares: 0.05 is 5 %.
 type Budget struct {
-	Lateness  float64 `yaml:"lateness"`  // 99th percentile, of the smallest delay; default 0.25
-	Displaced float64 `yaml:"displaced"` // packets that arrived after their model time; default 0.01
-	Rate      float64 `yaml:"rate"`      // difference of a busy link from its rate; default 0.05
-	Underlay  float64 `yaml:"underlay"`  // what lies between two machines, of the smallest delay of a link that is cut there; default 0.5
+	Lateness  float64 `yaml:"lateness" default:"0.25" doc:"the run is invalid when the 99th percentile of lateness is a larger share of the smallest delay"`
+	Displaced float64 `yaml:"displaced" default:"0.01" doc:"or a larger share of packets came too late for their moment"`
+	Rate      float64 `yaml:"rate" default:"0.05" doc:"or a busy link was off its rate by a larger share"`
+	Underlay  float64 `yaml:"underlay" default:"0.5" doc:"or, of a run in parts on several machines, the way between two of them and the distance of their clocks took a larger share of the smallest delay of a link that is cut there"`
 }
 
 // Links are the queues and sizes of every link.
 type Links struct {
-	MTU          units.Size `yaml:"mtu"`           // wire size of a full data packet, header included; default 4150B
-	Header       units.Size `yaml:"header"`        // wire size charged for headers, and of ACK, NACK and trimmed packets; default 64B
-	Queue        units.Size `yaml:"queue"`         // data queue of a switch port; 0 or "auto": 1 BDP with trimming, 5 without
-	ControlQueue units.Size `yaml:"control_queue"` // 0 or "auto": twice the data queue
-	Trim         bool       `yaml:"trim"`          // default true
+	MTU          units.Size `yaml:"mtu" is:"256B to 65000B" default:"4150B" doc:"a full data packet on the wire, header included"`
+	Header       units.Size `yaml:"header" is:"16B to 1024B" default:"64B" doc:"charged for the headers of a packet; also what an ACK, a NACK and a trimmed packet take"`
+	Queue        units.Size `yaml:"queue" is:"queue or auto" default:"auto" doc:"data queue of a switch port; auto: one bandwidth-delay product (BDP) with trimming, five without"`
+	ControlQueue units.Size `yaml:"control_queue" is:"queue or auto" default:"auto" doc:"queue of ACKs, NACKs and trimmed packets, which goes first; auto: twice the data queue"`
+	Trim         bool       `yaml:"trim" default:"true" doc:"a packet that does not fit loses its payload instead of being dropped"`
 	// TrimThreshold is from which data queue on packets are trimmed; 0 or "auto": Queue.
 	// Packets that cannot be trimmed have Queue. LastHopTrim is how many times that it is
 	// at ports that lead to hosts; default 1.
-	TrimThreshold units.Size `yaml:"trim_threshold"`
-	LastHopTrim   float64    `yaml:"last_hop_trim"`
-	Buffer        Buffer     `yaml:"buffer"`
-	PFC           PFC        `yaml:"pfc"`
+	TrimThreshold units.Size `yaml:"trim_threshold" is:"queue or auto" default:"auto" doc:"from which data queue on packets are trimmed; what cannot be trimmed has 'links.queue'. auto: 'links.queue'"`
+	LastHopTrim   float64    `yaml:"last_hop_trim" default:"1" doc:"times the threshold of trimming at ports that lead to hosts, from 1; UEC expects 1.5"`
+	Buffer        Buffer     `yaml:"buffer" doc:"memory of a switch that its ports share"`
+	PFC           PFC        `yaml:"pfc" doc:"priority flow control, of lossless classes"`
 
-	AQM      Algorithm  `yaml:"aqm"` // default linear; not used unless ECN is enabled
-	ECN      ECN        `yaml:"ecn"`
-	CountTag bool       `yaml:"count_tag"` // charge the CSIG tag's bytes; default false
-	Overhead units.Size `yaml:"overhead"`  // what each packet takes on the line beyond its size, such as 24B; default 0B
+	AQM      Algorithm  `yaml:"aqm" is:"aqm" default:"linear" doc:"how switch ports mark packets as these leave: 'linear', or '{name: linear, high: 100kB}'"`
+	ECN      ECN        `yaml:"ecn" doc:"marks, and the thresholds of AQM policies that have none of their own"`
+	CountTag bool       `yaml:"count_tag" default:"false" doc:"charge the bytes of the CSIG tag too"`
+	Overhead units.Size `yaml:"overhead" is:"0B to 1024B" default:"0B" doc:"what every packet takes on the line beyond its size: 24 B for preamble, gap and frame check sequence (20 B for frames of programs, whose size has the check sequence). It takes time, also in the round trip that 'auto' values use, and is in no queue, rate or available bandwidth"`
 }
 
 // MaxTransfer returns the size of the largest transfer that sequence numbers of
@@ -102,71 +102,71 @@ func (l Links) MaxTransfer() units.Size { return (1<<32 - 2) * (l.MTU - l.Header
 // have none of their own. Policy linear marks no packet at or below Low, every
 // one at or above High.
 type ECN struct {
-	Enabled bool       `yaml:"enabled"` // default true
-	Low     units.Size `yaml:"low"`     // 0 or "auto": 0.2 BDP
-	High    units.Size `yaml:"high"`    // 0 or "auto": 0.8 BDP
+	Enabled bool       `yaml:"enabled" default:"true" doc:"switch ports mark; false: 'links.aqm' is 'none', whatever it says"`
+	Low     units.Size `yaml:"low" is:"threshold or auto" default:"auto" doc:"lower threshold of AQM policies; auto: 0.2 BDP, or 0.2 of a data queue ('links.queue', 'links.trim_threshold') that is shorter than a BDP. A threshold that is given and lies above the end of a queue that is given cannot act, and is refused"`
+	High    units.Size `yaml:"high" is:"threshold or auto" default:"auto" doc:"upper threshold of AQM policies; auto: 0.8 BDP, likewise"`
 }
 
 // CSIG is the domain's configuration. Names are those that the packages csig, meter
 // and dataplane read.
 type CSIG struct {
-	Format       string              `yaml:"format"` // see csig.Format
-	Dialect      csig.Dialect        `yaml:"dialect"`
-	TPIDCompact  uint16              `yaml:"tpid_compact"`
-	TPIDWide     uint16              `yaml:"tpid_wide"`
-	Locators     Locators            `yaml:"locators"`      // how switch ports get their locators
-	Signal       string              `yaml:"signal"`        // type that hosts ask for unless CC or LB choose; see csig.Type
-	Interval     units.Duration      `yaml:"interval"`      // ABW window t; default 128us
-	Meter        meter.Mode          `yaml:"meter"`         // the window of ABW
-	Phase        meter.Phase         `yaml:"phase"`         // where the windows of ABW begin
-	CountTrimmed bool                `yaml:"count_trimmed"` // trimmed packets count as used bandwidth; default false
-	ABW          meter.Scope         `yaml:"abw"`           // whose available bandwidth tags hold
-	OverrideD    []string            `yaml:"override_d"`    // signal types that hops update in spite of the D bit
-	Delay        dataplane.DelayMode `yaml:"delay"`
-	NQD          meter.DepthMode     `yaml:"nqd"`
-	Quantisers   map[string]string   `yaml:"quantisers"` // signal type -> table name of package csig, for the chosen format
-	Decode       csig.DecodeMode     `yaml:"decode"`
-	TrimRule     csig.TrimRule       `yaml:"trim_rule"`
-	Init         string              `yaml:"init"`    // as csig.ParseSampling, or "probe/TIME" (probes of each sending flow)
-	MaxAge       units.Duration      `yaml:"max_age"` // of a sample of delay or queue depth; 0 or "auto": twice the last RTT
-	PortDown     dataplane.PortDown  `yaml:"port_down"`
-	Second       *CSIGSecond         `yaml:"second"`    // tags of the format that Format is not; nil: there are none
-	Policies     []CSIGPolicy        `yaml:"policies"`  // exceptions from Init, Signal and Format, later wins
-	Ports        []CSIGPort          `yaml:"ports"`     // exceptions from "update" at every egress port, later wins
-	Collector    *Collector          `yaml:"collector"` // to whom samples are sent where tags end; nil: to nobody
+	Format       string              `yaml:"format" is:"none|compact|wide" default:"none" doc:"tag of 4 bytes, 'compact', or 8, 'wide'; 'none': no CSIG"`
+	Dialect      csig.Dialect        `yaml:"dialect" default:"uec-0.50" doc:"'uec-0.50': locator of 6 or 15 bits and the D bit; 'draft-01': 7 or 16 bits, no D bit"`
+	TPIDCompact  uint16              `yaml:"tpid_compact" is:"0x0600 to 0xFFFF" default:"0x88B5" doc:"EtherType of compact tags"`
+	TPIDWide     uint16              `yaml:"tpid_wide" is:"0x0600 to 0xFFFF" default:"0x88B6" doc:"EtherType of wide tags"`
+	Locators     Locators            `yaml:"locators" doc:"how switch ports are named in tags: 'structured', by tier, direction, switch and port; 'registry', by a number of their own; or a mapping with the keys below. See Locators at the end of this section"`
+	Signal       string              `yaml:"signal" is:"signal" default:"delay" doc:"what hosts ask for unless CC, LB or a policy asks: 'delay', 'abw', 'abw-c', 'nqd', or one of a [module](extend.md#signals)"`
+	Interval     units.Duration      `yaml:"interval" is:"100ns to 1s" default:"128us" doc:"window over which available bandwidth is measured"`
+	Meter        meter.Mode          `yaml:"meter" default:"tumbling" doc:"the last whole window, or 'sliding': eighths of one"`
+	Phase        meter.Phase         `yaml:"phase" default:"seeded" doc:"where the windows of a port begin: 'seeded', at a time within an interval that the seed gives to each port; 'aligned', at the start of the run at every port, so that a traffic pattern with the interval's period reads the same wrong value everywhere"`
+	CountTrimmed bool                `yaml:"count_trimmed" default:"false" doc:"trimmed packets count as used bandwidth too"`
+	ABW          meter.Scope         `yaml:"abw" default:"raw" doc:"whose available bandwidth tags hold: 'raw', the port's; 'pause-aware', *ours*: the port's less the time in which a packet's class was paused and the port idle, needs a lossless class; 'per-class', *ours*: what a packet's class could get beside the others, needs 'classes'. [References](references.md#available-bandwidth) has the definitions"`
+	OverrideD    []string            `yaml:"override_d" is:"abw|abw-c" doc:"types whose tags switches go on updating after one has set D, because it trimmed the packet: 'abw', 'abw-c' (SAI-CSIG §5.3). Not of 'csig.dialect: draft-01', which has no D"`
+	Delay        dataplane.DelayMode `yaml:"delay" default:"residence" doc:"'residence': first bit in to first bit out, that is serialisation at the rate of the link it came from, the switch's own delay and waiting; 'wait': waiting alone"`
+	NQD          meter.DepthMode     `yaml:"nqd" default:"occupancy" doc:"queue depth as a share of the queue, 'occupancy', or of the network RTT's worth of draining, 'drain'"`
+	Quantisers   map[string]string   `yaml:"quantisers" doc:"all of them at once: '{delay: delay-lin-500ns}'"`
+	Decode       csig.DecodeMode     `yaml:"decode" default:"auto" doc:"the point of a code's range: 'lower', 'midpoint', 'geometric'; auto: lower for abw, geometric for delay-geo, else midpoint"`
+	TrimRule     csig.TrimRule       `yaml:"trim_rule" default:"force_local" doc:"a switch that trims writes the worst code and its own locator ('force_local'), the value that the packet would have met in the queue if that is worse ('measured'), or 'none'"`
+	Init         string              `yaml:"init" is:"init" default:"every" doc:"packets that start with a tag: 'every'; 'none'; '1/N', one of each N data packets of a flow, drawn; 'stride/N', every Nth; '1/20us', at most one in that time; or 'probe/20us': probes of each flow that has data to send, which queue with data and are answered. If only some packets have tags, each of these asks for an ACK of its own"`
+	MaxAge       units.Duration      `yaml:"max_age" is:"link delay or auto" default:"auto" doc:"up to this age of its packet a sample of delay or queue depth is used for ACKs that bring none; auto: twice the flow's last RTT, so that it is used for one RTT after it has come. Samples of available bandwidth are used up to twice the RTT or 'csig.interval', whichever is longer"`
+	PortDown     dataplane.PortDown  `yaml:"port_down" default:"silent" doc:"what the sender hears of a data packet that a switch drops because the link of the port is down: nothing, 'silent', or at once a NACK with the port's locator, 'notify' (see [faults.md](faults.md#links-that-go-down))"`
+	Second       *CSIGSecond         `yaml:"second" doc:"tags of the format that 'csig.format' is not; without it there are none"`
+	Policies     []CSIGPolicy        `yaml:"policies" doc:"exceptions from 'csig.init', 'csig.signal' and 'csig.format' for some flows or packets. A policy is for the packets that fit all lists of its 'match', each by one of its items; one that no flow fits is an error. Later ones win, 'init', 'signals' and 'format' each by itself"`
+	Ports        []CSIGPort          `yaml:"ports" doc:"what some switch ports do to tags; see below"`
+	Collector    *Collector          `yaml:"collector" doc:"host to which switches send samples of tags that end at their ports; without it to nobody"`
 }
 
 // Locators is how switch ports get their locators. In YAML it is the name of a scheme,
 // or a mapping with the key scheme.
 type Locators struct {
-	Scheme string         `yaml:"scheme"` // see csig.SchemeKind
-	Widths *LocatorWidths `yaml:"widths"` // of scheme structured; nil: see csig.LocatorConfig
-	Labels []LocatorLabel `yaml:"labels"` // of scheme registry; none: ports are numbered in the order of switches and ports
+	Scheme string         `yaml:"scheme,owner" is:"structured|registry" default:"structured" doc:"the same; naming it drops the widths or labels that were given before"`
+	Widths *LocatorWidths `yaml:"widths" doc:"of scheme structured: bits of each field, most significant first; their sum is the locator's length"`
+	Labels []LocatorLabel `yaml:"labels" doc:"of 'registry': the locator of every switch port. Without: ports are numbered from 1 in the order of switches and ports"`
 }
 
 // LocatorWidths are the bits of the fields of a structured locator, the most
 // significant first. Their sum is the locator's length.
 type LocatorWidths struct {
-	Tier      int `yaml:"tier"`
-	Direction int `yaml:"direction"`
-	Switch    int `yaml:"switch"`
-	Port      int `yaml:"port"`
+	Tier      int `yaml:"tier,required" is:"locator bits" doc:"tor 0, agg 1, core 2, other 3; with 0 bits it is left out, as are the next two"`
+	Direction int `yaml:"direction,required" is:"0 to 1" doc:"up 0, down 1"`
+	Switch    int `yaml:"switch,required" is:"locator bits" doc:"number of the switch in its tier, from 0, modulo 2^bits"`
+	Port      int `yaml:"port,required" is:"port bits" doc:"number of the port, from 1, folded onto 1 to 2^bits - 1; at least one bit"`
 }
 
 // LocatorLabel gives a switch port its locator.
 type LocatorLabel struct {
-	Locator int    `yaml:"locator"` // from 1
-	Switch  string `yaml:"switch"`  // name of the node
-	Port    int    `yaml:"port"`    // from 0
+	Locator int    `yaml:"locator,required" is:"locator" doc:"from 1; no two ports share one"`
+	Switch  string `yaml:"switch,required" is:"switch" doc:"such as tor0"`
+	Port    int    `yaml:"port,required" is:"0 to 65536" doc:"port of the switch, from 0"`
 }
 
 // Collector is a host to which switches send samples of tags that end at their ports, as
 // packets.
 type Collector struct {
-	Host     int            `yaml:"host"`
-	Interval units.Duration `yaml:"interval"` // at most one in it, of each flow and signal at a switch; default 100us
-	Loop     string         `yaml:"loop"`     // what it does with them; see Loops. Default none
-	Period   units.Duration `yaml:"period"`   // of the loop; default 500us
+	Host     int            `yaml:"host,required" is:"host" doc:"the collector, to which switches send the samples of tags that end at their ports as [postcards](wire.md#postcard)"`
+	Interval units.Duration `yaml:"interval" is:"1us to 10s" default:"100us" doc:"a switch sends at most one postcard of each flow and signal in this time: its first sample. All postcards of a switch together take 1 % of its slowest port at most"`
+	Loop     string         `yaml:"loop" is:"none|abw" default:"none" doc:"what the collector does with postcards: 'none': it counts them; 'abw': it sets the weights of 'routing: wcmp' by available bandwidth, see Postcards below"`
+	Period   units.Duration `yaml:"period" is:"1us to 10s" default:"500us" doc:"least time between two settings"`
 }
 
 // Loops returns the values of Collector.Loop: a collector only counts, or sets the weights
@@ -176,33 +176,30 @@ func Loops() []string { return []string{"none", "abw"} }
 // CSIGPort says what some switch ports do to tags: those that Switch, Tier, Port and To
 // together select.
 type CSIGPort struct {
-	Switch  string   `yaml:"switch"`  // node name or pattern with *, such as tor* or agg0; default *
-	Tier    string   `yaml:"tier"`    // tor, agg or core; "": any
-	Port    int      `yaml:"port"`    // -1 or "all": every port
-	To      string   `yaml:"to"`      // host or switch; "": any
-	Type    string   `yaml:"type"`    // signal type or "all", for Policy
-	Format  string   `yaml:"format"`  // compact or wide, for Policy and Init; "all": both, and for Init CSIG.Format
-	Policy  string   `yaml:"policy"`  // of tags that leave; see dataplane.Policy; "": as before
-	Outside *bool    `yaml:"outside"` // the peer is outside the domain; nil: as Policy says
-	Init    string   `yaml:"init"`    // frames that come in without a tag and get one; see csig.ParseSampling; "": as before
-	Signals []string `yaml:"signals"` // types of these tags in turn; empty: CSIG.Signal
+	Switch  string   `yaml:"switch" is:"switch pattern" default:"*" doc:"a switch's name or a pattern: 'tor0', 'agg*'; one that matches nothing is an error"`
+	Tier    string   `yaml:"tier" is:"tor|agg|core" doc:"switches of one tier only: 'tor', 'agg', 'core'"`
+	Port    int      `yaml:"port" is:"0 to 65536 or all as -1" default:"all" doc:"port of the switch, from 0"`
+	To      string   `yaml:"to" is:"host|switch" doc:"ports that lead to a 'host' or to a 'switch' only"`
+	Type    string   `yaml:"type" is:"signal or all" default:"all" doc:"signal that 'policy' is for"`
+	Format  string   `yaml:"format" is:"all|compact|wide" default:"all" doc:"format of the tags that 'policy' is for: 'compact', 'wide' or both, 'all'. Also of those that 'init' puts on; with 'all' that is 'csig.format'"`
+	Policy  string   `yaml:"policy" is:"port policy" doc:"of tags that leave by the port: 'update', 'pass' untouched, 'strip', or 'terminate': update, record the sample and strip"`
+	Outside *bool    `yaml:"outside" doc:"true: no tag comes in by the port; false: every tag does; without: as 'policy' says"`
+	Init    string   `yaml:"init" is:"sampling" doc:"frames that come in by the port without a tag and get one: 'every', 'none', '1/N', 'stride/N', '1/TIME' as in 'csig.init'"`
+	Signals []string `yaml:"signals" is:"signal" doc:"types of the tags that 'init' puts on, in turn; empty: 'csig.signal'"`
 }
-
-// newCSIGPort returns an item of csig.ports with the defaults that are not empty.
-func newCSIGPort() CSIGPort { return CSIGPort{Switch: "*", Port: -1, Type: "all", Format: allFormats} }
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {
-	CC       Algorithm          `yaml:"cc"`        // default nscc
-	LB       Algorithm          `yaml:"lb"`        // default mixed
-	AckEvery units.Size         `yaml:"ack_every"` // accepted bytes between coalesced ACKs; default 16384B
-	Credits  bool               `yaml:"credits"`   // receivers grant credit (RCCC) beside the CC; cc rccc has it anyway
-	Recovery transport.Recovery `yaml:"recovery"`  // what a flow does about losses; default selective
+	CC       Algorithm          `yaml:"cc" is:"cc" default:"nscc" doc:"congestion control: 'nscc', or '{name: nscc, gamma: 0.5}'"`
+	LB       Algorithm          `yaml:"lb" is:"lb" default:"mixed" doc:"load balancing"`
+	AckEvery units.Size         `yaml:"ack_every" is:"1B to 1GB" default:"16384B" doc:"data between coalesced ACKs"`
+	Credits  bool               `yaml:"credits" default:"false" doc:"receivers grant credit for what they are sent ([RCCC](references.md#receiver-credits)), beside the window of 'hosts.cc'; 'hosts.cc: rccc' has credits and no window. Thresholds 'auto' of ports that lead to hosts then lie beyond their queues: the receiver answers for its link"`
+	Recovery transport.Recovery `yaml:"recovery" default:"selective" doc:"what a flow does about losses: 'selective' takes packets in any order and sends again those that are missing; 'go_back_n' takes them in order alone, as RoCE does, and sends everything again from the first one missing; 'sleek' is selective and sends again before 'min_rto' what ACKs show to be missing, for networks that drop ([SLEEK](references.md#loss-recovery))"`
 	// TrimPlace says how a sender knows whether a packet was trimmed at the last hop.
-	TrimPlace transport.TrimPlace `yaml:"trim_place"`
-	MinRTO    units.Duration      `yaml:"min_rto"` // 0 or "auto": 15us + 6 queues
+	TrimPlace transport.TrimPlace `yaml:"trim_place" default:"dscp" doc:"what says that a packet was trimmed at the last hop, so that neither the path nor, with receiver credits, the window is at fault: 'dscp', the DSCP of the trimmed packet, of which there is one for the last hop; or 'locator', the one in its CSIG tag, which needs 'csig.trim_rule: force_local'. A trimmed packet without a tag then counts as trimmed inside the fabric"`
+	MinRTO    units.Duration      `yaml:"min_rto" is:"1us to 10s or auto" default:"auto" doc:"retransmission timeout; auto: 15 us and the time to drain six full queues"`
 	// Policies change parameters of CC for some transfers; of two for one the later wins.
-	Policies []HostPolicy `yaml:"policies"`
+	Policies []HostPolicy `yaml:"policies" doc:"other parameters of the congestion control for some transfers; of two for one transfer the later wins, parameter by parameter"`
 }
 
 // Algorithm names an algorithm of a table and sets its parameters, each a text
@@ -213,48 +210,48 @@ type Algorithm = algorithm.Choice
 // Applications are hosts that run programs, unmodified and over the kernel's
 // TCP/IP, beside the transport or instead of it.
 type Applications struct {
-	Hosts    []int      `yaml:"hosts"`    // numbers of hosts, which transfers may use too
-	Signals  []string   `yaml:"signals"`  // signal types that tags ask for, packet by packet in turn; empty: CSIG.Signal
-	Queue    units.Size `yaml:"queue"`    // of a host towards the fabric; 0 or "auto": the data queue of a switch port of its link's rate
-	MTU      units.Size `yaml:"mtu"`      // of the programs' interface, IP header included; default 1500B
-	Image    string     `yaml:"image"`    // runtime containerlab: image of the container that programs run in; "": the host's files
-	Programs []Program  `yaml:"programs"` // started in the order of their start
+	Hosts    []int      `yaml:"hosts,required" is:"host" doc:"numbers of the hosts; host 3 has the address 10.0.0.4 on its interface 'csig0'"`
+	Signals  []string   `yaml:"signals" is:"signal" doc:"what tags ask for, packet by packet in turn, such as '[abw, delay]'; a signal that is given twice comes twice as often; empty: 'csig.signal'"`
+	Queue    units.Size `yaml:"queue" is:"queue or auto" default:"auto" doc:"queue of a host's programs towards the fabric; auto: as 'links.queue' of a port with the rate of the host's link"`
+	MTU      units.Size `yaml:"mtu" is:"packet" default:"1500B" doc:"of 'csig0': the longest IP packet; with 18 B more it must fit in 'links.mtu'"`
+	Image    string     `yaml:"image" is:"image" doc:"with runtime containerlab, the image of the container that a host's programs run in; without, and in netns, they see this machine's files"`
+	Programs []Program  `yaml:"programs" doc:"programs to start"`
 }
 
 // Program is a command that a host runs.
 type Program struct {
-	Host       int            `yaml:"host"`
-	Run        string         `yaml:"run"` // command line; see Args
-	Start      units.Duration `yaml:"start"`
-	Background bool           `yaml:"background"` // the run does not wait for its end
+	Host       int            `yaml:"host,required" is:"host" doc:"host that runs it, one of 'hosts'"`
+	Run        string         `yaml:"run,required" is:"command" doc:"command line; quotes and backslashes keep spaces, and nothing is expanded: 'sh -c \"…\"' asks for a shell"`
+	Start      units.Duration `yaml:"start" is:"time" default:"0s" doc:"when it starts, in model time"`
+	Background bool           `yaml:"background" default:"false" doc:"the run does not wait for it; it is ended with the run"`
 }
 
 // Generator is raw frames that a host sends to another, in even steps. The host has no
 // transport.
 type Generator struct {
-	Host  int            `yaml:"host"`
-	To    int            `yaml:"to"`
-	Size  units.Size     `yaml:"size"`  // on the wire without the stack, check sequence included; default 1500B
-	Count int            `yaml:"count"` // 0 or "auto": without end
-	Start units.Duration `yaml:"start"`
-	Every units.Duration `yaml:"every"` // from one frame to the next; 0 or "auto": by rate
-	Rate  units.Rate     `yaml:"rate"`  // mean wire rate; 0 or "auto": by every
-	Stack string         `yaml:"stack"` // tags in front of the network layer; see generator.ParseStack
-	DSCP  int            `yaml:"dscp"`
-	Paths int            `yaml:"paths"` // UDP source ports in turn; default 1
+	Host  int            `yaml:"host,required" is:"host" doc:"host that sends"`
+	To    int            `yaml:"to,required" is:"host" doc:"host that receives. If it has neither transfers nor programs, it checks and counts the frames; otherwise it drops them ('unexpected kind', or 'not my address' with programs)"`
+	Size  units.Size     `yaml:"size" is:"frame" default:"1500B" doc:"of a frame on the wire without its stack, from the Ethernet header to the check sequence; at least 64 B and 'links.header', and with the stack at most 'links.mtu'"`
+	Count int            `yaml:"count" is:"frames or auto" default:"auto" doc:"frames; auto: without end, which needs 'end'"`
+	Start units.Duration `yaml:"start" is:"time" default:"0s" doc:"when the first frame is ready"`
+	Every units.Duration `yaml:"every" is:"span or auto" default:"auto" doc:"from one frame to the next"`
+	Rate  units.Rate     `yaml:"rate" is:"frame rate or auto" default:"auto" doc:"in place of 'every': mean rate in wire bytes, exact in the long run"`
+	Stack string         `yaml:"stack" doc:"tags in front of the network layer, from the outermost inwards, such as 's-tag c-tag csig:delay'; see below"`
+	DSCP  int            `yaml:"dscp" is:"dscp" default:"0" doc:"of the IPv4 header"`
+	Paths int            `yaml:"paths" is:"paths" default:"1" doc:"UDP source ports that the frames take in turn, so that ECMP spreads them"`
 }
 
 // Telemetry is what is recorded.
 type Telemetry struct {
-	Interval units.Duration `yaml:"interval"` // of the windows; default 100us; 0 or "auto": a few hundred windows of the predicted run
+	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [Telemetry](#telemetry)"`
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
-	TraceHash string `yaml:"trace_hash"`
+	TraceHash string `yaml:"trace_hash" is:"full|none" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](metrics.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
 	// Operations says which operations of jobs the tables keep, as ParseOperations.
-	Operations string `yaml:"operations"`
+	Operations string `yaml:"operations" is:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
 	// Truth has one of so many tagged data packets recorded with the exact values of the hops
 	// beside its sample; 0: none.
-	Truth int `yaml:"truth"`
+	Truth int `yaml:"truth" is:"one in or none" default:"none" doc:"one of so many tagged data packets is recorded with the exact values of its hops, beside the sample that it brings: [signal truth](telemetry.md#signal-truth). 1: all"`
 }
 
 // Values of Telemetry.TraceHash.
@@ -295,18 +292,18 @@ func (t Telemetry) Untraced() bool { return t.TraceHash == traceHashNone }
 type Trace struct {
 	// Flows are names of flows, patterns with *, numbers, or ranges of numbers such as
 	// 0..9 (see ParseFlowNumbers). Empty: none.
-	Flows  []string `yaml:"flows"`
-	Events []string `yaml:"events"` // kinds, see metrics.EventNames; default: all
+	Flows  []string `yaml:"flows" is:"flow" doc:"flows whose events are recorded one by one, see [Telemetry](#telemetry)"`
+	Events []string `yaml:"events" is:"event" doc:"events to record, of 'ack', 'sample' and 'send'; without, all three"`
 }
 
 // Measure is the measuring window, a span of model time, and the groups of flows that
 // metrics are computed over.
 type Measure struct {
-	From units.Duration `yaml:"from"`
-	To   units.Duration `yaml:"to"` // 0: the end of the run
+	From units.Duration `yaml:"from" is:"time" default:"0s" doc:"rates and shares of actions are measured from here"`
+	To   units.Duration `yaml:"to" is:"span or auto" default:"auto" doc:"and to here; auto: for each flow, to its end, for ports to that of the run"`
 	// Groups are names of flows, patterns and numbers, as in Trace.Flows, by the name of
 	// the group.
-	Groups map[string][]string `yaml:"groups"`
+	Groups map[string][]string `yaml:"groups" doc:"groups of flows with their names, for [Jain's index](metrics.md#fairness): '{victims: [0-8, \"1-*\"]}'; items are as in 'trace.flows'. 'all' and 'job-0', 'job-1', …, by their names in 'workload.traffic', are always there"`
 }
 
 // Variant is a named set of overrides: dotted path -> YAML value, applied to
@@ -319,17 +316,17 @@ type Variant struct {
 // Derived is a metric computed from a variant's metrics, such as
 // fairness_ratio.
 type Derived struct {
-	Name string `yaml:"name"`
-	Expr string `yaml:"expr"`
+	Name string `yaml:"name,required" is:"metric" doc:"letters, digits and '_'"`
+	Expr string `yaml:"expr,required" doc:"the metric's value, see below"`
 }
 
 // Published is a figure from a publication to compare a metric with.
 type Published struct {
-	Variant string  `yaml:"variant"`
-	Metric  string  `yaml:"metric"`
-	Value   float64 `yaml:"value"`
-	Low     float64 `yaml:"low"` // the band in which the median is called reproduced
-	High    float64 `yaml:"high"`
-	Source  string  `yaml:"source"`
-	Note    string  `yaml:"note"` // the known cause when the median lies outside
+	Variant string  `yaml:"variant,required" doc:"variant that the figure is compared with"`
+	Metric  string  `yaml:"metric,required" doc:"metric of it"`
+	Value   float64 `yaml:"value,required" doc:"the figure"`
+	Low     float64 `yaml:"low,required" doc:"the median is called reproduced from here"`
+	High    float64 `yaml:"high,required" doc:"to here"`
+	Source  string  `yaml:"source,required" doc:"where the figure is from"`
+	Note    string  `yaml:"note" doc:"the known cause when the median lies outside"`
 }

@@ -64,8 +64,8 @@ func parseVariants(t *tree) (list []declaredVariant, errs Errors) {
 	default:
 		for _, e := range t.keys {
 			v := declaredVariant{name: e.name}
-			if !namePattern().MatchString(e.name) {
-				bad(e.at, join(path, e.name), fmt.Sprintf("%q is not %s", e.name, rules["name"].want))
+			if !vocabulary["name"].allows(e.name) {
+				bad(e.at, join(path, e.name), fmt.Sprintf("%q is not %s", e.name, vocabulary["name"].want))
 			}
 			own, more := variantLayers(e.name, e.at, e.value)
 			v.own, errs = own, append(errs, more...)
@@ -146,8 +146,8 @@ func (r *resolver) overrideVariants(l layer) {
 	case i >= 0 && len(value.keys) == 0 && value.kind == mapping:
 		bad(fmt.Sprintf("an empty mapping changes nothing; the variant %s is there already", name), "")
 		return
-	case i < 0 && !namePattern().MatchString(name):
-		bad(fmt.Sprintf("%q is not %s", name, rules["name"].want), "")
+	case i < 0 && !vocabulary["name"].allows(name):
+		bad(fmt.Sprintf("%q is not %s", name, vocabulary["name"].want), "")
 		return
 	case i < 0 && len(r.declared) == maxVariants:
 		bad(fmt.Sprintf("%d variants are too many; the most is %d", maxVariants+1, maxVariants), "")

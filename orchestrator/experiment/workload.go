@@ -11,10 +11,10 @@ import (
 // Workload is the traffic: the value of one kind of workload, and what all kinds
 // share.
 type Workload struct {
-	StartUnit    string         `yaml:"start_unit"` // of a file's start times; see htsim.StartUnit
+	StartUnit    string         `yaml:"start_unit" is:"auto|ps|us" default:"auto" doc:"unit of the file's start times: 'ps' or 'us'"`
 	Spec         WorkloadSpec   // nil: none is given, which is allowed beside applications and generators
-	StartJitter  units.Duration `yaml:"start_jitter"`  // each start is moved by a random time in [0, this); default 1us, 0 for files
-	ControlDelay units.Duration `yaml:"control_delay"` // of a dependency that crosses hosts; 0 or "auto": the smallest link delay
+	StartJitter  units.Duration `yaml:"start_jitter" is:"delay" default:"1us" doc:"starts are moved by a random time below this; 0s with a file unless given"`
+	ControlDelay units.Duration `yaml:"control_delay" is:"link delay or auto" default:"auto" doc:"of a dependency that crosses hosts; auto, and the least: the smallest link delay"`
 }
 
 // WorkloadSpec is the value of a kind of workload: what the keys below the kind's

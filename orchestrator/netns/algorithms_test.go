@@ -87,7 +87,7 @@ func TestEveryAlgorithm(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range transport.Recoveries() {
+	for _, r := range transport.Recovery(0).Names() {
 		t.Run("hosts.recovery/"+r, func(t *testing.T) { sameTrace(t, "hosts: {recovery: "+r+"}") })
 	}
 	for _, o := range options {

@@ -45,8 +45,8 @@ const (
 
 var kinds = []string{"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "gather", "scatter", "send_recv", "barrier"}
 
-// Kinds returns the names of all kinds.
-func Kinds() []string { return slices.Clone(kinds) }
+// Names returns the names of all kinds.
+func (Kind) Names() []string { return slices.Clone(kinds) }
 
 // String returns the kind's name.
 func (k Kind) String() string { return name(kinds, int(k)) }
@@ -90,8 +90,8 @@ const (
 
 var algorithms = []string{"auto", "ring", "halving_doubling", "tree", "hierarchical", "direct", "binomial", "dissemination"}
 
-// Algorithms returns the names of all algorithms.
-func Algorithms() []string { return slices.Clone(algorithms) }
+// Names returns the names of all algorithms.
+func (Algorithm) Names() []string { return slices.Clone(algorithms) }
 
 // String returns the algorithm's name.
 func (a Algorithm) String() string { return name(algorithms, int(a)) }

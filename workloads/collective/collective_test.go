@@ -14,12 +14,12 @@ func contains(err error, text string) bool { return err != nil && strings.Contai
 
 // TestNames: every kind and algorithm has a name that is parsed to it.
 func TestNames(t *testing.T) {
-	for i, name := range Kinds() {
+	for i, name := range Kind(0).Names() {
 		if k, err := ParseKind(name); err != nil || k != Kind(i) || k.String() != name {
 			t.Errorf("%q is %v, %v", name, k, err)
 		}
 	}
-	for i, name := range Algorithms() {
+	for i, name := range Algorithm(0).Names() {
 		if a, err := ParseAlgorithm(name); err != nil || a != Algorithm(i) || a.String() != name {
 			t.Errorf("%q is %v, %v", name, a, err)
 		}

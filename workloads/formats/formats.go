@@ -254,7 +254,7 @@ func readChakra(path string, o Options) (*Input, error) {
 
 // algorithms returns an algorithm for each kind of collective that has it.
 func algorithms(a collective.Algorithm) []collective.Algorithm {
-	all := make([]collective.Algorithm, len(collective.Kinds()))
+	all := make([]collective.Algorithm, len(collective.Kind(0).Names()))
 	for kind := range all {
 		if slices.Contains(collective.AlgorithmsOf(collective.Kind(kind)), a) {
 			all[kind] = a

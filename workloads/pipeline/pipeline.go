@@ -34,8 +34,8 @@ const (
 
 var kindNames = []string{"1f1b", "interleaved", "gpipe", "zb-h1"}
 
-// KindNames returns the names of all schedules, in the order of their constants.
-func KindNames() []string { return slices.Clone(kindNames) }
+// Names returns the names of all schedules, in the order of their constants.
+func (Kind) Names() []string { return slices.Clone(kindNames) }
 
 // String returns the schedule's name.
 func (k Kind) String() string { return kindNames[k] }

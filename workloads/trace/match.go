@@ -168,7 +168,7 @@ type like struct {
 }
 
 func newLabels(s *Source) *labels {
-	return &labels{source: s, kinds: make([]int, len(collective.Kinds())), index: map[like]int{}, groups: map[int]int32{}, places: map[like]int{}}
+	return &labels{source: s, kinds: make([]int, len(collective.Kind(0).Names())), index: map[like]int{}, groups: map[int]int32{}, places: map[like]int{}}
 }
 
 // add gives a call of a group of n ranks its label.

@@ -31,8 +31,8 @@ const (
 
 var recoveries = []string{Selective: "selective", GoBackN: "go_back_n", Sleek: "sleek"}
 
-// Recoveries returns the names of all kinds, in the order of their values.
-func Recoveries() []string { return slices.Clone(recoveries) }
+// Names returns the names of all kinds, in the order of their values.
+func (Recovery) Names() []string { return slices.Clone(recoveries) }
 
 // String returns the name.
 func (r Recovery) String() string { return recoveries[r] }

@@ -279,8 +279,8 @@ const (
 
 var trimPlaces = []string{"dscp", "locator"}
 
-// TrimPlaces returns the names of the sources, in the order of their values.
-func TrimPlaces() []string { return slices.Clone(trimPlaces) }
+// Names returns the names of the sources, in the order of their values.
+func (TrimPlace) Names() []string { return slices.Clone(trimPlaces) }
 
 // String returns dscp or locator.
 func (p TrimPlace) String() string { return trimPlaces[p] }

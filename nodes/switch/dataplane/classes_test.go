@@ -371,7 +371,7 @@ func TestPausedTimeIsNotAvailable(t *testing.T) {
 				got[k] = float64(sample.Point) / map[csig.Type]float64{csig.ABWC: 1e6, csig.ABW: 12.5e9}[signal]
 			}
 			if math.Abs(got[lossless]-c.paused) > 0.001 || math.Abs(got[heavy]-c.free) > 0.001 {
-				t.Errorf("%s, %v: the paused class reads %.4f, another %.4f, want %v and %v", meter.Scopes()[c.scope], signal, got[lossless], got[heavy], c.paused, c.free)
+				t.Errorf("%s, %v: the paused class reads %.4f, another %.4f, want %v and %v", meter.Scope(0).Names()[c.scope], signal, got[lossless], got[heavy], c.paused, c.free)
 			}
 		}
 	}
@@ -403,7 +403,7 @@ func TestAvailableBandwidthOfClasses(t *testing.T) {
 			full += units.Time(10 * units.Microsecond)
 			sample, _ := r.domain.Decode(p.Tag())
 			if got := float64(sample.Point) / 1e6; math.Abs(got-c.want[k]) > 0.01 {
-				t.Errorf("%s, strict %v: class %s reads %.4f, want %v", meter.Scopes()[c.scope], c.strict, list[k].Name, got, c.want[k])
+				t.Errorf("%s, strict %v: class %s reads %.4f, want %v", meter.Scope(0).Names()[c.scope], c.strict, list[k].Name, got, c.want[k])
 			}
 		}
 	}

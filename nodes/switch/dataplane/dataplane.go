@@ -110,8 +110,8 @@ func (m *DelayMode) UnmarshalText(text []byte) error {
 
 var delayModes = []string{"residence", "wait"}
 
-// DelayModes returns the names, in the order of their values.
-func DelayModes() []string { return slices.Clone(delayModes) }
+// Names returns the names, in the order of their values.
+func (DelayMode) Names() []string { return slices.Clone(delayModes) }
 
 // PortDown is what a switch does beside dropping a data packet for a port that is down.
 type PortDown uint8
@@ -132,8 +132,8 @@ func (p *PortDown) UnmarshalText(text []byte) error {
 
 var portDowns = []string{Silent: "silent", Notify: "notify"}
 
-// PortDowns returns the names, in the order of their values.
-func PortDowns() []string { return slices.Clone(portDowns) }
+// Names returns the names, in the order of their values.
+func (PortDown) Names() []string { return slices.Clone(portDowns) }
 
 type dropReason uint8
 

@@ -29,8 +29,8 @@ func (m *Mode) UnmarshalText(text []byte) error { return spelling.Enum(m, "meter
 
 var modes = []string{"tumbling", "sliding"}
 
-// Modes returns the names, in the order of their values.
-func Modes() []string { return slices.Clone(modes) }
+// Names returns the names, in the order of their values.
+func (Mode) Names() []string { return slices.Clone(modes) }
 
 // Phase is where the windows of a port begin.
 type Phase uint8
@@ -49,8 +49,8 @@ func (p *Phase) UnmarshalText(text []byte) error { return spelling.Enum(p, "phas
 
 var phases = []string{"seeded", "aligned"}
 
-// Phases returns the names, in the order of their values.
-func Phases() []string { return slices.Clone(phases) }
+// Names returns the names, in the order of their values.
+func (Phase) Names() []string { return slices.Clone(phases) }
 
 // subWindows is the number of sub-windows of a sliding meter.
 const subWindows = 8
@@ -254,8 +254,8 @@ func (m *DepthMode) UnmarshalText(text []byte) error {
 
 var depthModes = []string{"occupancy", "drain"}
 
-// DepthModes returns the names, in the order of their values.
-func DepthModes() []string { return slices.Clone(depthModes) }
+// Names returns the names, in the order of their values.
+func (DepthMode) Names() []string { return slices.Clone(depthModes) }
 
 // Depth normalises the depth of a queue.
 type Depth struct{ full units.Size }

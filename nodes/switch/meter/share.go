@@ -27,8 +27,8 @@ func (s *Scope) UnmarshalText(text []byte) error {
 
 var scopes = []string{"raw", "pause-aware", "per-class"}
 
-// Scopes returns the names, in the order of their values.
-func Scopes() []string { return slices.Clone(scopes) }
+// Names returns the names, in the order of their values.
+func (Scope) Names() []string { return slices.Clone(scopes) }
 
 // Control is the class of packets that are of none: they go before all classes.
 const Control = -1
