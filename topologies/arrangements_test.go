@@ -238,11 +238,11 @@ func TestArrangementRefused(t *testing.T) {
 	} {
 		s := spec
 		c.change(&s)
-		if err := s.Check(); !errors.Is(err, topologies.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+		if err := sizeError(s); !errors.Is(err, topologies.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", s, err, c.want)
 		}
 	}
-	if err := spec.Check(); err != nil {
+	if err := sizeError(spec); err != nil {
 		t.Error(err)
 	}
 }

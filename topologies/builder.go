@@ -82,6 +82,19 @@ func (e *PortsError) Error() string {
 // Unwrap makes a PortsError an ErrInvalid.
 func (e *PortsError) Unwrap() error { return ErrInvalid }
 
+// KeyError says what is wrong with the value of a key of a spec. It wraps ErrInvalid.
+type KeyError struct {
+	Key string // as in the tag yaml
+	Of  string // the fabric
+	Msg string
+}
+
+// Error names the fabric.
+func (e *KeyError) Error() string { return fmt.Sprintf("%v: %s: %s", ErrInvalid, e.Of, e.Msg) }
+
+// Unwrap makes a KeyError an ErrInvalid.
+func (e *KeyError) Unwrap() error { return ErrInvalid }
+
 // checkPorts returns a *PortsError if a switch has too few ports; has 0 is no limit.
 func checkPorts(name string, needed, has int) error {
 	if has > 0 && needed > has {

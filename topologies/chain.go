@@ -9,27 +9,28 @@ import (
 // DumbbellSpec are the parameters of two switches with one link between them, the
 // bottleneck, and hosts on both sides.
 type DumbbellSpec struct {
-	Left, Right     int        // hosts on each side
-	Rate            units.Rate // of the hosts' links
-	BottleneckRate  units.Rate // 0: Rate
-	Delay           units.Duration
-	BottleneckDelay units.Duration // 0: Delay
-	SwitchDelay     units.Duration
-	Ports           int // of a switch; 0: as many as needed
+	Left            int            `yaml:"left,required" is:"ports" doc:"hosts of the left switch, h0, h1, …"`
+	Right           int            `yaml:"right,required" is:"ports" doc:"hosts of the right switch, which follow"`
+	Rate            units.Rate     `yaml:"rate,required" is:"rate" doc:"of the hosts' links"`
+	BottleneckRate  units.Rate     `yaml:"bottleneck_rate" is:"rate or auto" default:"auto" doc:"of the link between the switches; auto: that of the hosts"`
+	Delay           units.Duration `yaml:"delay,required" is:"link delay" doc:"of the hosts' links"`
+	BottleneckDelay units.Duration `yaml:"bottleneck_delay" is:"link delay or auto" default:"auto" doc:"of the link between the switches; auto: that of the hosts"`
+	SwitchDelay     units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of both switches"`
+	Ports           int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
 // ParkingLotSpec are the parameters of switches in a row: Hops links between them, the
 // bottlenecks. Pairs pairs of hosts send over each bottleneck alone, and one pair, the
 // long one, over all.
 type ParkingLotSpec struct {
-	Hops            int
-	Pairs           int        // per bottleneck; 0: 1
-	Rate            units.Rate // of the hosts' links
-	BottleneckRate  units.Rate // 0: Rate
-	Delay           units.Duration
-	BottleneckDelay units.Duration // 0: Delay
-	SwitchDelay     units.Duration
-	Ports           int // of a switch; 0: as many as needed
+	Hops            int            `yaml:"hops,required" is:"ports" doc:"links between switches, the bottlenecks"`
+	Pairs           int            `yaml:"pairs" is:"ports" default:"1" doc:"pairs of hosts per bottleneck: h2 and h3 are the first of the first one, and so on"`
+	Rate            units.Rate     `yaml:"rate,required" is:"rate" doc:"of the hosts' links"`
+	BottleneckRate  units.Rate     `yaml:"bottleneck_rate" is:"rate or auto" default:"auto" doc:"of the links between switches; auto: that of the hosts"`
+	Delay           units.Duration `yaml:"delay,required" is:"link delay" doc:"of the hosts' links"`
+	BottleneckDelay units.Duration `yaml:"bottleneck_delay" is:"link delay or auto" default:"auto" doc:"of the links between switches; auto: that of the hosts"`
+	SwitchDelay     units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
+	Ports           int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
 // chain is switches in a row, each with some of the hosts.
@@ -79,6 +80,14 @@ func Dumbbell(s DumbbellSpec) (*Graph, error) {
 	return c.build(), nil
 }
 
+// Build returns what Dumbbell does.
+func (s DumbbellSpec) Build() (Built, error) { return built(Dumbbell(s)) }
+
+// Auto returns what the value auto of a key became.
+func (s DumbbellSpec) Auto(key string) string {
+	return map[string]string{"bottleneck_rate": s.Rate.String(), "bottleneck_delay": s.Delay.String()}[key]
+}
+
 // Size returns the size of the fabric that ParkingLot will make, without building it. Its
 // error wraps ErrInvalid.
 func (s ParkingLotSpec) Size() (Size, error) {
@@ -119,6 +128,14 @@ func ParkingLot(s ParkingLotSpec) (*Graph, error) {
 		}
 	}
 	return c.build(), nil
+}
+
+// Build returns what ParkingLot does.
+func (s ParkingLotSpec) Build() (Built, error) { return built(ParkingLot(s)) }
+
+// Auto returns what the value auto of a key became.
+func (s ParkingLotSpec) Auto(key string) string {
+	return map[string]string{"bottleneck_rate": s.Rate.String(), "bottleneck_delay": s.Delay.String()}[key]
 }
 
 func (c *chain) build() *Graph {

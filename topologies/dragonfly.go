@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
@@ -13,18 +14,19 @@ import (
 // Routers per group joined all to all, Global links per router. At full size it
 // has Routers*Global+1 groups of which each pair shares one link.
 type DragonflySpec struct {
-	HostsPerRouter int // p
-	Routers        int // a, per group
-	Global         int // h, per router
-	Groups         int // 0: full size; fewer share as many links per pair as each can have
-	Arrangement    Arrangement
-	Rate           units.Rate     // of hosts' links
-	LocalRate      units.Rate     // within a group; 0: Rate
-	GlobalRate     units.Rate     // between groups; 0: Rate
-	Delay          units.Duration // of hosts' links
-	LocalDelay     units.Duration // within a group; 0: Delay
-	GlobalDelay    units.Duration // between groups; 0: Delay
-	SwitchDelay    units.Duration
+	HostsPerRouter int            `yaml:"p,required" is:"ports" doc:"hosts per router"`
+	Routers        int            `yaml:"a,required" is:"ports" doc:"routers per group, joined all to all"`
+	Global         int            `yaml:"h,required" is:"ports" doc:"links of a router to other groups"`
+	Groups         int            `yaml:"groups" is:"2 to 1048576 or auto" default:"auto" doc:"groups; auto: a·h+1, as many as there can be"`
+	Arrangement    Arrangement    `yaml:"arrangement" default:"absolute" doc:"which groups the global links of a group lead to"`
+	Rate           units.Rate     `yaml:"rate,required" is:"rate" doc:"of hosts' links"`
+	LocalRate      units.Rate     `yaml:"local_rate" is:"rate or auto" default:"auto" doc:"within a group; auto: the same"`
+	GlobalRate     units.Rate     `yaml:"global_rate" is:"rate or auto" default:"auto" doc:"between groups; auto: the same"`
+	Delay          units.Duration `yaml:"delay,required" is:"link delay" doc:"of hosts' links"`
+	LocalDelay     units.Duration `yaml:"local_delay" is:"link delay or auto" default:"auto" doc:"within a group; auto: the same"`
+	GlobalDelay    units.Duration `yaml:"global_delay" is:"link delay or auto" default:"auto" doc:"between groups; auto: the same"`
+	SwitchDelay    units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every router"`
+	Ports          int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
 // Arrangement is how the global links of a Dragonfly join its groups
@@ -87,14 +89,8 @@ func (a Arrangement) peer(group, j, groups int) (peer, port int) {
 	return j + 1, group
 }
 
-// Check reports whether Dragonfly will succeed. Its error wraps ErrInvalid.
-func (s DragonflySpec) Check() error {
-	_, err := s.complete()
-	return err
-}
-
-// Size returns the size of the fabric that Dragonfly will make, without building it. The
-// error is that of Check.
+// Size returns the size of the fabric that Dragonfly will make, without building it. Its
+// error wraps ErrInvalid.
 func (s DragonflySpec) Size() (Size, error) {
 	s, err := s.complete()
 	if err != nil {
@@ -116,15 +112,21 @@ func (s DragonflySpec) complete() (DragonflySpec, error) {
 	if p < 1 || a < 1 || h < 1 || p > MaxRadix || a > MaxRadix || h > MaxRadix || p+a+h-1 > MaxRadix {
 		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: each must be positive and a router has at most %d ports", ErrInvalid, p, a, h, MaxRadix)
 	}
-	full := a*h + 1
+	of, full := fmt.Sprintf("dragonfly p=%d a=%d h=%d", p, a, h), a*h+1
 	if s.Groups == 0 {
 		s.Groups = full
 	}
-	if s.Groups < 2 || s.Groups > full {
-		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: %d groups, want 2 to %d, as a group has %d global links", ErrInvalid, p, a, h, s.Groups, full, full-1)
+	if s.Groups < 2 {
+		return s, &KeyError{"groups", of, fmt.Sprintf("%d is too small; the least is 2", s.Groups)}
+	}
+	if s.Groups > full {
+		return s, &KeyError{"groups", of, fmt.Sprintf("%d is too large; the most is %d, as a group has %d global links", s.Groups, full, full-1)}
 	}
 	if err := s.Arrangement.Check(h, s.Groups); err != nil {
-		return s, fmt.Errorf("%w: dragonfly p=%d a=%d h=%d: %w", ErrInvalid, p, a, h, err)
+		return s, &KeyError{"arrangement", of, err.Error()}
+	}
+	if err := checkPorts("r0", p+a+h-1, s.Ports); err != nil {
+		return s, err
 	}
 	hosts := a * p * s.Groups
 	links := hosts + s.Groups*(a*(a-1)/2) + s.Groups*a*h/2
@@ -145,7 +147,7 @@ func (s DragonflySpec) complete() (DragonflySpec, error) {
 // repeated every g-1 global ports of a group, so that each pair of groups has as many
 // links, and ports beyond the last whole repetition do not exist. Routers are r0…, of
 // tier ToR, and their pod is their group. A router's ports are its hosts, the other
-// routers of its group in order, its global links. The error is that of Check.
+// routers of its group in order, its global links. The error is that of Size.
 func Dragonfly(s DragonflySpec) (*Graph, error) {
 	s, err := s.complete()
 	if err != nil {
@@ -195,6 +197,15 @@ func Dragonfly(s DragonflySpec) (*Graph, error) {
 	return g, nil
 }
 
+// Build returns what Dragonfly does.
+func (s DragonflySpec) Build() (Built, error) { return built(Dragonfly(s)) }
+
+// Auto returns what the value auto of a key became.
+func (s DragonflySpec) Auto(key string) string {
+	rate, delay := s.Rate.String(), s.Delay.String()
+	return map[string]string{"groups": strconv.Itoa(s.Routers*s.Global + 1), "local_rate": rate, "global_rate": rate, "local_delay": delay, "global_delay": delay}[key]
+}
+
 // DragonflyCounts are the numbers of a Dragonfly beyond those of Size.
 type DragonflyCounts struct {
 	Groups      int   `json:"groups"`
@@ -208,7 +219,7 @@ type DragonflyCounts struct {
 }
 
 // Counts counts the fabric that Dragonfly will make, without building it. The error is
-// that of Check.
+// that of Size.
 func (s DragonflySpec) Counts() (DragonflyCounts, error) {
 	s, err := s.complete()
 	if err != nil {

@@ -2,6 +2,7 @@ package topologies
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -10,17 +11,17 @@ import (
 // which NIC i is on rail switch i of the server's group, and spine switches that join all
 // rail switches. Each NIC is a host of the graph, a rank of its own.
 type RailSpec struct {
-	Servers     int
-	NICs        int        // per server: as many rails
-	Group       int        // servers per group, which share their rail switches; 0: all
-	Spines      int        // 0 only where there is a single rail switch
-	Bundle      int        // links between a rail switch and a spine; 0: 1
-	Rate        units.Rate // of the NICs' links
-	SpineRate   units.Rate // 0: Rate
-	Delay       units.Duration
-	SpineDelay  units.Duration // 0: Delay
-	SwitchDelay units.Duration
-	Ports       int // of a switch; 0: as many as needed
+	Servers     int            `yaml:"servers,required" is:"ports" doc:"servers"`
+	NICs        int            `yaml:"nics,required" is:"ports" doc:"NICs per server, each a host of its own: NIC r of server s is host s·nics+r, called s0.r3"`
+	Group       int            `yaml:"group" is:"ports or auto" default:"auto" doc:"servers that share their rail switches, g0.rail0, g0.rail1, …; auto: all"`
+	Spines      int            `yaml:"spines" is:"0 to 4096" default:"0" doc:"spine switches, each joined to every rail switch; 0 only where there is one rail switch"`
+	Bundle      int            `yaml:"bundle" is:"ports" default:"1" doc:"links between a rail switch and a spine"`
+	Rate        units.Rate     `yaml:"rate,required" is:"rate" doc:"of the NICs' links"`
+	SpineRate   units.Rate     `yaml:"spine_rate" is:"rate or auto" default:"auto" doc:"of the links to spines; auto: that of the NICs"`
+	Delay       units.Duration `yaml:"delay,required" is:"link delay" doc:"of the NICs' links"`
+	SpineDelay  units.Duration `yaml:"spine_delay" is:"link delay or auto" default:"auto" doc:"of the links to spines; auto: that of the NICs"`
+	SwitchDelay units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
+	Ports       int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
 // complete returns the spec with the zero values replaced by what they mean.
@@ -109,4 +110,12 @@ func Rail(s RailSpec) (*Graph, error) {
 		}
 	}
 	return b.graph, nil
+}
+
+// Build returns what Rail does.
+func (s RailSpec) Build() (Built, error) { return built(Rail(s)) }
+
+// Auto returns what the value auto of a key became.
+func (s RailSpec) Auto(key string) string {
+	return map[string]string{"group": strconv.Itoa(s.Servers), "spine_rate": s.Rate.String(), "spine_delay": s.Delay.String()}[key]
 }

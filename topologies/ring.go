@@ -2,21 +2,45 @@ package topologies
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 )
 
 // RingSpec are the parameters of switches in a ring, each with hosts.
 type RingSpec struct {
-	Switches    int        // at least 3
-	Hosts       int        // per switch
-	Rate        units.Rate // of the hosts' links
-	RingRate    units.Rate // 0: Rate
-	Delay       units.Duration
-	RingDelay   units.Duration // 0: Delay
-	SwitchDelay units.Duration
-	Clockwise   bool // all packets go from s0 to s1, from s1 to s2 and so on, also where the other way is shorter
-	Ports       int  // of a switch; 0: as many as needed
+	Switches    int            `yaml:"switches,required" is:"3 to 4096" doc:"switches, s0 to s1 to s2 and so on, and back to s0"`
+	Hosts       int            `yaml:"hosts" is:"ports" default:"1" doc:"hosts of each switch"`
+	Rate        units.Rate     `yaml:"rate,required" is:"rate" doc:"of the hosts' links"`
+	RingRate    units.Rate     `yaml:"ring_rate" is:"rate or auto" default:"auto" doc:"of the links of the ring; auto: that of the hosts"`
+	Delay       units.Duration `yaml:"delay,required" is:"link delay" doc:"of the hosts' links"`
+	RingDelay   units.Duration `yaml:"ring_delay" is:"link delay or auto" default:"auto" doc:"of the links of the ring; auto: that of the hosts"`
+	SwitchDelay units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
+	Routes      RingRoutes     `yaml:"routes" default:"shortest" doc:"'shortest': the shorter way, both where they are equal; 'clockwise': always from s0 to s1, the only way on which switches can wait for each other in a circle"`
+	Ports       int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
+}
+
+// RingRoutes is in which directions packets go around a ring.
+type RingRoutes uint8
+
+// RingRoutes.
+const (
+	Shortest  RingRoutes = iota // the shorter way, both where they are equal
+	Clockwise                   // from s0 to s1, from s1 to s2 and so on, also where the other way is shorter
+)
+
+var ringRoutes = []string{"shortest", "clockwise"}
+
+// Names returns the names, in the order of their values.
+func (RingRoutes) Names() []string { return slices.Clone(ringRoutes) }
+
+// String returns shortest or clockwise.
+func (r RingRoutes) String() string { return ringRoutes[r] }
+
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Names.
+func (r *RingRoutes) UnmarshalText(text []byte) error {
+	return spelling.Enum(r, "routes", text, ringRoutes)
 }
 
 // Size returns the size of the fabric that Ring will make, without building it. Its error
@@ -58,7 +82,15 @@ func Ring(s RingSpec) (*Graph, error) {
 	}
 	for i := range s.Switches {
 		b.connect(size.Hosts+i, size.Hosts+(i+1)%s.Switches, s.RingRate, s.RingDelay)
-		b.graph.Links[len(b.graph.Links)-1].OneWay = s.Clockwise
+		b.graph.Links[len(b.graph.Links)-1].OneWay = s.Routes == Clockwise
 	}
 	return b.graph, nil
+}
+
+// Build returns what Ring does.
+func (s RingSpec) Build() (Built, error) { return built(Ring(s)) }
+
+// Auto returns what the value auto of a key became.
+func (s RingSpec) Auto(key string) string {
+	return map[string]string{"ring_rate": s.Rate.String(), "ring_delay": s.Delay.String()}[key]
 }

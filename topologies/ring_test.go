@@ -35,7 +35,7 @@ func TestRing(t *testing.T) {
 // is the one that a walk around the ring takes.
 func TestClockwise(t *testing.T) {
 	for _, switches := range []int{3, 4, 7, 65} {
-		spec := topologies.RingSpec{Switches: switches, Hosts: 1, Rate: units.Gbps, Delay: us, Clockwise: true}
+		spec := topologies.RingSpec{Switches: switches, Hosts: 1, Rate: units.Gbps, Delay: us, Routes: topologies.Clockwise}
 		g, err := topologies.Ring(spec)
 		built(t, g, err, spec.Size)
 		routes, adjacency, paths := topologies.NextHops(g), g.Adjacency(), topologies.NewPaths(g)

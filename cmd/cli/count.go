@@ -78,7 +78,7 @@ func countFabric(a *app, t experiment.Topology) (c fabricCounts, err error) {
 		Hosts: size.Hosts, Switches: size.Switches, HostLinks: size.HostLinks, SwitchLinks: size.SwitchLinks,
 		Memory: int64(size.Memory()), TooLarge: size.Excess(),
 	}
-	if d, ok := t.Spec.(experiment.Dragonfly); ok {
+	if d, ok := t.Spec.(topologies.DragonflySpec); ok {
 		counts, err := d.Counts()
 		if err != nil {
 			return c, err

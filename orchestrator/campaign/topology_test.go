@@ -70,7 +70,7 @@ func TestBuildTopology(t *testing.T) {
 			t.Errorf("%s: tree %v, notes %q; want %v and %d", c.topology, got.Tree, got.Notes, c.tree, c.notes)
 		}
 	}
-	for _, topology := range []experiment.Topology{{}, {Spec: experiment.TopologyFile(file + "x")}, {Spec: experiment.KAry{K: 3}}, {Spec: experiment.LeafSpine{}}, {Spec: experiment.Dragonfly{}}} {
+	for _, topology := range []experiment.Topology{{}, {Spec: experiment.TopologyFile(file + "x")}, {Spec: experiment.KAry{K: 3}}, {Spec: experiment.LeafSpine{}}, {Spec: topologies.DragonflySpec{}}} {
 		if _, err := plan.Compile(&experiment.Experiment{Topology: topology}, 1); !errors.Is(err, failure.ErrConfiguration) {
 			t.Errorf("%+v: got %v, want failure.ErrConfiguration", topology, err)
 		}

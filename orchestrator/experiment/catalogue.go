@@ -173,8 +173,11 @@ func (k *key) word() string {
 		return "text"
 	case reflect.Slice:
 		return "list"
-	case reflect.Struct:
-		return "name or mapping"
+	case reflect.Struct, reflect.Map:
+		if k.short != "" {
+			return "name or mapping"
+		}
+		return "mapping"
 	}
 	return "number"
 }

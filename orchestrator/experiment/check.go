@@ -138,7 +138,14 @@ func (d *decoder) topology(e *Experiment) int {
 		return 0
 	}
 	kind := kindOf(topologySection, reflect.TypeOf(e.Topology.Spec))
-	return e.Topology.Spec.Check(&Check{decoder: d, experiment: e, path: join(topologySection, kind.Name)})
+	c := &Check{decoder: d, experiment: e, path: join(topologySection, kind.Name)}
+	switch spec := e.Topology.Spec.(type) {
+	case TopologyChecker:
+		return spec.Check(c)
+	case Sized:
+		return c.fabric(spec)
+	}
+	return 0
 }
 
 func (d *decoder) workload(e *Experiment, hosts int) {

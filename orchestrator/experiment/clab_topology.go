@@ -11,9 +11,6 @@ type Clab struct {
 	Delay units.Duration `yaml:"delay" is:"link delay or none" default:"none" doc:"of links without 'delay' in their 'vars'"`
 }
 
-// Check implements TopologySpec: the file is read when the topology is built.
-func (Clab) Check(*Check) int { return 0 }
-
 // Build implements TopologySpec.
 func (f Clab) Build() (Built, error) {
 	r := clabReader{rate: f.Rate, delay: f.Delay}

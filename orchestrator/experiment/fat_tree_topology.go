@@ -28,7 +28,7 @@ type Tier struct {
 	Ports          int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
-// Check implements TopologySpec.
+// Check implements TopologyChecker.
 func (f FatTree) Check(c *Check) int {
 	tree := f.generator()
 	err := tree.Check()

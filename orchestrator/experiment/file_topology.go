@@ -11,9 +11,6 @@ import (
 // TopologyFile is the name of an htsim .topo file.
 type TopologyFile string
 
-// Check implements TopologySpec: the file is read when the topology is built.
-func (TopologyFile) Check(*Check) int { return 0 }
-
 // Build implements TopologySpec.
 func (f TopologyFile) Build() (Built, error) {
 	name := string(f)

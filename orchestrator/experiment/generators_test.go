@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -36,9 +37,9 @@ func TestGenerators(t *testing.T) {
 			Topology{LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
 		{"leaf_spine: {leaves: 4, spines: 2, hosts_per_leaf: 8, bundle: 2, rate: 100Gbps, spine_rate: 400Gbps, delay: 1us, switch_delay: 0us}", allToAll,
 			Topology{LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, Rate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
-		{dragonfly, allToAll, Topology{Dragonfly{P: 1, A: 2, H: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
+		{dragonfly, allToAll, Topology{topologies.DragonflySpec{HostsPerRouter: 1, Routers: 2, Global: 1, Rate: 100 * units.Gbps, Delay: us}}, AllToAll{Size: 4 * units.KB}},
 		{"dragonfly: {p: 2, a: 4, h: 2, groups: 5, rate: 200Gbps, global_rate: 400Gbps, delay: 1us, global_delay: 3us, switch_delay: 100ns}", "all_to_all: {size: 4kB, hosts: 40}",
-			Topology{Dragonfly{P: 2, A: 4, H: 2, Groups: 5, Rate: 200 * units.Gbps, GlobalRate: 400 * units.Gbps, Delay: us, GlobalDelay: 3 * us, SwitchDelay: us / 10}}, AllToAll{Size: 4 * units.KB, Hosts: 40}},
+			Topology{topologies.DragonflySpec{HostsPerRouter: 2, Routers: 4, Global: 2, Groups: 5, Rate: 200 * units.Gbps, GlobalRate: 400 * units.Gbps, Delay: us, GlobalDelay: 3 * us, SwitchDelay: us / 10}}, AllToAll{Size: 4 * units.KB, Hosts: 40}},
 	} {
 		set := parse(t, generated(c.topology, c.workload))
 		if diff := cmp.Diff(set.Base.Topology, c.want); diff != "" {
@@ -54,7 +55,7 @@ func TestGenerators(t *testing.T) {
 func TestAGeneratorReplacesAnother(t *testing.T) {
 	set := parse(t, small+"variants:\n  tree: {}\n  fly: {topology."+dragonfly+", workload."+allToAll+"}\n")
 	e := set.Variants[1].Experiment
-	_, fly := e.Topology.Spec.(Dragonfly)
+	_, fly := e.Topology.Spec.(topologies.DragonflySpec)
 	if _, all := e.Workload.Spec.(AllToAll); !fly || !all {
 		t.Errorf("got %+v and %+v, want a Dragonfly and an all-to-all alone", e.Topology, e.Workload)
 	}

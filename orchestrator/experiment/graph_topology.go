@@ -49,7 +49,7 @@ var graphTiers = map[string]topologies.Tier{
 	topologies.TierAgg.String(): topologies.TierAgg, topologies.TierCore.String(): topologies.TierCore,
 }
 
-// Check implements TopologySpec: a file is read when the topology is built.
+// Check implements TopologyChecker: a file is read when the topology is built.
 func (g Graph) Check(c *Check) int {
 	if g.File != "" {
 		if len(g.Nodes)+len(g.Links) > 0 {

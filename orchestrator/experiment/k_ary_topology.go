@@ -14,7 +14,7 @@ type KAry struct {
 	SwitchDelay units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
 }
 
-// Check implements TopologySpec.
+// Check implements TopologyChecker.
 func (k KAry) Check(c *Check) int {
 	tree, err := k.generator()
 	if err != nil {

@@ -65,11 +65,11 @@ var (
 		{Kind: Kind{Name: "fat_tree", Doc: "a fat tree of two or three tiers of switches, each tier as given"}, Spec: FatTree{}},
 		{Kind: Kind{Name: "k_ary", Doc: "a fat tree of equal switches without oversubscription"}, Spec: KAry{}},
 		{Kind: Kind{Name: "leaf_spine", Doc: "leaf switches, each joined to every spine switch"}, Spec: LeafSpine{}},
-		{Kind: Kind{Name: "dragonfly", Doc: "groups of routers joined all to all, with global links between the groups"}, Spec: Dragonfly{}},
-		{Kind: Kind{Name: "rail", Doc: "servers with several NICs, NIC i of each on rail switch i of its group, below spine switches; each NIC is a host"}, Spec: Rail{}},
-		{Kind: Kind{Name: "dumbbell", Doc: "two switches with one link between them, the bottleneck, and hosts on both sides"}, Spec: Dumbbell{}},
-		{Kind: Kind{Name: "parking_lot", Doc: "switches in a row: each link between two is the bottleneck of a pair of hosts, all are those of the pair h0, h1"}, Spec: ParkingLot{}},
-		{Kind: Kind{Name: "ring", Doc: "switches in a ring, each with hosts"}, Spec: Ring{}},
+		{Kind: Kind{Name: "dragonfly", Doc: "groups of routers joined all to all, with global links between the groups"}, Spec: topologies.DragonflySpec{}},
+		{Kind: Kind{Name: "rail", Doc: "servers with several NICs, NIC i of each on rail switch i of its group, below spine switches; each NIC is a host"}, Spec: topologies.RailSpec{}},
+		{Kind: Kind{Name: "dumbbell", Doc: "two switches with one link between them, the bottleneck, and hosts on both sides"}, Spec: topologies.DumbbellSpec{}},
+		{Kind: Kind{Name: "parking_lot", Doc: "switches in a row: each link between two is the bottleneck of a pair of hosts, all are those of the pair h0, h1"}, Spec: topologies.ParkingLotSpec{}},
+		{Kind: Kind{Name: "ring", Doc: "switches in a ring, each with hosts"}, Spec: topologies.RingSpec{}},
 		{Kind: Kind{Name: "graph", Doc: "any fabric, node by node and link by link"}, Spec: Graph{}},
 		{Kind: Kind{Name: "clab", Doc: "the hosts, switches and links of a containerlab topology file"}, Spec: Clab{}},
 		{Kind: Kind{Name: "netbench", Doc: "a NetBench topology file"}, Spec: NetBench{}},
@@ -300,20 +300,24 @@ func (c *Check) Ports(key, name string, needed, has int) {
 	}
 }
 
-// Fabric reports what is wrong with the parameters of a generator, and a fabric that is
-// too large. size is the generator's. It returns the number of hosts as Fits does.
-func (c *Check) Fabric(size func() (topologies.Size, error)) (hosts int) {
-	_, err := size()
+// fabric reports what is wrong with the parameters of a generator, and a fabric that is
+// too large. It returns the number of hosts as Fits does.
+func (c *Check) fabric(s Sized) (hosts int) {
+	_, err := s.Size()
 	var ports *topologies.PortsError
+	var key *topologies.KeyError
 	switch {
 	case errors.As(err, &ports):
 		c.Ports("ports", ports.Switch, ports.Needed, ports.Has)
+		return 0
+	case errors.As(err, &key):
+		c.Fail(key.Key, "%s", key.Msg)
 		return 0
 	case err != nil:
 		c.Fail("", "%s", strings.TrimPrefix(err.Error(), topologies.ErrInvalid.Error()+": "))
 		return 0
 	}
-	return c.Fits("", size)
+	return c.Fits("", s.Size)
 }
 
 // Host reports a host that the topology does not have.

@@ -22,7 +22,7 @@ type LeafSpine struct {
 	Ports        int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
-// Check implements TopologySpec. Single values are in their ranges, so that only
+// Check implements TopologyChecker. Single values are in their ranges, so that only
 // products of them can be too large.
 func (l LeafSpine) Check(c *Check) int {
 	tree, err := l.generator()

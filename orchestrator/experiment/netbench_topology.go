@@ -18,9 +18,6 @@ type NetBench struct {
 	Ports       int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
-// Check implements TopologySpec: the file is read when the topology is built.
-func (NetBench) Check(*Check) int { return 0 }
-
 // Build implements TopologySpec.
 func (f NetBench) Build() (Built, error) {
 	r, err := openInput(f.File, maxTopologyFile)

@@ -9,7 +9,7 @@ import (
 
 // CSIGSecond is what the tags of a fabric's second format have of their own.
 type CSIGSecond struct {
-	Quantisers map[string]string `yaml:"quantisers" doc:"all of them at once"`
+	Quantisers map[string]string `yaml:"quantisers" doc:"of these tags, as 'csig.quantisers'"`
 	Locators   Locators          `yaml:"locators" default:"structured" doc:"of the tags of the other format, as 'csig.locators'"`
 }
 

@@ -12,31 +12,33 @@ type Topology struct {
 }
 
 // TopologySpec is the value of a kind of topology: what the keys below the kind's
-// name say. Its type is registered with RegisterTopology.
+// name say. It may be a TopologyChecker, Sized and a Deriver, too.
 type TopologySpec interface {
+	// Build returns the topology.
+	Build() (Built, error)
+}
+
+// Built is a topology as a graph.
+type Built = topologies.Built
+
+// TopologyChecker is a TopologySpec that knows what is wrong with its values. Without it, a
+// Sized one is checked by its size, and a file when it is read.
+type TopologyChecker interface {
 	// Check reports values that do not fit one another. It returns the number of
 	// hosts, or 0 if that is not known before the topology is built.
 	Check(c *Check) (hosts int)
-	// Build returns the topology.
-	Build() (Built, error)
+}
+
+// Sized is a TopologySpec whose size is known without building it. Its error may be a
+// *topologies.PortsError or a *topologies.KeyError.
+type Sized interface {
+	Size() (topologies.Size, error)
 }
 
 // Deriver is a TopologySpec with keys that may be auto.
 type Deriver interface {
 	// Auto returns in words what the value auto of a key below the kind's name became.
 	Auto(key string) string
-}
-
-// Sized is a TopologySpec whose size is known without building it.
-type Sized interface {
-	Size() (topologies.Size, error)
-}
-
-// Built is a topology as a graph.
-type Built struct {
-	Graph *topologies.Graph
-	Tree  *topologies.FatTree // what Graph was built from; nil if it is no fat tree or leaf-spine fabric
-	Notes []string            // what the user should know of how a file was read
 }
 
 // Build reads or generates the topology. Its error is a *PathError, unless it is

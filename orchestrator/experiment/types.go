@@ -46,7 +46,7 @@ type Experiment struct {
 	Measure      Measure        `yaml:"measure" doc:"the measuring window, and groups of flows that metrics are computed over"`
 	End          units.Duration `yaml:"end" is:"span or auto" default:"auto" doc:"the run is cut off here; auto: it ends when nothing is left to do"`
 	Variants     []Variant      `yaml:"variants" doc:"without them there is one, 'run', see [Variants](#variants)"`
-	Sweep        *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [Sweep](#sweep)"`
+	Sweep        *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [sweep.md](sweep.md#points)"`
 	Seeds        []uint64       `yaml:"seeds" default:"1" doc:"a run of each variant for each seed: '[1, 2, 5]' or '1..5', at most 10000"`
 	TieSeed      uint64         `yaml:"tie_seed" default:"0" doc:"permutes packets that reach a node at the very same picosecond; 0: in port order"`
 	Derived      []Derived      `yaml:"derived" doc:"metrics made of metrics, computed for every run, in order"`
@@ -114,7 +114,7 @@ type CSIG struct {
 	Dialect      csig.Dialect        `yaml:"dialect" default:"uec-0.50" doc:"'uec-0.50': locator of 6 or 15 bits and the D bit; 'draft-01': 7 or 16 bits, no D bit"`
 	TPIDCompact  uint16              `yaml:"tpid_compact" is:"0x0600 to 0xFFFF" default:"0x88B5" doc:"EtherType of compact tags"`
 	TPIDWide     uint16              `yaml:"tpid_wide" is:"0x0600 to 0xFFFF" default:"0x88B6" doc:"EtherType of wide tags"`
-	Locators     Locators            `yaml:"locators" doc:"how switch ports are named in tags: 'structured', by tier, direction, switch and port; 'registry', by a number of their own; or a mapping with the keys below. See Locators at the end of this section"`
+	Locators     Locators            `yaml:"locators" doc:"how switch ports are named in tags: 'structured', by tier, direction, switch and port; 'registry', by a number of their own; or a mapping with the keys below. See [Locators](csig.md#locators)"`
 	Signal       string              `yaml:"signal" is:"signal" default:"delay" doc:"what hosts ask for unless CC, LB or a policy asks: 'delay', 'abw', 'abw-c', 'nqd', or one of a [module](extend.md#signals)"`
 	Interval     units.Duration      `yaml:"interval" is:"100ns to 1s" default:"128us" doc:"window over which available bandwidth is measured"`
 	Meter        meter.Mode          `yaml:"meter" default:"tumbling" doc:"the last whole window, or 'sliding': eighths of one"`
@@ -124,7 +124,7 @@ type CSIG struct {
 	OverrideD    []string            `yaml:"override_d" is:"abw|abw-c" doc:"types whose tags switches go on updating after one has set D, because it trimmed the packet: 'abw', 'abw-c' (SAI-CSIG §5.3). Not of 'csig.dialect: draft-01', which has no D"`
 	Delay        dataplane.DelayMode `yaml:"delay" default:"residence" doc:"'residence': first bit in to first bit out, that is serialisation at the rate of the link it came from, the switch's own delay and waiting; 'wait': waiting alone"`
 	NQD          meter.DepthMode     `yaml:"nqd" default:"occupancy" doc:"queue depth as a share of the queue, 'occupancy', or of the network RTT's worth of draining, 'drain'"`
-	Quantisers   map[string]string   `yaml:"quantisers" doc:"all of them at once: '{delay: delay-lin-500ns}'"`
+	Quantisers   map[string]string   `yaml:"quantisers" doc:"what the codes of a signal mean: '{delay: delay-lin-500ns}', see [Signals](csig.md#signals)"`
 	Decode       csig.DecodeMode     `yaml:"decode" default:"auto" doc:"the point of a code's range: 'lower', 'midpoint', 'geometric'; auto: lower for abw, geometric for delay-geo, else midpoint"`
 	TrimRule     csig.TrimRule       `yaml:"trim_rule" default:"force_local" doc:"a switch that trims writes the worst code and its own locator ('force_local'), the value that the packet would have met in the queue if that is worse ('measured'), or 'none'"`
 	Init         string              `yaml:"init" is:"init" default:"every" doc:"packets that start with a tag: 'every'; 'none'; '1/N', one of each N data packets of a flow, drawn; 'stride/N', every Nth; '1/20us', at most one in that time; or 'probe/20us': probes of each flow that has data to send, which queue with data and are answered. If only some packets have tags, each of these asks for an ACK of its own"`
@@ -132,7 +132,7 @@ type CSIG struct {
 	PortDown     dataplane.PortDown  `yaml:"port_down" default:"silent" doc:"what the sender hears of a data packet that a switch drops because the link of the port is down: nothing, 'silent', or at once a NACK with the port's locator, 'notify' (see [faults.md](faults.md#links-that-go-down))"`
 	Second       *CSIGSecond         `yaml:"second" doc:"tags of the format that 'csig.format' is not; without it there are none"`
 	Policies     []CSIGPolicy        `yaml:"policies" doc:"exceptions from 'csig.init', 'csig.signal' and 'csig.format' for some flows or packets. A policy is for the packets that fit all lists of its 'match', each by one of its items; one that no flow fits is an error. Later ones win, 'init', 'signals' and 'format' each by itself"`
-	Ports        []CSIGPort          `yaml:"ports" doc:"what some switch ports do to tags; see below"`
+	Ports        []CSIGPort          `yaml:"ports" doc:"what some switch ports do to tags, see [Ports](csig.md#ports)"`
 	Collector    *Collector          `yaml:"collector" doc:"host to which switches send samples of tags that end at their ports; without it to nobody"`
 }
 
@@ -165,7 +165,7 @@ type LocatorLabel struct {
 type Collector struct {
 	Host     int            `yaml:"host,required" is:"host" doc:"the collector, to which switches send the samples of tags that end at their ports as [postcards](wire.md#postcard)"`
 	Interval units.Duration `yaml:"interval" is:"1us to 10s" default:"100us" doc:"a switch sends at most one postcard of each flow and signal in this time: its first sample. All postcards of a switch together take 1 % of its slowest port at most"`
-	Loop     string         `yaml:"loop" is:"none|abw" default:"none" doc:"what the collector does with postcards: 'none': it counts them; 'abw': it sets the weights of 'routing: wcmp' by available bandwidth, see Postcards below"`
+	Loop     string         `yaml:"loop" is:"none|abw" default:"none" doc:"what the collector does with postcards: 'none': it counts them; 'abw': it sets the weights of 'routing: wcmp' by available bandwidth, see [Postcards](csig.md#postcards)"`
 	Period   units.Duration `yaml:"period" is:"1us to 10s" default:"500us" doc:"least time between two settings"`
 }
 
@@ -236,14 +236,14 @@ type Generator struct {
 	Start units.Duration `yaml:"start" is:"time" default:"0s" doc:"when the first frame is ready"`
 	Every units.Duration `yaml:"every" is:"span or auto" default:"auto" doc:"from one frame to the next"`
 	Rate  units.Rate     `yaml:"rate" is:"frame rate or auto" default:"auto" doc:"in place of 'every': mean rate in wire bytes, exact in the long run"`
-	Stack string         `yaml:"stack" doc:"tags in front of the network layer, from the outermost inwards, such as 's-tag c-tag csig:delay'; see below"`
+	Stack string         `yaml:"stack" doc:"tags in front of the network layer, from the outermost inwards, such as 's-tag c-tag csig:delay'; see [Generators](applications.md#generators)"`
 	DSCP  int            `yaml:"dscp" is:"dscp" default:"0" doc:"of the IPv4 header"`
 	Paths int            `yaml:"paths" is:"paths" default:"1" doc:"UDP source ports that the frames take in turn, so that ECMP spreads them"`
 }
 
 // Telemetry is what is recorded.
 type Telemetry struct {
-	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [Telemetry](#telemetry)"`
+	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
 	TraceHash string `yaml:"trace_hash" is:"full|none" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](metrics.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
@@ -292,7 +292,7 @@ func (t Telemetry) Untraced() bool { return t.TraceHash == traceHashNone }
 type Trace struct {
 	// Flows are names of flows, patterns with *, numbers, or ranges of numbers such as
 	// 0..9 (see ParseFlowNumbers). Empty: none.
-	Flows  []string `yaml:"flows" is:"flow" doc:"flows whose events are recorded one by one, see [Telemetry](#telemetry)"`
+	Flows  []string `yaml:"flows" is:"flow" doc:"flows whose events are recorded one by one, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	Events []string `yaml:"events" is:"event" doc:"events to record, of 'ack', 'sample' and 'send'; without, all three"`
 }
 
@@ -317,7 +317,7 @@ type Variant struct {
 // fairness_ratio.
 type Derived struct {
 	Name string `yaml:"name,required" is:"metric" doc:"letters, digits and '_'"`
-	Expr string `yaml:"expr,required" doc:"the metric's value, see below"`
+	Expr string `yaml:"expr,required" doc:"the metric's value, see [Results](#results)"`
 }
 
 // Published is a figure from a publication to compare a metric with.

@@ -7,7 +7,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 )
 
-// docs/experiment.md#telemetry: "auto keeps all as long as they are no more than 2 million
+// docs/telemetry.md#what-is-recorded: "auto keeps all as long as they are no more than 2 million
 // rows. Beyond that it keeps as many steps as fit, from the first one, and the last one."
 func TestOperationsThatAreKept(t *testing.T) {
 	for _, c := range []struct {

@@ -80,7 +80,7 @@ func odd(t testing.TB) []*topologies.Graph {
 	}
 	add(topologies.Dumbbell(topologies.DumbbellSpec{Left: 3, Right: 2, Rate: 100 * units.Gbps, BottleneckRate: 40 * units.Gbps, Delay: us}))
 	add(topologies.ParkingLot(topologies.ParkingLotSpec{Hops: 3, Rate: 100 * units.Gbps, Delay: us}))
-	add(topologies.Ring(topologies.RingSpec{Switches: 5, Hosts: 2, Rate: 100 * units.Gbps, Delay: us, Clockwise: true}))
+	add(topologies.Ring(topologies.RingSpec{Switches: 5, Hosts: 2, Rate: 100 * units.Gbps, Delay: us, Routes: topologies.Clockwise}))
 	add(topologies.Rail(topologies.RailSpec{Servers: 4, NICs: 4, Group: 2, Spines: 2, Bundle: 2, Rate: 400 * units.Gbps, SpineRate: 800 * units.Gbps, Delay: us}))
 	custom := topologies.Custom{Name: "triangle"}
 	for _, name := range []string{"left", "right", "top", "a", "b"} {
