@@ -124,7 +124,7 @@ func kindEntry(section string, k registered) Entry {
 		if !found || path != "" && path[0] != '.' && path[0] != '[' {
 			continue
 		}
-		if key.doc == "" { // a mapping, or what is in a list
+		if key.doc == "" || key.value.Kind() == reflect.Struct && key.short == "" { // what is in a list; a mapping, whose keys follow
 			continue
 		}
 		e.Keys = append(e.Keys, EntryKey{
