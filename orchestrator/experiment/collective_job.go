@@ -26,9 +26,6 @@ type CollectiveJob struct {
 	Gap       units.Duration       `yaml:"gap" is:"time" default:"0s" doc:"time that a rank computes before each iteration"`
 }
 
-// maxChannels is the most channels of a collective.
-const maxChannels = 64
-
 // Check implements JobSpec.
 func (c CollectiveJob) Check(k *Check) {
 	known := []string{collective.Auto.String()}

@@ -15,7 +15,7 @@ type Fault struct {
 	Kind      string `yaml:"kind,required" is:"fault" doc:"what fails, see [Kinds](faults.md#kinds)"`
 	Links     string `yaml:"links" is:"links pattern" doc:"of kinds 'down', 'rate', 'loss' and 'corruption': name of a link, such as 'tor0-agg0', or a pattern with '*', such as 'agg*-core*'. A pattern that begins with '*' stands in quotes"`
 	Random    int    `yaml:"random" is:"model size or all" default:"all" doc:"how many of these, drawn by seed. Variants with the same seed draw the same"`
-	Direction string `yaml:"direction" is:"both|up|down" default:"both" doc:"of kinds 'rate', 'loss' and 'corruption': 'up' is away from the node that the link's name begins with, the one nearer to the hosts; 'down' is towards it; 'both'"`
+	Direction string `yaml:"direction" is:"fault direction" default:"both" doc:"of kinds 'rate', 'loss' and 'corruption': 'up' is away from the node that the link's name begins with, the one nearer to the hosts; 'down' is towards it; 'both'"`
 	Switches  string `yaml:"switches" is:"switches pattern" doc:"of kind 'restart': name of a switch or a pattern"`
 	Hosts     string `yaml:"hosts" is:"hosts pattern" doc:"of kind 'slow_nic': name of a host, such as 'h3', or a pattern"`
 
@@ -27,7 +27,7 @@ type Fault struct {
 	Rate  units.Rate `yaml:"rate" is:"rate or auto" default:"auto" doc:"of kinds 'rate' and 'slow_nic': what is left; auto: by 'share'"`
 	Share float64    `yaml:"share" default:"0" doc:"in place of 'rate': share of the rate that is left, '0.25' for 25 %. Of kinds 'loss' and 'corruption': share of the packets"`
 
-	Buffers string  `yaml:"buffers" is:"scaled|kept" default:"scaled" doc:"of kind 'rate': 'scaled': in the directions that are slow, ports have the queues, the thresholds of ECN, trimming and flow control and the AQM parameters of a link of the rate that is left; 'kept': those of the intact link"`
+	Buffers string  `yaml:"buffers" is:"fault buffers" default:"scaled" doc:"of kind 'rate': 'scaled': in the directions that are slow, ports have the queues, the thresholds of ECN, trimming and flow control and the AQM parameters of a link of the rate that is left; 'kept': those of the intact link"`
 	Burst   float64 `yaml:"burst" default:"0" doc:"of kinds 'loss' and 'corruption': mean number of packets in a row that are dropped, by a Gilbert-Elliott model; 0: each packet by itself"`
 }
 

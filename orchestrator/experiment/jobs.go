@@ -23,8 +23,8 @@ type Job struct {
 	Ranks        int      `yaml:"ranks" is:"2 to 1048576 or auto" default:"auto" doc:"number of ranks; auto: what the kind says, or one for each place on the job's hosts"`
 	Hosts        []string `yaml:"hosts" is:"host range" doc:"hosts that the job may use, numbers and ranges: '[0..7, 12]'. Jobs may name the same hosts. Without, the job takes hosts that no other job has, in the order of the jobs"`
 	RanksPerHost int      `yaml:"ranks_per_host" is:"1 to 64" default:"1" doc:"ranks that share a host and its NIC"`
-	Placement    string   `yaml:"placement" is:"auto|packed|spread|rail|given" default:"auto" doc:"how ranks take the hosts: 'packed', rack after rack; 'spread', each server in another rack than the one before; 'rail', the next rank on the next server, rail after rail; 'given', in the order of 'hosts'; auto: 'given' with 'hosts', otherwise 'packed'"`
-	Order        string   `yaml:"order" is:"given|topology|random" default:"given" doc:"order of the ranks in rings and trees of kind collective: 'given', by their numbers; 'topology', rack after rack; 'random'"`
+	Placement    string   `yaml:"placement" is:"placement" default:"auto" doc:"how ranks take the hosts: 'packed', rack after rack; 'spread', each server in another rack than the one before; 'rail', the next rank on the next server, rail after rail; 'given', in the order of 'hosts'; auto: 'given' with 'hosts', otherwise 'packed'"`
+	Order        string   `yaml:"order" is:"order" default:"given" doc:"order of the ranks in rings and trees of kind collective: 'given', by their numbers; 'topology', rack after rack; 'random'"`
 	OrderSeed    uint64   `yaml:"order_seed" default:"1" doc:"of order 'random'; the run's seeds do not change it"`
 
 	Start      units.Duration `yaml:"start" is:"time" default:"0s" doc:"when the job starts"`

@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/csiglab/csiglab/workloads/pipeline"
 	"github.com/csiglab/csiglab/workloads/traffic"
 	"github.com/csiglab/csiglab/workloads/training"
@@ -121,7 +122,7 @@ var vocabulary = map[string]Rule{
 	"frames":       between(1, maxFrames),
 	"paths":        between(1, maxPaths),
 	"transfers":    between(1, workloads.MaxTransfers),
-	"channels":     between(1, 64),
+	"channels":     between(1, 64), // of a collective
 	"chunks":       between(1, pipeline.MaxChunks),
 	"stages":       between(2, pipeline.MaxStages),
 	"microbatches": between(1, pipeline.MaxMicrobatches),
@@ -131,12 +132,23 @@ var vocabulary = map[string]Rule{
 	"locator bits": between(0, csig.MaxLocatorBits),
 	"port bits":    between(1, csig.MaxLocatorBits), // it keeps locators different from 0
 
-	// Names that other packages define.
+	// Names.
 	"runtime":              oneOf(runtimes.Names),
 	"clock":                oneOf(runtimes.Clocks),
 	"signal":               oneOf(signals),
 	"signal or all":        oneOf(func() []string { return append([]string{"all"}, signals()...) }),
 	"port policy":          oneOf(dataplane.Policies),
+	"format":               oneOf(csig.Formats),
+	"tag format":           oneOf(tagFormats),
+	"tag format or all":    oneOf(func() []string { return append([]string{allFormats}, tagFormats()...) }),
+	"locator scheme":       oneOf(csig.SchemeKinds),
+	"loop":                 oneOf(Loops),
+	"start unit":           oneOf(htsim.StartUnits),
+	"trace hash":           oneOf(func() []string { return []string{traceHashFull, traceHashNone} }),
+	"placement":            oneOf(func() []string { return placements }),
+	"order":                oneOf(func() []string { return orders }),
+	"fault direction":      oneOf(func() []string { return FaultDirections }),
+	"fault buffers":        oneOf(func() []string { return FaultBuffers }),
 	"event":                oneOf(metrics.EventNames),
 	"fault":                oneOf(FaultKinds),
 	"model":                oneOf(modelPresets),
@@ -182,6 +194,9 @@ func signals() []string {
 	i := slices.Index(names, csig.Delay.String())
 	return slices.Concat(names[i:i+1], names[:i], names[i+1:])
 }
+
+// tagFormats returns the formats that tags have.
+func tagFormats() []string { return csig.Formats()[1:] }
 
 // allReduceAlgorithms returns the names of the algorithms of an all-reduce, auto first.
 func allReduceAlgorithms() []string {

@@ -110,7 +110,7 @@ type ECN struct {
 // CSIG is the domain's configuration. Names are those that the packages csig, meter
 // and dataplane read.
 type CSIG struct {
-	Format       string              `yaml:"format" is:"none|compact|wide" default:"none" doc:"tag of 4 bytes, 'compact', or 8, 'wide'; 'none': no CSIG"`
+	Format       string              `yaml:"format" is:"format" default:"none" doc:"tag of 4 bytes, 'compact', or 8, 'wide'; 'none': no CSIG"`
 	Dialect      csig.Dialect        `yaml:"dialect" default:"uec-0.50" doc:"'uec-0.50': locator of 6 or 15 bits and the D bit; 'draft-01': 7 or 16 bits, no D bit"`
 	TPIDCompact  uint16              `yaml:"tpid_compact" is:"0x0600 to 0xFFFF" default:"0x88B5" doc:"EtherType of compact tags"`
 	TPIDWide     uint16              `yaml:"tpid_wide" is:"0x0600 to 0xFFFF" default:"0x88B6" doc:"EtherType of wide tags"`
@@ -139,7 +139,7 @@ type CSIG struct {
 // Locators is how switch ports get their locators. In YAML it is the name of a scheme,
 // or a mapping with the key scheme.
 type Locators struct {
-	Scheme string         `yaml:"scheme,owner" is:"structured|registry" default:"structured" doc:"the same; naming it drops the widths or labels that were given before"`
+	Scheme string         `yaml:"scheme,owner" is:"locator scheme" default:"structured" doc:"the same; naming it drops the widths or labels that were given before"`
 	Widths *LocatorWidths `yaml:"widths" doc:"of scheme structured: bits of each field, most significant first; their sum is the locator's length"`
 	Labels []LocatorLabel `yaml:"labels" doc:"of 'registry': the locator of every switch port. Without: ports are numbered from 1 in the order of switches and ports"`
 }
@@ -165,7 +165,7 @@ type LocatorLabel struct {
 type Collector struct {
 	Host     int            `yaml:"host,required" is:"host" doc:"the collector, to which switches send the samples of tags that end at their ports as [postcards](wire.md#postcard)"`
 	Interval units.Duration `yaml:"interval" is:"1us to 10s" default:"100us" doc:"a switch sends at most one postcard of each flow and signal in this time: its first sample. All postcards of a switch together take 1 % of its slowest port at most"`
-	Loop     string         `yaml:"loop" is:"none|abw" default:"none" doc:"what the collector does with postcards: 'none': it counts them; 'abw': it sets the weights of 'routing: wcmp' by available bandwidth, see [Postcards](csig.md#postcards)"`
+	Loop     string         `yaml:"loop" is:"loop" default:"none" doc:"what the collector does with postcards: 'none': it counts them; 'abw': it sets the weights of 'routing: wcmp' by available bandwidth, see [Postcards](csig.md#postcards)"`
 	Period   units.Duration `yaml:"period" is:"1us to 10s" default:"500us" doc:"least time between two settings"`
 }
 
@@ -181,7 +181,7 @@ type CSIGPort struct {
 	Port    int      `yaml:"port" is:"0 to 65536 or all as -1" default:"all" doc:"port of the switch, from 0"`
 	To      string   `yaml:"to" is:"host|switch" doc:"ports that lead to a 'host' or to a 'switch' only"`
 	Type    string   `yaml:"type" is:"signal or all" default:"all" doc:"signal that 'policy' is for"`
-	Format  string   `yaml:"format" is:"all|compact|wide" default:"all" doc:"format of the tags that 'policy' is for: 'compact', 'wide' or both, 'all'. Also of those that 'init' puts on; with 'all' that is 'csig.format'"`
+	Format  string   `yaml:"format" is:"tag format or all" default:"all" doc:"format of the tags that 'policy' is for: 'compact', 'wide' or both, 'all'. Also of those that 'init' puts on; with 'all' that is 'csig.format'"`
 	Policy  string   `yaml:"policy" is:"port policy" doc:"of tags that leave by the port: 'update', 'pass' untouched, 'strip', or 'terminate': update, record the sample and strip"`
 	Outside *bool    `yaml:"outside" doc:"true: no tag comes in by the port; false: every tag does; without: as 'policy' says"`
 	Init    string   `yaml:"init" is:"sampling" doc:"frames that come in by the port without a tag and get one: 'every', 'none', '1/N', 'stride/N', '1/TIME' as in 'csig.init'"`
@@ -246,7 +246,7 @@ type Telemetry struct {
 	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
-	TraceHash string `yaml:"trace_hash" is:"full|none" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](metrics.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
+	TraceHash string `yaml:"trace_hash" is:"trace hash" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](metrics.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
 	// Operations says which operations of jobs the tables keep, as ParseOperations.
 	Operations string `yaml:"operations" is:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
 	// Truth has one of so many tagged data packets recorded with the exact values of the hops

@@ -11,7 +11,7 @@ import (
 // Workload is the traffic: the value of one kind of workload, and what all kinds
 // share.
 type Workload struct {
-	StartUnit    string         `yaml:"start_unit" is:"auto|ps|us" default:"auto" doc:"unit of the file's start times: 'ps' or 'us'"`
+	StartUnit    string         `yaml:"start_unit" is:"start unit" default:"auto" doc:"unit of the file's start times: 'ps' or 'us'"`
 	Spec         WorkloadSpec   // nil: none is given, which is allowed beside applications and generators
 	StartJitter  units.Duration `yaml:"start_jitter" is:"delay" default:"1us" doc:"starts are moved by a random time below this; 0s with a file unless given"`
 	ControlDelay units.Duration `yaml:"control_delay" is:"link delay or auto" default:"auto" doc:"of a dependency that crosses hosts; auto, and the least: the smallest link delay"`
