@@ -105,6 +105,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
+	c := &work{set, m, opts, jobs}
 	if err := foresee(ctx, m, opts, jobs); err != nil {
 		return nil, err
 	}
@@ -112,13 +113,13 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err := checkFolder(m.backend, folder); err != nil {
 		return nil, err
 	}
-	if err := checkReady(ctx, set, m, jobs); err != nil {
+	if err := c.checkReady(ctx); err != nil {
 		return nil, err
 	}
-	if err := setClock(ctx, float64(set.Base.Wall.Dilation), set, &m, jobs, opts.Announce); err != nil {
+	if err := c.setClock(ctx, float64(set.Base.Wall.Dilation), opts.Announce); err != nil {
 		return nil, err
 	}
-	manifest, err := Meanwhile(ctx, func() (runfolder.Manifest, error) { return newManifest(set, m, opts, jobs, started), nil })
+	manifest, err := Meanwhile(ctx, func() (runfolder.Manifest, error) { return newManifest(c, started), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -126,29 +127,37 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err != nil {
 		return nil, createError(folder, err)
 	}
-	text, err := set.Base.MarshalWith(remarks(set, m, jobs))
+	text, err := set.Base.MarshalWith(remarks(c))
 	if err == nil {
 		err = w.Experiment(text)
 	}
 	if err != nil {
 		err = writeError(folder, err)
 	}
-	return perform(ctx, err, set, m, opts, jobs, w)
+	return c.perform(ctx, err, w)
+}
+
+// work is what is to be run, and how.
+type work struct {
+	set  *experiment.Set
+	mode mode
+	opts Options
+	jobs []job
 }
 
 // perform executes the jobs that have not finished and ends the folder, unless something
 // is wrong already.
-func perform(ctx context.Context, wrong error, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer) (*Result, error) {
+func (c *work) perform(ctx context.Context, wrong error, w *runfolder.Writer) (*Result, error) {
 	defer context.AfterFunc(ctx, w.Stop)()
 	j := &journal{log: slog.New(w.Log())}
-	for _, text := range slices.Concat(set.Notes, configurationNotes(jobs)) {
+	for _, text := range slices.Concat(c.set.Notes, configurationNotes(c.jobs)) {
 		j.note(text)
 	}
 	var summary *runfolder.Summary
 	if wrong == nil {
-		summary, wrong = execute(ctx, set, m, opts, jobs, w, j)
+		summary, wrong = c.execute(ctx, w, j)
 	}
-	result := &Result{Folder: w.Dir(), Set: set, Notes: j.notes, Kept: len(w.Finished()), Runs: len(jobs)}
+	result := &Result{Folder: w.Dir(), Set: c.set, Notes: j.notes, Kept: len(w.Finished()), Runs: len(c.jobs)}
 	if wrong != nil {
 		reason := wrong.Error()
 		if ctx.Err() != nil {
@@ -310,22 +319,22 @@ func compile(set *experiment.Set, opts Options) ([]job, error) {
 
 // checkReady returns an error if a run cannot start. It makes nothing. A mistake in
 // any variant is reported rather than a fault of the machine.
-func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) error {
+func (c *work) checkReady(ctx context.Context) error {
 	checked := map[int]bool{} // variants
 	var fault error
-	for _, j := range jobs {
+	for _, j := range c.jobs {
 		if checked[j.variant] { // the checks do not depend on the seed
 			continue
 		}
 		checked[j.variant] = true
 		var program *backend.ProgramError
-		switch err := m.backend.Check(ctx, j.run); {
+		switch err := c.mode.backend.Check(ctx, j.run); {
 		case errors.As(err, &program):
-			return failure.InVariant(set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", program.Index), program.Err))
+			return failure.InVariant(c.set, j.variant, failure.At(fmt.Sprintf("applications.programs[%d].run", program.Index), program.Err))
 		case errors.Is(err, failure.ErrConfiguration):
-			return failure.InVariant(set, j.variant, err)
+			return failure.InVariant(c.set, j.variant, err)
 		case errors.Is(err, backend.ErrImage):
-			return failure.InVariant(set, j.variant, failure.At("applications.image", err))
+			return failure.InVariant(c.set, j.variant, failure.At("applications.image", err))
 		case fault == nil:
 			fault = failure.Infrastructure(err)
 		}
@@ -335,19 +344,19 @@ func checkReady(ctx context.Context, set *experiment.Set, m mode, jobs []job) er
 
 // setClock sets the dilation of all runs in real time, 0 for one that the machine keeps,
 // and announces how long they will take.
-func setClock(ctx context.Context, dilation float64, set *experiment.Set, m *mode, jobs []job, announce func(string)) error {
-	if !m.Has(runtimes.RealTime) {
+func (c *work) setClock(ctx context.Context, dilation float64, announce func(string)) error {
+	if !c.mode.Has(runtimes.RealTime) {
 		return nil
 	}
-	plans := make([]*plan.Plan, len(jobs))
-	for i, j := range jobs {
+	plans := make([]*plan.Plan, len(c.jobs))
+	for i, j := range c.jobs {
 		plans[i] = j.plan
 	}
-	clock, text, err := predict.Dilation(ctx, dilation, plans, set.Base.Wall.Budget.Lateness)
+	clock, text, err := predict.Dilation(ctx, dilation, plans, c.set.Base.Wall.Budget.Lateness)
 	if err != nil {
 		return err
 	}
-	m.wall, m.budget = &clock, set.Base.Wall.Budget
+	c.mode.wall, c.mode.budget = &clock, c.set.Base.Wall.Budget
 	if announce != nil {
 		announce(text)
 	}

@@ -48,15 +48,16 @@ func (s *session) announce(text string) {
 
 // execute executes the jobs that have not finished before and returns the summary of all.
 // The first error cancels the other jobs.
-func execute(ctx context.Context, set *experiment.Set, m mode, opts Options, jobs []job, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
+func (c *work) execute(ctx context.Context, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
+	set, opts, jobs := c.set, c.opts, c.jobs
 	expressions := set.Expressions()
-	s := &session{set: set, mode: m, opts: opts, derived: expressions.Derived, mentioned: set.MentionedMetrics(), details: detailsOf(jobs), writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
+	s := &session{set: set, mode: c.mode, opts: opts, derived: expressions.Derived, mentioned: set.MentionedMetrics(), details: detailsOf(jobs), writer: w, journal: j, tracker: newTracker(len(jobs), opts.Progress)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	next := make(chan int)
 	done, errs := make([]finished, len(jobs)), make([]error, len(jobs))
 	var wg sync.WaitGroup
-	for _, cores := range share(m, opts, jobs) {
+	for _, cores := range share(c.mode, opts, jobs) {
 		wg.Go(func() {
 			for i := range next {
 				waiting := jobs[i]

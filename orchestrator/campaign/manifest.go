@@ -18,7 +18,8 @@ import (
 )
 
 // newManifest describes the runs to come.
-func newManifest(set *experiment.Set, mo mode, opts Options, jobs []job, started time.Time) runfolder.Manifest {
+func newManifest(c *work, started time.Time) runfolder.Manifest {
+	set, mo, opts, jobs := c.set, c.mode, c.opts, c.jobs
 	base := set.Base
 	m := runfolder.Manifest{
 		Name:        base.Name,

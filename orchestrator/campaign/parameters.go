@@ -44,7 +44,8 @@ func Parameters(p *plan.Plan) *runfolder.Parameters {
 // remarks returns what values auto of an experiment became, for the text of it in the run
 // folder. In the part that the variants share it is the value of all variants that have
 // auto there, with their names where these differ.
-func remarks(set *experiment.Set, m mode, jobs []job) experiment.Remark {
+func remarks(c *work) experiment.Remark {
+	set, m, jobs := c.set, c.mode, c.jobs
 	var names []string
 	autos := map[string]*plan.Auto{} // by variant
 	for _, j := range jobs {

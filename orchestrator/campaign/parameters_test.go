@@ -170,7 +170,7 @@ func resolved(t *testing.T, text string) (*experiment.Set, string) {
 		t.Fatal(err)
 	}
 	m := mode{Way: set.Base.Way(), wall: &wall.Clock{Dilation: 7}}
-	out, err := set.Base.MarshalWith(remarks(set, m, jobs))
+	out, err := set.Base.MarshalWith(remarks(&work{set: set, mode: m, jobs: jobs}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func recorded(b *testing.B, set *experiment.Set, variant int) (loop, whole float
 	if err != nil {
 		b.Fatal(err)
 	}
-	folder, err := runfolder.Create(filepath.Join(b.TempDir(), "run"), newManifest(set, m, Options{}, jobs, time.Now()))
+	folder, err := runfolder.Create(filepath.Join(b.TempDir(), "run"), newManifest(&work{set, m, Options{}, jobs}, time.Now()))
 	if err != nil {
 		b.Fatal(err)
 	}

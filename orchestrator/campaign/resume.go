@@ -40,22 +40,14 @@ func Resume(ctx context.Context, folder string, opts Options) (*Result, error) {
 		return nil, writeError(folder, err)
 	}
 	r.take(w.Finished())
-	return perform(ctx, nil, r.set, r.mode, r.opts, r.jobs, w)
-}
-
-// resumption is what a resumed run is made of.
-type resumption struct {
-	set  *experiment.Set
-	mode mode
-	opts Options
-	jobs []job
+	return r.perform(ctx, nil, w)
 }
 
 // prepareResume checks that what is missing can be run, and that its results would go with
 // those in the folder. It changes nothing.
-func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options) (r *resumption, err error) {
+func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options) (r *work, err error) {
 	m := &stopped.Manifest
-	refuse := func(format string, args ...any) (*resumption, error) {
+	refuse := func(format string, args ...any) (*work, error) {
 		return nil, failure.Configuration(fmt.Errorf("run folder "+stopped.Dir+": it cannot be resumed: "+format, args...))
 	}
 	if m.Version != opts.Version {
@@ -64,7 +56,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	if (m.Version == "" || m.Version == "unknown" || strings.Contains(m.Version, "+")) && opts.Announce != nil {
 		opts.Announce(fmt.Sprintf("the version of csiglab is %q, which more than one program may have: the runs go together only if this is the program that began them", m.Version))
 	}
-	r = &resumption{opts: Options{
+	r = &work{opts: Options{
 		Out: stopped.Dir, Runtime: m.Runtime, Clock: m.Clock, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
 		Shards: m.Options.Shards, Remote: backend.Remote{Context: m.Options.Context, Namespace: m.Options.Namespace, Image: m.Options.Image}, Identity: opts.Identity,
 		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Meter: opts.Meter, Force: opts.Force, Command: m.Command,
@@ -108,13 +100,13 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	if err := checkFolder(r.mode.backend, stopped.Dir); err != nil {
 		return nil, err
 	}
-	if err := checkReady(ctx, r.set, r.mode, r.jobs); err != nil {
+	if err := r.checkReady(ctx); err != nil {
 		return nil, err
 	}
-	if err := setClock(ctx, m.Dilation, r.set, &r.mode, r.jobs, opts.Announce); err != nil {
+	if err := r.setClock(ctx, m.Dilation, opts.Announce); err != nil {
 		return nil, err
 	}
-	if what := differs(m, newManifest(r.set, r.mode, r.opts, r.jobs, m.Started)); what != "" {
+	if what := differs(m, newManifest(r, m.Started)); what != "" {
 		return refuse("its %s are no longer those of the runs that have finished: a file that the experiment names has changed", what)
 	}
 	for _, j := range r.jobs {
@@ -128,7 +120,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 }
 
 // take takes over the runs that have finished.
-func (r *resumption) take(done []runfolder.FinishedRun) {
+func (r *work) take(done []runfolder.FinishedRun) {
 	type key struct {
 		variant string
 		seed    uint64

@@ -163,8 +163,14 @@ type member struct {
 	of    *registered  // that kind
 }
 
+// membersOf has what members has returned, by type.
+var membersOf sync.Map
+
 // members returns the keys of a struct type, in order.
 func members(t reflect.Type) []member {
+	if list, ok := membersOf.Load(t); ok {
+		return list.([]member)
+	}
 	var list []member
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -177,6 +183,7 @@ func members(t reflect.Type) []member {
 			list = append(list, member{key: name, field: i})
 		}
 	}
+	membersOf.Store(t, list)
 	return list
 }
 

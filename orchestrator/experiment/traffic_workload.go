@@ -172,13 +172,13 @@ func (t *TrafficItem) kinds() []trafficKind {
 		{"incast", t.Incast != nil, func(c *Check, at string) {
 			n := t.Incast
 			c.Host(at+".to", n.To)
-			c.fan(at, "from", "fan_in", n.From, n.To, n.FanIn)
+			c.fan(at, [2]string{"from", "fan_in"}, n.From, n.To, n.FanIn)
 			c.rounds(at, n.Size, n.Start, n.Every, n.Count)
 		}},
 		{"outcast", t.Outcast != nil, func(c *Check, at string) {
 			n := t.Outcast
 			c.Host(at+".from", n.From)
-			c.fan(at, "to", "fan_out", n.To, n.From, n.FanOut)
+			c.fan(at, [2]string{"to", "fan_out"}, n.To, n.From, n.FanOut)
 			c.rounds(at, n.Size, n.Start, n.Every, n.Count)
 		}},
 		{"permutation", t.Permutation != nil, func(c *Check, at string) {
@@ -231,9 +231,10 @@ func (c *Check) rounds(at string, size units.Size, start, every units.Duration, 
 	}
 }
 
-// fan checks the peers of the host of an incast or outcast.
-func (c *Check) fan(at, key, number string, r HostRanges, one, n int) {
-	peers := c.ranges(at+"."+key, r)
+// fan checks the peers of the host of an incast or outcast, which are n of these. keys are those
+// of the peers and of n.
+func (c *Check) fan(at string, keys [2]string, r HostRanges, one, n int) {
+	peers := c.ranges(at+"."+keys[0], r)
 	have := c.hosts - 1
 	if len(r) > 0 {
 		have = 0
@@ -244,7 +245,7 @@ func (c *Check) fan(at, key, number string, r HostRanges, one, n int) {
 		}
 	}
 	if have >= 0 && n > have {
-		c.Fail(at+"."+number, "%d are too many; there are %d other hosts", n, have)
+		c.Fail(at+"."+keys[1], "%d are too many; there are %d other hosts", n, have)
 	}
 }
 
