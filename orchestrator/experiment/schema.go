@@ -151,8 +151,19 @@ func (k *key) read(field reflect.StructField, of *key) (err error) {
 		k.unless = strings.Fields(keys)
 	}
 	k.fallback, k.doc = field.Tag.Get("default"), field.Tag.Get("doc")
-	k.rule, err = newRule(field.Tag.Get("is"), field.Type)
-	return err
+	if k.rule, err = newRule(field.Tag.Get("is"), field.Type); err != nil || k.rule.table != nil {
+		return err
+	}
+	value := field.Type
+	for value.Kind() == reflect.Slice || value.Kind() == reflect.Pointer {
+		value = value.Elem()
+	}
+	for text := range strings.FieldsSeq(k.fallback) {
+		if msg, _ := new(decoder).value(&tree{kind: scalar, text: text}, reflect.New(value).Elem(), k.rule); msg != "" {
+			return fmt.Errorf("default %q: %s", k.fallback, msg)
+		}
+	}
+	return nil
 }
 
 // member is a key of a mapping, and the field of the struct that it sets.
