@@ -10,7 +10,7 @@ import (
 // CSIGSecond is what the tags of a fabric's second format have of their own.
 type CSIGSecond struct {
 	Quantisers map[string]string `yaml:"quantisers" doc:"of these tags, as 'csig.quantisers'"`
-	Locators   Locators          `yaml:"locators" default:"structured" doc:"of the tags of the other format, as 'csig.locators'"`
+	Locators   Locators          `yaml:"locators" doc:"of the tags of the other format, as 'csig.locators'"`
 }
 
 // allFormats is the value of CSIGPort.Format that stands for every format.
