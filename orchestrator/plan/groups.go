@@ -17,47 +17,47 @@ type Group struct {
 // AllTransfers is the name of the group of all transfers.
 const AllTransfers = "all"
 
-// groups returns the groups of a plan: all transfers, the transfers of each job, by its
+// newGroups returns the groups of a run: all transfers, the transfers of each job, by its
 // name if it has one, and those of measure.groups by name.
-func (s *Shape) groups(p *Plan) ([]Group, error) {
-	var groups []Group
-	if p.Transfers > 0 {
-		all, jobs := Group{Name: AllTransfers, Flows: make([]int, 0, p.Transfers)}, map[int32][]int{}
+func newGroups(r *run) (groups []Group, err error) {
+	transfers, flows := r.flows.sent(), r.flows.list
+	if len(transfers) > 0 {
+		all, jobs := Group{Name: AllTransfers, Flows: make([]int, 0, len(transfers))}, map[int32][]int{}
 		sizes := map[int32]int{}
-		for i := range p.Flows[:p.Transfers] {
+		for i := range transfers {
 			all.Flows = append(all.Flows, i)
-			sizes[p.Flows[i].Job]++
+			sizes[transfers[i].Job]++
 		}
 		for job, n := range sizes {
-			if n == p.Transfers { // the only one
+			if n == len(transfers) { // the only one
 				jobs[job] = all.Flows
 				continue
 			}
 			jobs[job] = make([]int, 0, n)
 		}
-		for i := range p.Flows[:p.Transfers] {
-			if job := p.Flows[i].Job; len(jobs[job]) < sizes[job] {
+		for i := range transfers {
+			if job := transfers[i].Job; len(jobs[job]) < sizes[job] {
 				jobs[job] = append(jobs[job], i)
 			}
 		}
 		groups = append(groups, all)
 		for _, job := range slices.Sorted(maps.Keys(jobs)) {
-			name, ok := s.workload.JobNames[int(job)]
+			name, ok := r.workload.JobNames[int(job)]
 			if !ok {
 				name = fmt.Sprintf("job-%d", job)
 			}
 			groups = append(groups, Group{name, jobs[job]})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.experiment.Measure.Groups)) {
-		in := make([]bool, len(p.Flows))
-		for i, item := range s.experiment.Measure.Groups[name] {
-			fits, err := flowFilter(item, p.Flows)
+	for _, name := range slices.Sorted(maps.Keys(r.experiment.Measure.Groups)) {
+		in := make([]bool, len(flows))
+		for i, item := range r.experiment.Measure.Groups[name] {
+			fit, err := flowFilter(item, flows)
 			if err != nil {
 				return nil, failure.At(fmt.Sprintf("measure.groups.%s[%d]", name, i), err)
 			}
-			for k := range p.Flows {
-				in[k] = in[k] || fits(&p.Flows[k])
+			for k := range flows {
+				in[k] = in[k] || fit(flows[k])
 			}
 		}
 		g := Group{Name: name}

@@ -22,50 +22,49 @@ import (
 
 // Plan is one variant with one seed, compiled. Nothing is decided later.
 type Plan struct {
+	Network
+	Traffic
+	Applications
+	Recording
+	Tags
+	// Notes are remarks for the user on how the inputs were read, such as a value
+	// that is not used, and on what in the configuration may mislead.
+	Notes []string
+}
+
+// Network is what runs, and for how long.
+type Network struct {
 	Graph *topologies.Graph
 	Nodes []machine.Spec // as Graph.Nodes: the hosts, then the switches
 	Links []Link         // as Graph.Links; then the control links
 
+	Path    congestion.Path // of the first host
+	Format  wire.Format
+	Classes []class.Class // of data; nil: one, which may lose packets
+	Faults  []Fault       // in the order of the experiment
+	TieSeed uint64
+	End     units.Time // exclusive; units.Never: until all is done
+}
+
+// Traffic is what hosts send.
+type Traffic struct {
 	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
 	Transfers int                // how many of Flows are transfers
 	Calls     []Call             // RPCs among the transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
-	Loads     []JobLoad          // of Jobs
+	Groups    []Group            // of Flows: all transfers, each job's, then those of the experiment
 	Jobs      []metrics.JobInfo  // training jobs, by their number in records; nil: none
-
-	Classes []class.Class // of data; nil: one, which may lose packets
-
-	Programs         []Program  // of the hosts with an Edge
-	ApplicationMTU   units.Size // of the programs' interface
-	ApplicationImage string     // see experiment.Applications
-
-	Format   wire.Format
-	TieSeed  uint64
-	End      units.Time // exclusive; units.Never: until all is done
-	Measure  metrics.Span
-	Interval units.Duration  // of telemetry
-	Untraced bool            // the run has no trace hash
-	Path     congestion.Path // of the first host
-	CSIG     *csig.Config    // nil without CSIG
-	Locators *LocatorTable   // nil without CSIG
-	Second   *LocatorTable   // of tags of CSIG.Second; nil without
-	Captured []capture.Port
-	Faults   []Fault        // in the order of the experiment
-	Groups   []Group        // of Flows: all transfers, each job's, then those of the experiment
-	Traced   metrics.Traced // events to record, by flow; nil: none
-	Truth    metrics.TruthChoice
-
+	Loads     []JobLoad          // of Jobs
 	// StartUnit is the unit in which start times of a workload file were read, such as
 	// us; "" without a file.
 	StartUnit string
+}
 
-	// Actions are those of the congestion control, Constants its figures that follow
-	// from the configuration alone, such as target_qdelay_us; both become metrics.
-	Actions   []congestion.Action
-	Constants []congestion.Constant
-	// Notes are remarks for the user on how the inputs were read, such as a value
-	// that is not used, and on what in the configuration may mislead.
-	Notes []string
+// Tags is what the tags of a fabric mean.
+type Tags struct {
+	CSIG     *csig.Config  // nil without CSIG
+	Locators *LocatorTable // nil without CSIG
+	Second   *LocatorTable // of tags of CSIG.Second; nil without
 }
 
 // Link joins ports of two nodes. A control link joins control ports of two hosts
@@ -79,14 +78,6 @@ type Link struct {
 
 // Call is the flows of an RPC.
 type Call struct{ Request, Response int32 }
-
-// Program is a program that a host runs, unmodified.
-type Program struct {
-	Host       int
-	Args       []string
-	Start      units.Time
-	Background bool // it ends with the run, which does not wait for it
-}
 
 // Control returns the control links.
 func (p *Plan) Control() []Link { return p.Links[len(p.Graph.Links):] }
@@ -167,8 +158,9 @@ func (p *Plan) Capture() capture.Config {
 	if c.Domain == nil {
 		return c
 	}
+	f := newFabric(p.Graph)
 	meaning := func(d *csig.Domain) func(uint16) string {
-		directory, err := d.Locators().Assign(places(p.Graph))
+		directory, err := d.Locators().Assign(places(&f))
 		if err != nil {
 			panic("plan: " + err.Error()) // as above
 		}

@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/nodes/host/balance"
-	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -14,22 +12,16 @@ import (
 // spreads a flow over paths.
 const valuesAsked = 64
 
-// credits reports whether receivers grant credit.
-func credits(e *experiment.Experiment) bool {
-	cc, _ := congestion.Table.Lookup(e.Hosts.CC.Name)
-	return e.Hosts.Credits || cc.Check(e.Hosts.CC.Params) == nil && cc.NeedsOf(e.Hosts.CC.Params).Credits
-}
-
 // recoveryNotes remarks on packets of one flow that overtake each other where the
 // transport takes packets in order alone.
-func (s *Shape) recoveryNotes(p *Plan) []string {
-	if s.experiment.Hosts.Recovery != transport.GoBackN || !s.manyPaths() {
+func recoveryNotes(r *run) []string {
+	if r.experiment.Hosts.Recovery != transport.GoBackN || !r.fabric.manyPaths() {
 		return nil
 	}
-	lb, _ := balance.Table.Lookup(s.experiment.Hosts.LB.Name)
-	b, err := lb.New(sampleFlow(p.Path, p.CSIG), s.experiment.Hosts.LB.Params)
+	lb, _ := balance.Table.Lookup(r.experiment.Hosts.LB.Name)
+	b, err := lb.New(sampleFlow(r.buffers.path(r.fabric.rate(0)), r.signals.domain()), r.experiment.Hosts.LB.Params)
 	if err != nil {
-		return nil // checkLB says so
+		return nil // checkAlgorithms says so
 	}
 	first := b.Next(0)
 	for i := range valuesAsked {
@@ -41,10 +33,10 @@ func (s *Shape) recoveryNotes(p *Plan) []string {
 }
 
 // manyPaths reports whether a switch has more than one port for a host.
-func (s *Shape) manyPaths() bool {
-	for node := s.graph.Hosts(); node < len(s.graph.Nodes); node++ {
-		for h := range s.graph.Hosts() {
-			if len(s.routes[node].To(h)) > 1 {
+func (f *fabric) manyPaths() bool {
+	for node := f.graph.Hosts(); node < len(f.graph.Nodes); node++ {
+		for h := range f.graph.Hosts() {
+			if len(f.routes[node].To(h)) > 1 {
 				return true
 			}
 		}
