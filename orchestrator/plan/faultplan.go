@@ -109,17 +109,34 @@ type portRate struct {
 	rate units.Rate
 }
 
+// period is when something holds: from its beginning to before its end.
+type period struct{ from, until units.Time }
+
+func (p period) has(at units.Time) bool { return p.from <= at && at < p.until }
+
 // rateFault is a rate that a port has at most for some time.
 type rateFault struct {
-	from, until units.Time
-	fault       int32
-	rate        units.Rate
+	period
+	fault int32
+	rate  units.Rate
 }
 
 // routeFault is links that routing takes out and puts back.
 type routeFault struct {
-	from, until units.Time
-	links       []int
+	period
+	links []int
+}
+
+// bounds returns when periods begin and end, ascending.
+func bounds[T any](list []T, of func(T) period) (times []units.Time) {
+	for _, t := range list {
+		times = append(times, of(t).from)
+		if until := of(t).until; until != units.Never {
+			times = append(times, until)
+		}
+	}
+	slices.Sort(times)
+	return slices.Compact(times)
 }
 
 // drawn returns count of the places, ascending, drawn by seed; all of them for 0.
@@ -167,7 +184,7 @@ func (b *faultPlanner) add(id int32, f *placedFault, info *Fault, places []int) 
 		if until != units.Never {
 			until = until.Add(f.Reroute)
 		}
-		b.routing = append(b.routing, routeFault{info.From.Add(f.Reroute), until, dead})
+		b.routing = append(b.routing, routeFault{period{info.From.Add(f.Reroute), until}, dead})
 	}
 }
 
@@ -211,7 +228,7 @@ func (b *faultPlanner) rate(id int32, f *placedFault, link int, direction string
 		rate = max(1, units.Rate(f.Share*float64(b.fabric.graph.Links[link].Rate)))
 	}
 	for _, e := range b.senders(link, direction) {
-		b.rates[e] = append(b.rates[e], rateFault{units.Time(f.At), f.until(), id, rate})
+		b.rates[e] = append(b.rates[e], rateFault{period{units.Time(f.At), f.until()}, id, rate})
 	}
 }
 
@@ -233,29 +250,21 @@ func (b *faultPlanner) addRates() error {
 	for n, ports := range b.fabric.adjacency {
 		for port, a := range ports {
 			list := b.rates[topologies.End{Node: n, Port: port}]
-			var times []units.Time
-			for _, r := range list {
-				times = append(times, r.from)
-				if r.until != units.Never {
-					times = append(times, r.until)
-				}
-			}
-			slices.Sort(times)
-			full := b.fabric.graph.Links[a.Link].Rate
-			before := fault.Change{Rate: full}
-			for _, at := range slices.Compact(times) {
-				c := fault.Change{At: at, Kind: fault.Rate, Port: port, Rate: full}
+			link := &b.fabric.graph.Links[a.Link]
+			before := fault.Change{Rate: link.Rate}
+			for _, at := range bounds(list, func(r rateFault) period { return r.period }) {
+				c := fault.Change{At: at, Kind: fault.Rate, Port: port, Rate: link.Rate}
 				for _, r := range list {
-					if r.from <= at && at < r.until && r.rate < c.Rate {
+					if r.has(at) && r.rate < c.Rate {
 						c.Rate, c.Fault, c.Begin = r.rate, r.fault, true
 					}
 				}
-				if err := b.resize(topologies.End{Node: n, Port: port}, a.Link, &c); err != nil {
+				if err := b.resize(topologies.End{Node: n, Port: port}, link, &c); err != nil {
 					return err
 				}
 				if c.Rate != before.Rate || c.Sizes != before.Sizes {
 					b.change(n, c)
-					if err := b.arrival(a, c); err != nil {
+					if err := b.arrival(a.Peer, link, c); err != nil {
 						return err
 					}
 				}
@@ -266,22 +275,23 @@ func (b *faultPlanner) addRates() error {
 	return nil
 }
 
-// sizesAt returns which sizes of its switch a port has at a rate; see fault.Change.Sizes.
-func (b *faultPlanner) sizesAt(at topologies.End, l *topologies.Link, rate units.Rate) (int, error) {
-	if rate == l.Rate || at.Node < b.hosts {
-		return 0, nil
+// resize has a switch port follow the rate of a change, if its fault says so: the port that
+// sends, or that of a peer with lossless classes.
+func (b *faultPlanner) resize(at topologies.End, l *topologies.Link, c *fault.Change) error {
+	if b.kept[c.Fault] && c.Begin || c.Rate == l.Rate || at.Node < b.hosts {
+		return nil
 	}
-	key := portRate{at, rate}
-	if k, ok := b.sizes[key]; ok {
-		return k, nil
+	key := portRate{at, c.Rate}
+	if b.sizes[key] == 0 {
+		p := b.buffers.sizes(l, c.Rate, otherEnd(l, at).Node < b.hosts)
+		if err := b.buffers.check(c.Rate, &p); err != nil {
+			return failure.At(fmt.Sprintf("faults[%d].buffers", c.Fault), err)
+		}
+		b.resized[at.Node] = append(b.resized[at.Node], p)
+		b.sizes[key] = len(b.resized[at.Node])
 	}
-	p := b.buffers.sizes(l, rate, otherEnd(l, at).Node < b.hosts)
-	if err := b.buffers.check(rate, &p); err != nil {
-		return 0, err
-	}
-	b.resized[at.Node] = append(b.resized[at.Node], p)
-	b.sizes[key] = len(b.resized[at.Node])
-	return b.sizes[key], nil
+	c.Sizes = b.sizes[key]
+	return nil
 }
 
 // otherEnd returns the end of a link that is not the given one.
@@ -292,31 +302,17 @@ func otherEnd(l *topologies.Link, end topologies.End) topologies.End {
 	return l.A
 }
 
-// resize has the ends of a link follow the rate of a change: the port that sends, and, for
-// what comes in, a peer with lossless classes.
-func (b *faultPlanner) resize(from topologies.End, link int, c *fault.Change) error {
-	if b.kept[c.Fault] && c.Begin {
-		return nil
-	}
-	k, err := b.sizesAt(from, &b.fabric.graph.Links[link], c.Rate)
-	if err != nil {
-		return failure.At(fmt.Sprintf("faults[%d].buffers", c.Fault), err)
-	}
-	c.Sizes = k
-	return nil
-}
-
 // arrival has the peer of a port know of the port's rate, if something there follows from
 // it: the residence in a switch and the thresholds of its flow control, and the credits of
 // a host.
-func (b *faultPlanner) arrival(from topologies.Adjacent, c fault.Change) error {
-	peer, scaled := from.Peer, c.Sizes != 0
-	c.Kind, c.At, c.Port, c.Sizes = fault.Arrival, c.At.Add(b.fabric.graph.Links[from.Link].Delay), peer.Port, 0
-	switch data := b.buffers.data; {
+func (b *faultPlanner) arrival(peer topologies.End, l *topologies.Link, c fault.Change) error {
+	scaled := c.Sizes != 0
+	c.Kind, c.At, c.Port, c.Sizes = fault.Arrival, c.At.Add(l.Delay), peer.Port, 0
+	switch {
 	case peer.Node < b.hosts && !(b.buffers.credits && b.transport(peer.Node)):
-		return nil // what follows from the rate is credits alone
-	case peer.Node >= b.hosts && scaled && data.lossless():
-		if err := b.resize(peer, from.Link, &c); err != nil {
+		return nil
+	case scaled && b.buffers.data.lossless():
+		if err := b.resize(peer, l, &c); err != nil {
 			return err
 		}
 	}
@@ -327,15 +323,7 @@ func (b *faultPlanner) arrival(from topologies.Adjacent, c fault.Change) error {
 // addRoutes adds the routes that switches get when routing has learnt of a fault.
 func (b *faultPlanner) addRoutes() error {
 	intact := b.fabric.routes
-	var times []units.Time
-	for _, r := range b.routing {
-		times = append(times, r.from)
-		if r.until != units.Never {
-			times = append(times, r.until)
-		}
-	}
-	slices.Sort(times)
-	times = slices.Compact(times)
+	times := bounds(b.routing, func(r routeFault) period { return r.period })
 	if size := b.fabric.graph.Size(); int64(len(times))*size.Steps() > maxSteps {
 		return errors.New("routes would be computed too many times for this fabric; use fewer faults with reroute_delay")
 	}
@@ -344,7 +332,7 @@ func (b *faultPlanner) addRoutes() error {
 	for _, at := range times {
 		dead, text := make([]bool, len(b.fabric.graph.Links)), make([]byte, len(b.fabric.graph.Links))
 		for _, r := range b.routing {
-			if r.from <= at && at < r.until {
+			if r.has(at) {
 				for _, link := range r.links {
 					dead[link], text[link] = true, 1
 				}

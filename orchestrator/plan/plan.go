@@ -145,11 +145,7 @@ func (p *Plan) Domain() *csig.Domain {
 	if p.CSIG == nil {
 		return nil
 	}
-	d, err := csig.NewDomain(*p.CSIG)
-	if err != nil {
-		panic("plan: " + err.Error()) // it was checked when the plan was made
-	}
-	return d
+	return checked(csig.NewDomain(*p.CSIG))
 }
 
 // Capture returns the configuration for reading the captured packets of the run.
@@ -160,11 +156,7 @@ func (p *Plan) Capture() capture.Config {
 	}
 	f := newFabric(p.Graph)
 	meaning := func(d *csig.Domain) func(uint16) string {
-		directory, err := d.Locators().Assign(places(&f))
-		if err != nil {
-			panic("plan: " + err.Error()) // as above
-		}
-		return capture.Meaning(p.Graph, directory)
+		return capture.Meaning(p.Graph, checked(d.Locators().Assign(places(&f))))
 	}
 	c.Meaning = meaning(c.Domain)
 	if second := c.Domain.Second(); second != nil {
