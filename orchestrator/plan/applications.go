@@ -100,12 +100,9 @@ func applicationSignals(a *experiment.Applications, t *tags) (w csig.Weights, er
 	if len(a.Signals) == 0 && t != nil {
 		return csig.Only(t.tagging.Signal), nil
 	}
-	for _, text := range a.Signals {
-		t, err := csig.ParseType(text)
-		if err != nil {
-			return w, err
-		}
+	types, err := parseTypes(a.Signals)
+	for _, t := range types {
 		w = w.Merge(csig.Only(t))
 	}
-	return w, nil
+	return w, err
 }

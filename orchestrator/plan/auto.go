@@ -192,6 +192,17 @@ type rated struct {
 	text string
 }
 
+// values is values at different rates.
+type values []rated
+
+// add adds the value at a rate, unless there is one: what ports and hosts derive depends on their
+// rates.
+func (v *values) add(rate units.Rate, text func() string) {
+	if !slices.ContainsFunc(*v, func(r rated) bool { return r.rate == rate }) {
+		*v = append(*v, rated{rate, text()})
+	}
+}
+
 // mostRates is how many rates byRate lists.
 const mostRates = 4
 
@@ -219,34 +230,17 @@ func byRate(all []rated) string {
 
 // ports returns a value of the switches' ports.
 func (a *Auto) ports(value func(p *dataplane.Port) string) string {
-	texts := map[units.Rate]string{} // a port's sizing depends on its rate
-	var all []rated
-	a.eachPort(func(p *dataplane.Port) {
-		if _, ok := texts[p.Rate]; !ok {
-			texts[p.Rate] = value(p)
-			all = append(all, rated{p.Rate, texts[p.Rate]})
-		}
-	})
-	return byRate(all)
-}
-
-// eachPort visits the ports of the switches.
-func (a *Auto) eachPort(visit func(p *dataplane.Port)) {
-	for n := range a.Plan.Nodes {
-		if s := a.Plan.Nodes[n].Switch; s != nil {
-			for i := range s.Ports {
-				visit(&s.Ports[i])
-			}
-		}
+	var all values
+	for _, p := range a.Plan.switchPorts {
+		all.add(p.Rate, func() string { return value(p) })
 	}
+	return byRate(all)
 }
 
 // classes returns the data classes of the switches, which all have the same; nil for one.
 func (a *Auto) classes() *dataplane.Classes {
-	for n := range a.Plan.Nodes {
-		if s := a.Plan.Nodes[n].Switch; s != nil {
-			return s.Classes
-		}
+	for s := range a.Plan.switches {
+		return s.Classes
 	}
 	return nil
 }
@@ -263,13 +257,13 @@ func (a *Auto) ingress(value func(buffer.IngressLimits) units.Size) string {
 	}
 	seen := map[link]bool{}
 	var all []rated
-	a.eachPort(func(p *dataplane.Port) {
+	for _, p := range a.Plan.switchPorts {
 		l := link{p.Rate, value(p.Classes[k].Ingress)}
 		if !seen[l] {
 			seen[l] = true
 			all = append(all, rated{l.rate, l.size.String()})
 		}
-	})
+	}
 	return byRate(all)
 }
 
@@ -283,16 +277,10 @@ func (a *Auto) thresholds(value func(p *dataplane.Port) string) string {
 
 // hosts returns a value of the hosts with the transport.
 func (a *Auto) hosts(value func(c *host.Config) string) string {
-	texts := map[units.Rate]string{} // a host's constants depend on its rate
-	var all []rated
+	var all values
 	for n := range a.Plan.Nodes {
-		c := a.Plan.Nodes[n].Host
-		if c == nil {
-			continue
-		}
-		if _, ok := texts[c.Rate]; !ok {
-			texts[c.Rate] = value(c)
-			all = append(all, rated{c.Rate, texts[c.Rate]})
+		if c := a.Plan.Nodes[n].Host; c != nil {
+			all.add(c.Rate, func() string { return value(c) })
 		}
 	}
 	return byRate(all)

@@ -82,11 +82,11 @@ func newTags(c experiment.CSIG, f *fabric) (*tags, error) {
 	if cfg.Locators, err = locatorConfig(f, locatorsKey(false), c.Locators); err != nil {
 		return nil, err
 	}
-	for _, signal := range c.OverrideD {
-		t, err := csig.ParseType(signal)
-		if err != nil {
-			return nil, err
-		}
+	overridden, err := parseTypes(c.OverrideD)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range overridden {
 		cfg.OverrideD[t] = true
 	}
 	if err := setQuantisers(&cfg.Quantisers, c.Quantisers); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
@@ -151,21 +150,15 @@ func remedy(domain *csig.Domain, ports []csig.Place, second bool) string {
 		formats = formats[:1]
 	}
 	for _, format := range formats {
-		length := csig.LocatorBits(format, c.Dialect)
-		settings := []struct {
+		w := fittingWidths(ports, csig.LocatorBits(format, c.Dialect)) // none: the same as structured
+		for _, s := range []struct {
 			text     string
 			locators csig.LocatorConfig
 		}{
-			{"", csig.LocatorConfig{}},
-			{"", csig.LocatorConfig{Widths: fittingWidths(ports, length)}},
+			{key + ": structured", csig.LocatorConfig{}},
+			{fmt.Sprintf("%s: {scheme: structured, widths: {tier: %d, direction: %d, switch: %d, port: %d}}", key, w.Tier, w.Dir, w.Switch, w.Port), csig.LocatorConfig{Widths: w}},
 			{key + ": registry", csig.LocatorConfig{Kind: csig.Registry}},
-		}
-		if w := settings[1].locators.Widths; w == (csig.Widths{}) {
-			settings = slices.Delete(settings, 1, 2) // no widths fit
-		} else {
-			settings[1].text = fmt.Sprintf("%s: {scheme: structured, widths: {tier: %d, direction: %d, switch: %d, port: %d}}", key, w.Tier, w.Dir, w.Switch, w.Port)
-		}
-		for _, s := range settings {
+		} {
 			d, err := csig.NewDomain(csig.Config{Format: format, Dialect: c.Dialect, Locators: s.locators})
 			if err != nil {
 				continue
@@ -174,14 +167,10 @@ func remedy(domain *csig.Domain, ports []csig.Place, second bool) string {
 			if err != nil || directory.Shared() > 0 {
 				continue
 			}
-			texts := []string{s.text}
-			if s.text == "" {
-				texts[0] = key + ": structured"
-			}
 			if format != c.Format {
-				texts = slices.Insert(texts, 0, fmt.Sprintf("csig.format: %v", format))
+				return fmt.Sprintf("csig.format: %v and %s", format, s.text)
 			}
-			return strings.Join(texts, " and ")
+			return s.text
 		}
 	}
 	return "" // more ports than a wide tag has locators

@@ -284,27 +284,24 @@ type portSet struct {
 // initiated whether the tags are those that ports put on for hosts without CSIG.
 func (c *signalling) exceptions(lastHop, initiated bool) (sets []portSet) {
 	var crossed [csig.Types]map[topologies.End]bool
-	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
-		for i := range c.plan.Switch(node).Ports {
-			p := &c.plan.Switch(node).Ports[i]
-			for t, policy := range c.policies(p) {
-				signal := csig.Type(t)
-				if policy == dataplane.Update || p.LastHop != lastHop {
-					continue
-				}
-				if crossed[t] == nil {
-					crossed[t] = c.crossed(signal, initiated)
-				}
-				if !crossed[t][topologies.End{Node: node, Port: i}] {
-					continue
-				}
-				k := slices.IndexFunc(sets, func(s portSet) bool { return s.signal == signal && s.policy == policy })
-				if k < 0 {
-					k = len(sets)
-					sets = append(sets, portSet{signal: signal, policy: policy})
-				}
-				sets[k].names = append(sets[k].names, c.run.fabric.portName(topologies.End{Node: node, Port: i}))
+	for at, p := range c.plan.switchPorts {
+		for t, policy := range c.policies(p) {
+			signal := csig.Type(t)
+			if policy == dataplane.Update || p.LastHop != lastHop {
+				continue
 			}
+			if crossed[t] == nil {
+				crossed[t] = c.crossed(signal, initiated)
+			}
+			if !crossed[t][at] {
+				continue
+			}
+			k := slices.IndexFunc(sets, func(s portSet) bool { return s.signal == signal && s.policy == policy })
+			if k < 0 {
+				k = len(sets)
+				sets = append(sets, portSet{signal: signal, policy: policy})
+			}
+			sets[k].names = append(sets[k].names, c.run.fabric.portName(at))
 		}
 	}
 	return sets
@@ -321,11 +318,9 @@ func (c *signalling) crossed(t csig.Type, initiated bool) map[topologies.End]boo
 	}
 	ports := map[topologies.End]bool{}
 	if c.run.fabric.groups != nil && len(sources) > 0 {
-		for node := c.plan.Hosts(); node < len(c.run.fabric.adjacency); node++ {
-			for port, a := range c.run.fabric.adjacency[node] {
-				if a.Peer.Node >= c.plan.Hosts() {
-					ports[topologies.End{Node: node, Port: port}] = true
-				}
+		for _, p := range c.run.fabric.ports {
+			if !p.toHost {
+				ports[p.End] = true
 			}
 		}
 	}
@@ -539,11 +534,9 @@ func ambiguousLastHops(c *signalling) []string {
 		return nil
 	}
 	ports := portSet{}
-	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
-		for i := range c.plan.Switch(node).Ports {
-			if p := &c.plan.Switch(node).Ports[i]; p.LastHop && !known.Has(c.label(p)) {
-				ports.names = append(ports.names, c.run.fabric.portName(topologies.End{Node: node, Port: i}))
-			}
+	for at, p := range c.plan.switchPorts {
+		if p.LastHop && !known.Has(c.label(p)) {
+			ports.names = append(ports.names, c.run.fabric.portName(at))
 		}
 	}
 	if len(ports.names) == 0 {

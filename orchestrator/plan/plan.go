@@ -88,12 +88,30 @@ func (p *Plan) Hosts() int { return p.Graph.Hosts() }
 // Switch returns the configuration of a switch's node, nil for a host's.
 func (p *Plan) Switch(node int) *dataplane.Config { return p.Nodes[node].Switch }
 
+// switches yields the configurations of the switches.
+func (p *Plan) switches(yield func(*dataplane.Config) bool) {
+	for i := range p.Nodes {
+		if s := p.Nodes[i].Switch; s != nil && !yield(s) {
+			return
+		}
+	}
+}
+
+// switchPorts yields the ports of the switches.
+func (p *Plan) switchPorts(yield func(topologies.End, *dataplane.Port) bool) {
+	for s := range p.switches {
+		for i := range s.Ports {
+			if !yield(topologies.End{Node: s.Node, Port: i}, &s.Ports[i]) {
+				return
+			}
+		}
+	}
+}
+
 // AQM returns the name of the policy of the switches' ports, "" without switches.
 func (p *Plan) AQM() string {
-	for _, n := range p.Nodes {
-		if n.Switch != nil {
-			return n.Switch.AQM.Name // all have the same
-		}
+	for s := range p.switches {
+		return s.AQM.Name // all have the same
 	}
 	return ""
 }

@@ -94,7 +94,11 @@ func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort) (p po
 			if p.ingress.Init, err = csig.ParseSampling(rule.Init); err != nil {
 				return p, err
 			}
-			if p.ingress.Signals, err = ingressSignals(c, rule); err != nil {
+			signals := rule.Signals
+			if len(signals) == 0 {
+				signals = []string{c.Signal}
+			}
+			if p.ingress.Signals, err = parseTypes(signals); err != nil {
 				return p, err
 			}
 		}
@@ -116,20 +120,16 @@ func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort) (p po
 	return p, nil
 }
 
-// ingressSignals returns the types of the tags that a port puts on, in turn.
-func ingressSignals(c experiment.CSIG, rule *experiment.CSIGPort) ([]csig.Type, error) {
-	names := rule.Signals
-	if len(names) == 0 {
-		names = []string{c.Signal}
-	}
-	signals := make([]csig.Type, len(names))
+// parseTypes reads the names of signals.
+func parseTypes(names []string) ([]csig.Type, error) {
+	types := make([]csig.Type, len(names))
 	for i, name := range names {
 		var err error
-		if signals[i], err = csig.ParseType(name); err != nil {
+		if types[i], err = csig.ParseType(name); err != nil {
 			return nil, err
 		}
 	}
-	return signals, nil
+	return types, nil
 }
 
 // allTypes has every known type.
