@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -144,13 +143,21 @@ func (c *dataClasses) transfers(e *experiment.Experiment, all *flows) ([]uint8, 
 			continue
 		}
 		at := fmt.Sprintf("classes[%d].match", c.at[k])
-		fit, err := classFilter(e, m, at, all.ruled())
+		listed, i, err := fitting(m.Flows, all.ruled())
 		if err != nil {
-			return nil, err
+			return nil, failure.At(fmt.Sprintf("%s.flows[%d]", at, i), err)
 		}
-		used := false
-		for i, f := range all.sent() {
-			if fit(f) {
+		var items []string
+		for i, name := range m.Groups {
+			if _, _, err := fitting(e.Measure.Groups[name], all.ruled()); err != nil {
+				return nil, failure.At(fmt.Sprintf("%s.groups[%d]", at, i), err)
+			}
+			items = append(items, e.Measure.Groups[name]...)
+		}
+		grouped, _, _ := fitting(items, all.ruled())
+		ends, used := flowMatch{Src: m.Src, Dst: m.Dst, Hosts: m.Hosts, Jobs: m.Jobs}, false
+		for i := range of {
+			if (len(m.Flows) == 0 || listed[i]) && (len(items) == 0 || grouped[i]) && ends.flow(&all.list[i], true) {
 				of[i], used = uint8(k), true
 			}
 		}
@@ -159,34 +166,4 @@ func (c *dataClasses) transfers(e *experiment.Experiment, all *flows) ([]uint8, 
 		}
 	}
 	return of, nil
-}
-
-// classFilter returns the test of a match. A name that no flow has is an error.
-func classFilter(e *experiment.Experiment, m *experiment.ClassMatch, at string, flows []metrics.FlowInfo) (func(metrics.FlowInfo) bool, error) {
-	var listed, grouped []func(metrics.FlowInfo) bool
-	for i, item := range m.Flows {
-		fit, err := flowFilter(item, flows)
-		if err != nil {
-			return nil, failure.At(fmt.Sprintf("%s.flows[%d]", at, i), err)
-		}
-		listed = append(listed, fit)
-	}
-	for i, name := range m.Groups {
-		for _, item := range e.Measure.Groups[name] {
-			fit, err := flowFilter(item, flows)
-			if err != nil {
-				return nil, failure.At(fmt.Sprintf("%s.groups[%d]", at, i), err)
-			}
-			grouped = append(grouped, fit)
-		}
-	}
-	ends := flowMatch{Src: m.Src, Dst: m.Dst, Hosts: m.Hosts, Jobs: m.Jobs}
-	return func(f metrics.FlowInfo) bool {
-		for _, tests := range [][]func(metrics.FlowInfo) bool{listed, grouped} {
-			if len(tests) > 0 && !slices.ContainsFunc(tests, func(fit func(metrics.FlowInfo) bool) bool { return fit(f) }) {
-				return false
-			}
-		}
-		return ends.flow(&f, true)
-	}, nil
 }

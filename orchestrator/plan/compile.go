@@ -151,37 +151,42 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := decided{weights: newWeights(&s.fabric, s.experiment.Routing)}
-	if d.edges, err = newEdges(r); err != nil {
+	edges, err := newEdges(r)
+	if err != nil {
 		return nil, err
 	}
 	applications, err := newApplications(s.experiment.Applications)
 	if err != nil {
 		return nil, err
 	}
-	if d.tasks, err = newTasks(r, d.beside); err != nil {
+	tasks, err := newTasks(r, edges.beside)
+	if err != nil {
 		return nil, err
 	}
-	if d.rules, err = newRules(r); err != nil {
+	rules, err := newRules(r)
+	if err != nil {
 		return nil, err
 	}
-	if d.generators, err = newGenerators(r, d.alone); err != nil {
+	generators, err := newGenerators(r, edges.alone)
+	if err != nil {
 		return nil, err
 	}
-	if d.collecting, err = newCollecting(r, d.kinds, d.weights); err != nil {
+	kinds, weights := kinds{edges, generators}, newWeights(&s.fabric, s.experiment.Routing)
+	collecting, err := newCollecting(r, kinds, weights)
+	if err != nil {
 		return nil, err
 	}
-	if d.faults, err = newFaultPlan(r, d.kinds); err != nil {
+	faults, err := newFaultPlan(r, kinds)
+	if err != nil {
 		return nil, err
 	}
 	groups, err := newGroups(r)
 	if err != nil {
 		return nil, err
 	}
+	network := newNetwork(r, &decided{kinds, tasks, rules, collecting, weights, faults})
 	jobs, kept := newJobInfos(r)
-	p := &Plan{
-		Network: newNetwork(r, &d), Traffic: newTraffic(r, groups, jobs), Applications: applications, Recording: r.Recording, Tags: s.signals.meaning(),
-	}
+	p := &Plan{Network: network, Traffic: newTraffic(r, groups, jobs), Applications: applications, Recording: r.Recording, Tags: s.signals.meaning()}
 	p.Notes = newNotes(r, p, kept)
 	return p, nil
 }

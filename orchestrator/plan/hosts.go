@@ -131,18 +131,10 @@ func newHosts(r *run, d *decided) []*host.Config {
 		end := host.End{ID: i, Peer: wire.HostIP(t.Src), Size: t.Size, Stop: units.Time(t.Stop), Connection: t.Messages > 0}
 		dst.Receives = append(dst.Receives, end)
 		end.Peer = wire.HostIP(t.Dst)
-		flow := host.Flow{End: end, Paths: r.paths.between(t.Src, t.Dst)}
-		if d.class != nil {
-			flow.Class = d.class[i]
-		}
-		if d.tagging != nil {
-			flow.Tagging = d.tagging[i]
-		}
+		end.Class = at(d.class, i)
+		flow := host.Flow{End: end, Paths: r.paths.between(t.Src, t.Dst), Tagging: at(d.tagging, i), CC: at(d.cc, i)}
 		if flow.Tagging != nil && flow.Tagging.Format != csig.FormatNone {
 			flow.Paths = r.secondPaths.between(t.Src, t.Dst)
-		}
-		if d.cc != nil {
-			flow.CC = d.cc[i]
 		}
 		src.Sends = append(src.Sends, flow)
 	}

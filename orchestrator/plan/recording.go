@@ -49,16 +49,14 @@ func newTraced(t *experiment.Trace, all *flows) (metrics.Traced, error) {
 		return nil, failure.At("trace.events", err)
 	}
 	traced, transfers := metrics.Traced{}, false
-	for i, item := range t.Flows {
-		fit, err := flowFilter(item, all.list)
-		if err != nil {
-			return nil, failure.At(fmt.Sprintf("trace.flows[%d]", i), err)
-		}
-		for k, f := range all.list {
-			if fit(f) {
-				traced[f.Flow] = kinds
-				transfers = transfers || k < all.transfers
-			}
+	chosen, at, err := fitting(t.Flows, all.list)
+	if err != nil {
+		return nil, failure.At(fmt.Sprintf("trace.flows[%d]", at), err)
+	}
+	for i, is := range chosen {
+		if is {
+			traced[int32(i)] = kinds
+			transfers = transfers || i < all.transfers
 		}
 	}
 	if only, _ := metrics.ParseEventKinds([]string{metrics.EventAck.String()}); kinds == only && !transfers {

@@ -25,6 +25,14 @@ type rules struct {
 	cc      []*algorithm.Choice  // nil: that of all
 }
 
+// at returns what a list of rules says of a transfer.
+func at[T any](list []T, transfer int) (said T) {
+	if list != nil {
+		said = list[transfer]
+	}
+	return said
+}
+
 // newRules applies the classes and policies of an experiment to the flows of a run.
 func newRules(r *run) (all rules, err error) {
 	e, data := r.experiment, r.buffers.data
@@ -153,21 +161,29 @@ func named(pattern string) func(metrics.FlowInfo) bool {
 	return func(f metrics.FlowInfo) bool { ok, _ := path.Match(pattern, f.Name); return ok }
 }
 
-// flowFilter returns the test of an item of trace.flows: a name, a pattern, a number of a
-// flow or a range of them. An item that no flow fits is an error.
-func flowFilter(item string, flows []metrics.FlowInfo) (func(metrics.FlowInfo) bool, error) {
-	first, last, numbers, err := experiment.ParseFlowNumbers(item)
-	switch {
-	case err != nil:
-		return nil, err
-	case numbers && last >= len(flows):
-		return nil, fmt.Errorf("there is no flow %d; flows go from 0 to %d", max(first, len(flows)), len(flows)-1)
-	case numbers:
-		return func(f metrics.FlowInfo) bool { return int(f.Flow) >= first && int(f.Flow) <= last }, nil
-	case !slices.ContainsFunc(flows, named(item)):
-		return nil, unknownFlow(item, flows)
+// fitting reports of each flow whether it fits an item of a list such as trace.flows: a name, a
+// pattern, a number of a flow or a range of them. An item that no flow fits is an error; at is
+// its index.
+func fitting(items []string, flows []metrics.FlowInfo) (fit []bool, at int, err error) {
+	fit = make([]bool, len(flows))
+	for at, item := range items {
+		first, last, numbers, err := experiment.ParseFlowNumbers(item)
+		test := named(item)
+		switch {
+		case err != nil:
+			return nil, at, err
+		case numbers && last >= len(flows):
+			return nil, at, fmt.Errorf("there is no flow %d; flows go from 0 to %d", max(first, len(flows)), len(flows)-1)
+		case numbers:
+			test = func(f metrics.FlowInfo) bool { return int(f.Flow) >= first && int(f.Flow) <= last }
+		case !slices.ContainsFunc(flows, test):
+			return nil, at, unknownFlow(item, flows)
+		}
+		for i, f := range flows {
+			fit[i] = fit[i] || test(f)
+		}
 	}
-	return named(item), nil
+	return fit, 0, nil
 }
 
 // unknownFlow returns the error of a name or pattern that no flow has.
