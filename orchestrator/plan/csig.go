@@ -143,13 +143,13 @@ func setQuantisers(to *[csig.Types]csig.Quantiser, given map[string]string) erro
 }
 
 // places describes every switch port for the locators, as fabric.ports.
-func places(f *fabric) []csig.Place {
-	places := make([]csig.Place, len(f.ports))
-	for i, p := range f.ports {
-		node := f.graph.Nodes[p.Node]
+func places(w *wiring) []csig.Place {
+	places := make([]csig.Place, len(w.ports))
+	for i, p := range w.ports {
+		node := w.graph.Nodes[p.Node]
 		places[i] = csig.Place{
 			Switch: node.Index, Port: p.Port + 1, Peer: p.peer.Node, Tier: locatorTier(node.Tier),
-			Dir: direction(f.graph, p.Node, p.peer.Node), Rate: p.link.Rate,
+			Dir: direction(w.graph, p.Node, p.peer.Node), Rate: p.link.Rate,
 		}
 	}
 	return places

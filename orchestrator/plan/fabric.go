@@ -16,14 +16,19 @@ import (
 
 // fabric is a topology and what follows from it under a routing policy.
 type fabric struct {
+	wiring
+	routes []topologies.Routes
+	groups *topologies.Groups // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
+	idle   idle
+	notes  []string // on how a file was read
+}
+
+// wiring is a graph and its ports.
+type wiring struct {
 	graph     *topologies.Graph
 	adjacency [][]topologies.Adjacent
 	ports     []switchPort // in order of node and port
 	first     []int        // by node: its first port in ports
-	routes    []topologies.Routes
-	groups    *topologies.Groups // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
-	idle      idle
-	notes     []string // on how a file was read
 }
 
 // switchPort is a port of a switch.
@@ -34,35 +39,34 @@ type switchPort struct {
 	toHost bool
 }
 
-// newFabric returns the part of a fabric that follows from its graph alone.
-func newFabric(g *topologies.Graph) fabric {
-	f := fabric{graph: g, adjacency: g.Adjacency(), first: make([]int, len(g.Nodes))}
+func newWiring(g *topologies.Graph) wiring {
+	w := wiring{graph: g, adjacency: g.Adjacency(), first: make([]int, len(g.Nodes))}
 	hosts := g.Hosts()
 	for n := hosts; n < len(g.Nodes); n++ {
-		f.first[n] = len(f.ports)
-		for i, a := range f.adjacency[n] {
-			f.ports = append(f.ports, switchPort{topologies.End{Node: n, Port: i}, a.Peer, &g.Links[a.Link], a.Peer.Node < hosts})
+		w.first[n] = len(w.ports)
+		for i, a := range w.adjacency[n] {
+			w.ports = append(w.ports, switchPort{topologies.End{Node: n, Port: i}, a.Peer, &g.Links[a.Link], a.Peer.Node < hosts})
 		}
 	}
-	return f
+	return w
 }
 
 // portsOf returns the ports of a switch.
-func (f *fabric) portsOf(n int) []switchPort { return f.ports[f.first[n]:][:len(f.adjacency[n])] }
+func (w *wiring) portsOf(n int) []switchPort { return w.ports[w.first[n]:][:len(w.adjacency[n])] }
 
 // portName returns the name of a port; see PortName.
-func (f *fabric) portName(at topologies.End) string {
-	return PortName(f.graph, f.adjacency, at.Node, at.Port)
+func (w *wiring) portName(at topologies.End) string {
+	return PortName(w.graph, w.adjacency, at.Node, at.Port)
 }
 
 // up returns what the NIC of a host leads to.
-func (f *fabric) up(h int) topologies.Adjacent { return f.adjacency[h][0] }
+func (w *wiring) up(h int) topologies.Adjacent { return w.adjacency[h][0] }
 
 // rate returns the rate of a host's NIC.
-func (f *fabric) rate(h int) units.Rate { return f.graph.Links[f.up(h).Link].Rate }
+func (w *wiring) rate(h int) units.Rate { return w.graph.Links[w.up(h).Link].Rate }
 
 // switchNames returns the names of the switches.
-func (f *fabric) switchNames() []string { return nodeNames(f.graph.Nodes[f.graph.Hosts():]) }
+func (w *wiring) switchNames() []string { return nodeNames(w.graph.Nodes[w.graph.Hosts():]) }
 
 // detour is what the data of a run may do beside taking a minimal path.
 type detour struct {

@@ -114,7 +114,7 @@ func locatorsKey(second bool) string {
 // newLabels gives each switch port its locator. second says that they are of the second
 // format of two.
 func newLabels(f *fabric, domain *csig.Domain, second bool) (*labels, error) {
-	places := places(f)
+	places := places(&f.wiring)
 	directory, err := domain.Locators().Assign(places)
 	if err != nil {
 		return nil, failure.At(locatorsKey(second), err)
@@ -205,7 +205,7 @@ func locatorConfig(f *fabric, path string, l experiment.Locators) (c csig.Locato
 	if len(l.Labels) == 0 {
 		return c, nil
 	}
-	names, places := f.switchNames(), places(f)
+	names, places := f.switchNames(), places(&f.wiring)
 	labelled, left := make([]bool, len(places)), len(places)
 	for i, label := range l.Labels {
 		at := fmt.Sprintf("%s.labels[%d]", path, i)

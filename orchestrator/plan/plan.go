@@ -172,9 +172,9 @@ func (p *Plan) Capture() capture.Config {
 	if c.Domain == nil {
 		return c
 	}
-	f := newFabric(p.Graph)
+	w := newWiring(p.Graph)
 	meaning := func(d *csig.Domain) func(uint16) string {
-		return capture.Meaning(p.Graph, checked(d.Locators().Assign(places(&f))))
+		return capture.Meaning(p.Graph, checked(d.Locators().Assign(places(&w))))
 	}
 	c.Meaning = meaning(c.Domain)
 	if second := c.Domain.Second(); second != nil {

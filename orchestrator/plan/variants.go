@@ -31,7 +31,9 @@ type Variants struct {
 // topology is a topology that was built, with what has been computed of it so far.
 type topology struct {
 	spec   experiment.Topology
-	fabric fabric // its graph; and its routes, when a variant has needed them
+	wiring wiring
+	notes  []string
+	routes []topologies.Routes // nil: no variant has needed them yet
 	idles  map[idleInput]idle
 }
 
@@ -67,23 +69,22 @@ func (v *Variants) fabric(e *experiment.Experiment) (fabric, error) {
 	if err != nil {
 		return fabric{}, err
 	}
-	f := t.fabric
+	f := fabric{wiring: t.wiring, notes: t.notes}
 	if f.groups, err = newRouting(f.graph, e.Routing); err != nil {
 		return fabric{}, err
 	}
 	way := detour{taken: f.groups != nil, router: f.groups != nil && e.Routing.Params["via"] == "router"}
-	key := idleInput{e.Links.MTU, e.Links.Header, e.Links.Overhead, way}
-	known := false
+	key, known := idleInput{e.Links.MTU, e.Links.Header, e.Links.Overhead, way}, false
 	if f.idle, known = t.idles[key]; !known {
 		if f.idle, err = newIdle(f.graph, e.Links, way); err != nil {
 			return fabric{}, err
 		}
 		t.idles[key] = f.idle
 	}
-	if f.routes == nil { // not before newIdle, which refuses paths that are too long
-		f.routes = topologies.NextHops(f.graph)
-		t.fabric.routes = f.routes
+	if t.routes == nil { // not before newIdle, which refuses paths that are too long
+		t.routes = topologies.NextHops(f.graph)
 	}
+	f.routes = t.routes
 	return f, nil
 }
 
@@ -107,8 +108,7 @@ func (v *Variants) topology(spec experiment.Topology) (*topology, error) {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the paths would take an estimated %d million steps; the limit of one experiment is %d million",
 			v.steps/1e6, int64(maxSteps)/1_000_000))
 	}
-	t := &topology{spec: spec, fabric: newFabric(built.Graph), idles: map[idleInput]idle{}}
-	t.fabric.notes = built.Notes
+	t := &topology{spec: spec, wiring: newWiring(built.Graph), notes: built.Notes, idles: map[idleInput]idle{}}
 	v.topologies = append(v.topologies, t)
 	return t, nil
 }

@@ -25,7 +25,7 @@ func TestFabricsOfVariantsAreLimited(t *testing.T) {
 	if again, err := v.topology(kary(32, units.Microsecond)); err != nil || again != first {
 		t.Fatalf("the same topology is another fabric: %v", err)
 	}
-	each := first.fabric.graph.Size().Memory()
+	each := first.wiring.graph.Size().Memory()
 	for made := units.Size(1); ; made++ {
 		_, err := v.topology(kary(32, units.Duration(made+1)*units.Microsecond))
 		if over := (made+1)*each > topologies.MaxMemory; over != (err != nil) {
