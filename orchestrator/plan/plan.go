@@ -2,6 +2,10 @@
 // nodes, the links between them, and what the run measures and captures. It makes
 // every decision before a run; it runs nothing. A Plan is plain data: it can be sent
 // to another process or machine.
+//
+// A plan is made by stages, which compile.go lists in their order: each is a function that
+// takes values of stages before it, and returns one. Variants.NewShape has those that do not
+// depend on the seed, Shape.Plan the others.
 package plan
 
 import (
