@@ -45,10 +45,10 @@ func parts() []*backend.Outcome {
 // pair is the plan of that run.
 func pair() *plan.Plan {
 	h0, h1 := topologies.End{Node: 0}, topologies.End{Node: 1}
-	return &plan.Plan{
+	return &plan.Plan{Network: plan.Network{
 		Graph: &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "h1"}}},
 		Links: []plan.Link{{Name: "h0-h1", A: h0, B: h1}},
-	}
+	}}
 }
 
 func TestMerge(t *testing.T) {

@@ -27,13 +27,13 @@ func Parameters(p *plan.Plan) *runfolder.Parameters {
 		class := runfolder.FlowClass{
 			Flows: c.Flows, First: c.First, RateBPS: int64(c.Rate),
 			NetworkRTTUS: c.NetworkRTT.Microseconds(), BaseRTTUS: c.BaseRTT.Microseconds(), BaseRTTMaxUS: c.BaseRTTMax.Microseconds(), RTOUS: c.RTO.Microseconds(),
-			CC: c.CC, CCParameters: c.CCParameters, Constants: map[string]float64{}, LB: c.LB, LBParameters: c.LBParameters,
-			WindowBytes: int64(c.Window), MTUBytes: int64(c.MTU), HeaderBytes: int64(c.Header), MSSBytes: int64(c.MSS), AckEveryBytes: int64(c.AckEvery),
+			CC: c.CC.Name, CCParameters: c.CC.Parameters, Constants: map[string]float64{}, LB: c.LB, LBParameters: c.LBParameters,
+			WindowBytes: int64(c.CC.Window), MTUBytes: int64(c.MTU), HeaderBytes: int64(c.Header), MSSBytes: int64(c.MSS), AckEveryBytes: int64(c.AckEvery),
 		}
-		for _, constant := range c.Constants {
+		for _, constant := range c.CC.Constants {
 			class.Constants[constant.Name] = constant.Value
 		}
-		if w := c.Windows; w != nil {
+		if w := c.CC.Windows; w != nil {
 			class.WindowMinBytes, class.WindowMaxBytes = int64(w.Min), int64(w.Max)
 		}
 		to.Flows[i] = class

@@ -16,7 +16,7 @@ import (
 // Faults that drop packets may have dropped pause frames, so that a switch had no headroom.
 // They do not explain what is wrong at another switch behind it.
 func TestLosslessLooksAtEverySwitch(t *testing.T) {
-	p := &plan.Plan{Faults: []plan.Fault{{Kind: experiment.LinkDown}}}
+	p := &plan.Plan{Network: plan.Network{Faults: []plan.Fault{{Kind: experiment.LinkDown}}}}
 	drops := []metrics.Count{{Name: dataplane.DropHeadroom, Packets: 3}}
 	first := metrics.NodeTotals{Name: "tor0", Drops: drops}
 	for _, second := range []struct {
@@ -36,7 +36,7 @@ func TestLosslessLooksAtEverySwitch(t *testing.T) {
 // What found no room at the port of a host with programs was never on its way, and
 // accounts for nothing that is missing.
 func TestConservationOfFlowsWithoutWhatWasNotSent(t *testing.T) {
-	p := &plan.Plan{Graph: &topologies.Graph{Nodes: make([]topologies.Node, 2)}, Nodes: make([]machine.Spec, 2), Flows: []metrics.FlowInfo{{Name: "h0-h1 app"}}}
+	p := &plan.Plan{Network: plan.Network{Graph: &topologies.Graph{Nodes: make([]topologies.Node, 2)}, Nodes: make([]machine.Spec, 2)}, Traffic: plan.Traffic{Flows: []metrics.FlowInfo{{Name: "h0-h1 app"}}}}
 	for _, tc := range []struct {
 		delivered, misdirected int64
 		ok                     bool
@@ -62,7 +62,7 @@ func TestConservationOfFlowsWithoutWhatWasNotSent(t *testing.T) {
 // What a flow that is complete delivers is what it was to send: of a transfer its size, of
 // one that has stopped and of a connection what was sent.
 func TestConservationOfWhatWasSent(t *testing.T) {
-	p := &plan.Plan{Graph: &topologies.Graph{Nodes: make([]topologies.Node, 2)}, Nodes: make([]machine.Spec, 2)}
+	p := &plan.Plan{Network: plan.Network{Graph: &topologies.Graph{Nodes: make([]topologies.Node, 2)}, Nodes: make([]machine.Spec, 2)}}
 	done := units.Time(units.Second)
 	for _, tc := range []struct {
 		name       string

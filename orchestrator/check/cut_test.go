@@ -17,10 +17,10 @@ import (
 // cutRun is the outcome of a run of two nodes on a link that is cut, with 5 frames one way.
 func cutRun() (*plan.Plan, *backend.Outcome, []metrics.NodeTotals) {
 	a, b := topologies.End{Node: 0}, topologies.End{Node: 1}
-	p := &plan.Plan{
+	p := &plan.Plan{Network: plan.Network{
 		Graph: &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "h1"}}, Links: []topologies.Link{{A: a, B: b}}},
 		Links: []plan.Link{{A: a, B: b, Name: "h0-h1"}},
-	}
+	}}
 	out := &backend.Outcome{
 		Frames: 5, Interfaces: backend.Counters{TxPackets: 5, RxPackets: 5},
 		Ports: []emu.PortCount{{Node: 0, Sent: 5}, {Node: 1, Received: 5}},

@@ -54,6 +54,15 @@ func (t Topology) Build() (Built, error) {
 	return b, inValue(topologySection, err)
 }
 
+// Auto returns in words what the value auto of a key below the kind's name became, "" if the
+// kind has no such keys.
+func (t Topology) Auto(key string) string {
+	if d, ok := t.Spec.(Deriver); ok {
+		return d.Auto(key)
+	}
+	return ""
+}
+
 // fits refuses a fabric that is too large.
 func fits(s topologies.Size) error {
 	if excess := s.Excess(); excess != "" {

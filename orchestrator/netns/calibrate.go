@@ -21,10 +21,10 @@ func Calibrate(ctx context.Context, nodes int) (*wall.Calibration, error) {
 		Nodes: []topologies.Node{{Name: "a", Pod: -1}, {Name: "b", Pod: -1, Index: 1}},
 		Links: []topologies.Link{{B: topologies.End{Node: 1}, Rate: units.Gbps, Delay: units.Millisecond}},
 	}
-	p := &plan.Plan{
+	p := &plan.Plan{Network: plan.Network{
 		Graph: two, Nodes: make([]machine.Spec, 2), Links: []plan.Link{{B: topologies.End{Node: 1}, Delay: units.Millisecond, Name: "a-b"}},
 		Path: congestion.Path{MTU: 4096},
-	}
+	}}
 	var c *wall.Calibration
 	_, err := backend.Perform(ctx, backend.Runtime{Runtime: Runtime.Runtime, Backend: calibrating{nodes: nodes, result: &c}},
 		&backend.Run{Name: two.Name, Plan: p, Processes: backend.OneProcess}, backend.Control{})

@@ -2,100 +2,96 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/units"
-	"github.com/csiglab/csiglab/workloads"
 )
 
-// assignApplications gives each host that runs programs its edge, and names the flows
-// between them, which come after those of the workload. A host without transfers gets
-// the machine of a shim; the others get the edge beside the transport.
-func (s *Shape) assignApplications(p *Plan, hosts []host.Config, a *experiment.Applications, seed uint64) error {
-	p.ApplicationMTU, p.ApplicationImage = a.MTU, a.Image
-	p.Format.Raw = true
-	s.pairApplications(p, a.Hosts)
-	signals, err := applicationSignals(a, s.tags)
-	if err != nil {
-		return failure.At("applications.signals", err)
+// Applications is the unmodified programs of a run.
+type Applications struct {
+	Programs         []Program  // of the hosts with an Edge
+	ApplicationMTU   units.Size // of the programs' interface
+	ApplicationImage string     // see experiment.Applications
+}
+
+// Program is a program that a host runs, unmodified.
+type Program struct {
+	Host       int
+	Args       []string
+	Start      units.Time
+	Background bool // it ends with the run, which does not wait for it
+}
+
+// newApplications returns the programs of a run.
+func newApplications(a *experiment.Applications) (list Applications, err error) {
+	if a == nil {
+		return list, nil
 	}
-	busy := s.transportHosts()
+	list.ApplicationMTU, list.ApplicationImage = a.MTU, a.Image
+	for i, program := range a.Programs {
+		args, err := program.Args()
+		if err != nil {
+			return list, failure.At(fmt.Sprintf("applications.programs[%d].run", i), err)
+		}
+		list.Programs = append(list.Programs, Program{
+			Host: program.Host, Args: args, Start: units.Time(program.Start), Background: program.Background,
+		})
+	}
+	return list, nil
+}
+
+// edges is the edges of hosts that run programs, by host.
+type edges struct {
+	beside []*shim.EdgeConfig // the transport, of a host that sends or receives transfers
+	alone  []*shim.Config
+}
+
+// newEdges gives each host that runs programs its edge.
+func newEdges(r *run) (edges, error) {
+	all, a, tags := edges{make([]*shim.EdgeConfig, r.hosts), make([]*shim.Config, r.hosts)}, r.experiment.Applications, r.signals.tags
+	if a == nil {
+		return all, nil
+	}
+	signals, err := applicationSignals(a, tags)
+	if err != nil {
+		return all, failure.At("applications.signals", err)
+	}
+	programs := r.flows.pairs[:r.flows.programs]
 	for _, h := range a.Hosts {
 		c := shim.EdgeConfig{
-			Node: h, Name: hosts[h].Name, Queue: a.Queue, Sizes: p.Format.Sizes, CSIG: p.CSIG,
-			Seed: seed, Measure: p.Measure, Records: p.Interval, Traced: p.Traced,
+			Node: h, Name: r.fabric.graph.Nodes[h].Name, Queue: a.Queue, Pairs: pairsOf(programs, h), Sizes: r.format.Sizes, CSIG: r.signals.domain(),
+			Seed: r.seed, Measure: r.Measure, Records: r.Interval, Traced: r.Traced,
 		}
 		if c.Queue == 0 {
-			c.Queue = s.sizing.port(hosts[h].Rate).queue
+			c.Queue = r.buffers.port(r.fabric.rate(h)).queue
 		}
-		if s.tags != nil {
-			c.Init = shim.Init{Sampling: s.tags.tagging.Sampling, Signals: signals}
+		if tags != nil {
+			c.Init = shim.Init{Sampling: tags.tagging.Sampling, Signals: signals}
 		}
-		for _, pair := range p.Pairs {
-			if int(pair.Source) == h || int(pair.Destination) == h {
-				c.Pairs = append(c.Pairs, pair)
-				c.Covered = append(c.Covered, s.paths.between(int(pair.Source), int(pair.Destination)).Covered)
-				if s.secondPaths != nil {
-					c.CoveredSecond = append(c.CoveredSecond, s.secondPaths.between(int(pair.Source), int(pair.Destination)).Covered)
-				}
+		for _, pair := range c.Pairs {
+			src, dst := int(pair.Source), int(pair.Destination)
+			c.Covered = append(c.Covered, r.paths.between(src, dst).Covered)
+			if r.secondPaths != nil {
+				c.CoveredSecond = append(c.CoveredSecond, r.secondPaths.between(src, dst).Covered)
 			}
-			if s.tags != nil && int(pair.Source) == h {
-				classes, err := s.classes(&p.Flows[pair.Flow], c.Init)
+			if tags != nil && src == h {
+				classes, err := r.signals.classes(r.experiment.CSIG, &r.flows.list[pair.Flow], c.Init)
 				if err != nil {
-					return err
+					return all, err
 				}
 				c.Classes = append(c.Classes, classes...)
 			}
 		}
-		if busy[h] {
-			hosts[h].Edge = &c
+		if r.busy[h] {
+			all.beside[h] = &c
 		} else {
-			p.Nodes[h].Shim = &shim.Config{EdgeConfig: c, Rate: hosts[h].Rate}
+			all.alone[h] = &shim.Config{EdgeConfig: c, Rate: r.fabric.rate(h)}
 		}
 	}
-	for i, program := range a.Programs {
-		args, err := program.Args()
-		if err != nil {
-			return failure.At(fmt.Sprintf("applications.programs[%d].run", i), err)
-		}
-		p.Programs = append(p.Programs, Program{
-			Host: program.Host, Args: args, Start: units.Time(program.Start), Background: program.Background,
-		})
-	}
-	return nil
-}
-
-// pairApplications names the flows between hosts that run programs.
-func (s *Shape) pairApplications(p *Plan, hosts []int) {
-	hosts = slices.Sorted(slices.Values(hosts))
-	name := func(h int) string { return s.graph.Nodes[h].Name }
-	for _, src := range hosts {
-		for _, dst := range hosts {
-			if src == dst {
-				continue
-			}
-			id := int32(len(p.Flows))
-			p.Flows = append(p.Flows, metrics.FlowInfo{
-				Flow: id, Name: fmt.Sprintf("%s-%s app", name(src), name(dst)), Src: int32(src), Dst: int32(dst),
-			})
-			p.Pairs = append(p.Pairs, metrics.Pair{Flow: id, Source: int32(src), Destination: int32(dst)})
-		}
-	}
-}
-
-// transportHosts returns the hosts that send or receive transfers.
-func (s *Shape) transportHosts() map[int]bool {
-	busy := map[int]bool{}
-	for _, t := range s.workload.Transfers {
-		busy[t.Src], busy[t.Dst] = true, true
-	}
-	return busy
+	return all, nil
 }
 
 // applicationSignals returns how often tags of programs' packets ask for each type of
@@ -104,20 +100,9 @@ func applicationSignals(a *experiment.Applications, t *tags) (w csig.Weights, er
 	if len(a.Signals) == 0 && t != nil {
 		return csig.Only(t.tagging.Signal), nil
 	}
-	for _, text := range a.Signals {
-		t, err := csig.ParseType(text)
-		if err != nil {
-			return w, err
-		}
+	types, err := parseTypes(a.Signals)
+	for _, t := range types {
 		w = w.Merge(csig.Only(t))
 	}
-	return w, nil
-}
-
-// checkWorkload refuses a workload without transfers, unless there is other traffic.
-func checkWorkload(w *workloads.Workload, e *experiment.Experiment) error {
-	if len(w.Transfers) == 0 && e.Applications == nil && len(e.Generators) == 0 && len(w.Jobs) == 0 {
-		return w.Validate()
-	}
-	return nil
+	return w, err
 }

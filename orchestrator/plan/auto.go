@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lazy"
-	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -41,11 +42,9 @@ func (a *Auto) Value(path string) string {
 	if value, ok := autoValues[indices().ReplaceAllString(path, "[]")]; ok {
 		return value(a, at)
 	}
-	if kind, ok := a.Experiment.Topology.Spec.(experiment.Deriver); ok {
-		if rest, ok := strings.CutPrefix(path, "topology."); ok {
-			_, key, _ := strings.Cut(rest, ".")
-			return kind.Auto(key)
-		}
+	if rest, ok := strings.CutPrefix(path, "topology."); ok {
+		_, key, _ := strings.Cut(rest, ".")
+		return a.Experiment.Topology.Auto(key)
 	}
 	if job, key, ok := strings.Cut(path, "]."); ok && strings.HasPrefix(job, "jobs[") {
 		var hosts []int
@@ -64,82 +63,60 @@ func (a *Auto) Value(path string) string {
 
 var indices = lazy.Regexp(`\[(\d+)\]`)
 
-// autoValues has what auto became, by path; at are the indices in the path.
-var autoValues = map[string]func(a *Auto, at []int) string{
-	"end":        func(*Auto, []int) string { return "when nothing is left to do" },
-	"measure.to": func(*Auto, []int) string { return "the end of each flow" },
+// autoValue returns what auto became; at are the indices in its path.
+type autoValue func(a *Auto, at []int) string
+
+// autoValues has what auto became, by path.
+var autoValues = map[string]autoValue{
+	"end":        fixed("when nothing is left to do"),
+	"measure.to": fixed("the end of each flow"),
 	"wall.dilation": func(a *Auto, _ []int) string {
 		if a.Dilation == 0 {
 			return "not used: the clock is " + a.Experiment.Clock
 		}
 		return strconv.FormatFloat(a.Dilation, 'g', 4, 64)
 	},
-	"links.queue": func(a *Auto, _ []int) string {
-		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Data.String() })
-	},
-	"links.control_queue": func(a *Auto, _ []int) string {
-		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Control.String() })
-	},
-	"links.trim_threshold": func(a *Auto, _ []int) string {
-		return a.ports(func(p *dataplane.Port) string { return p.Buffer.Data.String() })
-	},
-	"links.buffer.reserved": func(a *Auto, _ []int) string {
-		return a.switches(func(c *dataplane.Classes) string {
-			if c.Memory == nil {
-				return notShared
-			}
-			return c.Memory.Reserved.String()
-		}, notShared)
-	},
-	"links.pfc.xoff": func(a *Auto, _ []int) string {
-		return a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOff })
-	},
-	"links.pfc.xon": func(a *Auto, _ []int) string {
-		return a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOn })
-	},
-	"links.pfc.headroom": func(a *Auto, _ []int) string {
-		return a.ingress(func(l buffer.IngressLimits) units.Size { return l.Headroom })
-	},
-	"classes[].dscp": func(*Auto, []int) string { return strconv.Itoa(wire.DSCPTrimmable) },
-	"classes[].queue": func(a *Auto, at []int) string {
-		return a.class(at[0], func(p *dataplane.PortClass) string { return p.Queue.String() })
-	},
-	"classes[].ecn.low": func(a *Auto, at []int) string {
-		return a.class(at[0], func(p *dataplane.PortClass) string { return p.ECN.Low.String() })
-	},
-	"classes[].ecn.high": func(a *Auto, at []int) string {
-		return a.class(at[0], func(p *dataplane.PortClass) string { return p.ECN.High.String() })
-	},
+	"links.queue":          ofPorts(func(p *dataplane.Port) units.Size { return p.Buffer.Data }),
+	"links.control_queue":  ofPorts(func(p *dataplane.Port) units.Size { return p.Buffer.Control }),
+	"links.trim_threshold": ofPorts(func(p *dataplane.Port) units.Size { return p.Buffer.Data }),
 	"links.ecn.low": func(a *Auto, _ []int) string {
 		return a.thresholds(func(p *dataplane.Port) string { return p.ECN.Low.String() })
 	},
 	"links.ecn.high": func(a *Auto, _ []int) string {
 		return a.thresholds(func(p *dataplane.Port) string { return p.ECN.High.String() })
 	},
-	"csig.decode":  func(a *Auto, _ []int) string { return a.decode() },
-	"csig.max_age": func(*Auto, []int) string { return "twice the last RTT of each flow" },
+	"links.buffer.reserved": func(a *Auto, _ []int) string {
+		if c := a.classes(); c != nil && c.Memory != nil {
+			return c.Memory.Reserved.String()
+		}
+		return "not used: ports share no memory"
+	},
+	"links.pfc.xoff":     ofIngress(func(l buffer.IngressLimits) units.Size { return l.XOff }),
+	"links.pfc.xon":      ofIngress(func(l buffer.IngressLimits) units.Size { return l.XOn }),
+	"links.pfc.headroom": ofIngress(func(l buffer.IngressLimits) units.Size { return l.Headroom }),
+	"classes[].dscp":     fixed(strconv.Itoa(wire.DSCPTrimmable)),
+	"classes[].queue":    ofClass(func(p *dataplane.PortClass) units.Size { return p.Queue }),
+	"classes[].ecn.low":  ofClass(func(p *dataplane.PortClass) units.Size { return p.ECN.Low }),
+	"classes[].ecn.high": ofClass(func(p *dataplane.PortClass) units.Size { return p.ECN.High }),
+	"csig.decode":        func(a *Auto, _ []int) string { return a.decode() },
+	"csig.max_age":       fixed("twice the last RTT of each flow"),
 	"hosts.min_rto": func(a *Auto, _ []int) string {
 		return a.hosts(func(c *host.Config) string { return c.RTO.String() })
 	},
 	"telemetry.interval": func(a *Auto, _ []int) string { return a.Plan.Interval.String() },
 	"telemetry.operations": func(a *Auto, _ []int) string {
-		if len(a.Plan.Jobs) == 0 {
+		switch {
+		case len(a.Plan.Jobs) == 0:
 			return "not used: there are no jobs"
-		}
-		for i := range a.Plan.Jobs {
-			if j := &a.Plan.Jobs[i]; j.Kept.First < j.Steps || !j.Kept.Messages {
-				return "not all; a note says which"
-			}
+		case slices.ContainsFunc(a.Plan.Jobs, func(j metrics.JobInfo) bool { return j.Kept.First < j.Steps || !j.Kept.Messages }):
+			return "not all; a note says which"
 		}
 		return "all"
 	},
 	"workload.start_unit": func(a *Auto, _ []int) string {
 		return cmp.Or(a.Plan.StartUnit, "not used: the start times are from no file")
 	},
-	"workload.control_delay": func(a *Auto, _ []int) string {
-		delay, _ := controlDelay(a.Plan.Graph, 0) // no error of auto
-		return delay.String()
-	},
+	"workload.control_delay": func(a *Auto, _ []int) string { return leastDelay(a.Plan.Graph).String() },
 	"applications.queue": func(a *Auto, _ []int) string {
 		var all []rated
 		for n := range a.Plan.Nodes {
@@ -151,8 +128,8 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 	},
 	"faults[].for":       func(a *Auto, at []int) string { return a.faultEnd(at[0]) },
 	"faults[].until":     func(a *Auto, at []int) string { return a.faultEnd(at[0]) },
-	"faults[].rate":      func(*Auto, []int) string { return "by share, or not used" },
-	"generators[].count": func(*Auto, []int) string { return "without end" },
+	"faults[].rate":      fixed("by share, or not used"),
+	"generators[].count": fixed("without end"),
 	"generators[].every": func(a *Auto, at []int) string {
 		g := a.Experiment.Generators[at[0]]
 		return g.Rate.Serialisation(g.Size).String() + " on average"
@@ -163,39 +140,67 @@ var autoValues = map[string]func(a *Auto, at []int) string{
 	},
 }
 
+// fixed is a value that is the same everywhere.
+func fixed(text string) autoValue { return func(*Auto, []int) string { return text } }
+
+// ofPorts is a value of the switches' ports.
+func ofPorts(size func(p *dataplane.Port) units.Size) autoValue {
+	return func(a *Auto, _ []int) string {
+		return a.ports(func(p *dataplane.Port) string { return size(p).String() })
+	}
+}
+
+// ofIngress is a threshold of flow control.
+func ofIngress(size func(l buffer.IngressLimits) units.Size) autoValue {
+	return func(a *Auto, _ []int) string { return a.ingress(size) }
+}
+
+// ofClass is a value of a class of the experiment's list at the switches' ports.
+func ofClass(size func(p *dataplane.PortClass) units.Size) autoValue {
+	return func(a *Auto, at []int) string {
+		k := slices.IndexFunc(a.Plan.Classes, func(c class.Class) bool { return c.Name == a.Experiment.Classes[at[0]].Name })
+		if k < 0 {
+			return "not used"
+		}
+		return a.ports(func(p *dataplane.Port) string { return size(&p.Classes[k]).String() })
+	}
+}
+
 // autoParams has the parameters of algorithms, by what is in front of their names.
 var autoParams = map[string]func(a *Auto, param string) string{
 	"hosts.cc.": func(a *Auto, param string) string {
 		cc, _ := congestion.Table.Lookup(a.Experiment.Hosts.CC.Name)
-		return a.hosts(func(c *host.Config) string { return parameter(cc.Resolve(c.Path, c.CC.Params))(param) })
+		return a.hosts(func(c *host.Config) string { return checked(cc.Resolve(c.Path, c.CC.Params))[param] })
 	},
 	"hosts.lb.": func(a *Auto, param string) string {
 		lb, _ := balance.Table.Lookup(a.Experiment.Hosts.LB.Name)
 		return a.hosts(func(c *host.Config) string {
-			return parameter(lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params))(param)
+			return checked(lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params))[param]
 		})
 	},
 	"links.aqm.": func(a *Auto, param string) string {
 		return a.thresholds(func(p *dataplane.Port) string {
 			policy, _ := aqm.Table.Lookup(a.Experiment.Links.AQM.Name)
-			return parameter(policy.Resolve(policyPort(p.Rate, p.Buffer.Data, p.ECN), a.Experiment.Links.AQM.Params))(param)
+			return checked(policy.Resolve(policyPort(p.Rate, p.Buffer.Data, p.ECN), a.Experiment.Links.AQM.Params))[param]
 		})
 	},
-}
-
-func parameter(all algorithm.Values, err error) func(string) string {
-	return func(name string) string {
-		if err != nil {
-			panic("plan: " + err.Error()) // it was checked when the plan was made
-		}
-		return all[name]
-	}
 }
 
 // rated is a value at a rate of links.
 type rated struct {
 	rate units.Rate
 	text string
+}
+
+// values is values at different rates.
+type values []rated
+
+// add adds the value at a rate, unless there is one: what ports and hosts derive depends on their
+// rates.
+func (v *values) add(rate units.Rate, text func() string) {
+	if !slices.ContainsFunc(*v, func(r rated) bool { return r.rate == rate }) {
+		*v = append(*v, rated{rate, text()})
+	}
 }
 
 // mostRates is how many rates byRate lists.
@@ -225,26 +230,41 @@ func byRate(all []rated) string {
 
 // ports returns a value of the switches' ports.
 func (a *Auto) ports(value func(p *dataplane.Port) string) string {
-	texts := map[units.Rate]string{} // a port's sizing depends on its rate
-	var all []rated
-	a.eachPort(func(p *dataplane.Port) {
-		if _, ok := texts[p.Rate]; !ok {
-			texts[p.Rate] = value(p)
-			all = append(all, rated{p.Rate, texts[p.Rate]})
-		}
-	})
+	var all values
+	for _, p := range a.Plan.switchPorts {
+		all.add(p.Rate, func() string { return value(p) })
+	}
 	return byRate(all)
 }
 
-// eachPort visits the ports of the switches.
-func (a *Auto) eachPort(visit func(p *dataplane.Port)) {
-	for n := range a.Plan.Nodes {
-		if s := a.Plan.Nodes[n].Switch; s != nil {
-			for i := range s.Ports {
-				visit(&s.Ports[i])
-			}
+// classes returns the data classes of the switches, which all have the same; nil for one.
+func (a *Auto) classes() *dataplane.Classes {
+	for s := range a.Plan.switches {
+		return s.Classes
+	}
+	return nil
+}
+
+// ingress returns a threshold of flow control, of links by rate and delay.
+func (a *Auto) ingress(value func(buffer.IngressLimits) units.Size) string {
+	k := slices.IndexFunc(a.Plan.Classes, func(c class.Class) bool { return c.Lossless })
+	if k < 0 {
+		return "not used: no class is lossless"
+	}
+	type link struct {
+		rate units.Rate
+		size units.Size
+	}
+	seen := map[link]bool{}
+	var all []rated
+	for _, p := range a.Plan.switchPorts {
+		l := link{p.Rate, value(p.Classes[k].Ingress)}
+		if !seen[l] {
+			seen[l] = true
+			all = append(all, rated{l.rate, l.size.String()})
 		}
 	}
+	return byRate(all)
 }
 
 // thresholds returns a value of the switches' ports if these mark.
@@ -257,16 +277,10 @@ func (a *Auto) thresholds(value func(p *dataplane.Port) string) string {
 
 // hosts returns a value of the hosts with the transport.
 func (a *Auto) hosts(value func(c *host.Config) string) string {
-	texts := map[units.Rate]string{} // a host's constants depend on its rate
-	var all []rated
+	var all values
 	for n := range a.Plan.Nodes {
-		c := a.Plan.Nodes[n].Host
-		if c == nil {
-			continue
-		}
-		if _, ok := texts[c.Rate]; !ok {
-			texts[c.Rate] = value(c)
-			all = append(all, rated{c.Rate, texts[c.Rate]})
+		if c := a.Plan.Nodes[n].Host; c != nil {
+			all.add(c.Rate, func() string { return value(c) })
 		}
 	}
 	return byRate(all)
@@ -310,4 +324,19 @@ func (p *Plan) hostRate(h int) units.Rate {
 		return spec.Shim.Rate
 	}
 	return p.Nodes[h].Generator.Rate
+}
+
+// flowControlNote says when ports pause their peers, and what they keep free for what comes
+// in until these have stopped.
+func flowControlNote(p *Plan) string {
+	a := &Auto{Plan: p}
+	headroom := a.ingress(func(l buffer.IngressLimits) units.Size { return l.Headroom })
+	if c := a.classes(); c != nil && c.Memory != nil {
+		return fmt.Sprintf("links.pfc: for each lossless class a port has headroom of %s beyond XOFF, the dynamic threshold of the shared memory; XON is %s below it",
+			headroom, a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOff - l.XOn }))
+	}
+	return fmt.Sprintf("links.pfc: for each lossless class a port has headroom of %s beyond XOFF at %s; XON is at %s",
+		headroom,
+		a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOff }),
+		a.ingress(func(l buffer.IngressLimits) units.Size { return l.XOn }))
 }

@@ -1,14 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/class"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -27,44 +26,41 @@ type dataClasses struct {
 }
 
 // newClasses returns the data classes of an experiment, nil if it needs none: there is one
-// class, which may lose packets, and ports share no memory.
-func newClasses(g *topologies.Graph, e *experiment.Experiment, s sizing, marking algorithm.Choice) (*dataClasses, error) {
-	if len(e.Classes) == 0 && e.Links.Buffer.Shared == 0 {
+// class, which may lose packets, and ports share no memory. base is the queues of one class.
+func newClasses(g *topologies.Graph, classes []experiment.Class, base buffers) (*dataClasses, error) {
+	links := base.links
+	if len(classes) == 0 && links.Buffer.Shared == 0 {
 		return nil, nil
 	}
 	c := &dataClasses{}
-	order := len(e.Classes)
+	order := len(classes)
 	first := experiment.Class{Name: experiment.DefaultClass, Weight: 1}
-	at := slices.IndexFunc(e.Classes, func(c experiment.Class) bool { return c.Name == experiment.DefaultClass })
+	at := slices.IndexFunc(classes, func(c experiment.Class) bool { return c.Name == experiment.DefaultClass })
 	if at >= 0 {
-		first, order = e.Classes[at], at
+		first, order = classes[at], at
 	}
 	c.add(first, at, order)
-	for i, given := range e.Classes {
+	for i, given := range classes {
 		if i != at {
 			c.add(given, i, i)
 		}
 	}
 	for k := range c.given {
-		policy, err := c.aqm(g, e.Links, s, k, marking)
+		policy, err := c.aqm(g, k, base)
 		if err != nil {
 			return nil, err
 		}
 		c.marking = append(c.marking, policy)
 	}
-	c.switches = dataplane.Classes{List: c.list, AQM: c.marking, Quantum: e.Links.MTU}
+	c.switches = dataplane.Classes{List: c.list, AQM: c.marking, Quantum: links.MTU}
 	if c.lossless() {
-		c.switches.Watchdog = e.Links.PFC.Deadlock
-		if err := checkFlowControl(g, e.Links, s); err != nil {
+		c.switches.Watchdog = links.PFC.Deadlock
+		if err := checkFlowControl(g, base.sizing); err != nil {
 			return nil, err
 		}
 	}
-	if b := e.Links.Buffer; b.Shared != 0 {
-		reserved := b.Reserved
-		if reserved == 0 {
-			reserved = e.Links.MTU
-		}
-		c.switches.Memory = &buffer.MemoryConfig{Shared: b.Shared, Reserved: reserved, Alpha: b.Alpha}
+	if b := links.Buffer; b.Shared != 0 {
+		c.switches.Memory = &buffer.MemoryConfig{Shared: b.Shared, Reserved: cmp.Or(b.Reserved, links.MTU), Alpha: b.Alpha}
 	}
 	return c, nil
 }
@@ -78,120 +74,90 @@ func (c *dataClasses) add(given experiment.Class, at, order int) {
 
 func (c *dataClasses) lossless() bool { return c != nil && class.Lossless(c.list) != 0 }
 
-// links returns the links as a class sees them: with its own queue, thresholds and AQM.
-func (c *dataClasses) links(l experiment.Links, k int) experiment.Links {
+// of returns what the sizes of a class follow from: its own queue, thresholds and AQM.
+func (c *dataClasses) of(k int, s sizing) sizing {
 	given := &c.given[k]
-	if given.Queue != 0 {
-		l.Queue = given.Queue
-	}
+	s.links.Queue = cmp.Or(given.Queue, s.links.Queue)
 	if given.ECN != nil {
-		l.ECN = *given.ECN
+		s.links.ECN = *given.ECN
 	}
 	if given.AQM != nil {
-		l.AQM = *given.AQM
+		s.links.AQM = *given.AQM
 	}
-	return l
+	return s
 }
 
 // aqm chooses the AQM policy of a class.
-func (c *dataClasses) aqm(g *topologies.Graph, l experiment.Links, s sizing, k int, marking algorithm.Choice) (algorithm.Choice, error) {
+func (c *dataClasses) aqm(g *topologies.Graph, k int, base buffers) (algorithm.Choice, error) {
 	given := &c.given[k]
 	if given.Queue == 0 && given.ECN == nil && given.AQM == nil {
-		return marking, nil
+		return base.marking, nil
 	}
-	s.links = c.links(l, k)
-	policy, err := newMarking(g, endless(s.links, given.Lossless), s)
+	policy, err := c.of(k, base.sizing).newMarking(g, given.Lossless)
 	if cause, ok := failure.WithoutPlace(err); ok {
 		return policy, failure.At(fmt.Sprintf("classes[%d]", c.at[k]), cause)
 	}
 	return policy, err
 }
 
-// endless returns links whose queues have no end if they are those of a lossless class.
-func endless(l experiment.Links, lossless bool) experiment.Links {
-	if lossless {
-		l.Queue, l.TrimThreshold = 0, 0
-	}
-	return l
-}
-
 // checkFlowControl refuses thresholds of flow control that make no sense at some rate.
-func checkFlowControl(g *topologies.Graph, l experiment.Links, s sizing) error {
+func checkFlowControl(g *topologies.Graph, s sizing) error {
 	for id := range g.Links {
-		if in := s.ingress(&g.Links[id], g.Links[id].Rate, l.PFC); in.XOn > in.XOff {
-			return failure.At("links.pfc.xon", fmt.Errorf("%v lies above the XOFF of a port of %v, %v", in.XOn, g.Links[id].Rate, in.XOff))
+		l := &g.Links[id]
+		if in := s.ingress(l, l.Rate); in.XOn > in.XOff {
+			return failure.At("links.pfc.xon", fmt.Errorf("%v lies above the XOFF of a port of %v, %v", in.XOn, l.Rate, in.XOff))
 		}
 	}
 	return nil
 }
 
-// port returns the classes of a switch port at a rate of its link.
-func (c *dataClasses) port(e *experiment.Experiment, s sizing, l *topologies.Link, rate units.Rate, lastHop bool) []dataplane.ClassSizes {
+// sizes returns the classes of a switch port at a rate of its link.
+func (c *dataClasses) sizes(base sizing, l *topologies.Link, rate units.Rate, lastHop bool) []dataplane.ClassSizes {
 	part := share{rate, l.Rate}
 	var list []dataplane.ClassSizes
 	for k := range c.list {
-		links := c.links(e.Links, k)
-		s.links = links
-		own := s.port(l.Rate)
-		s.links = part.links(links)
-		sizes := s.port(rate)
-		p := dataplane.PortClass{
-			Limits: part.limits(own.limits(links, lastHop), sizes.limits(s.links, lastHop), links.MTU), Queue: sizes.queue, ECN: sizes.thresholds,
-		}
+		s := c.of(k, base)
+		limits, sizes := s.scaled(part, lastHop)
+		p := dataplane.PortClass{Limits: limits, Queue: sizes.queue, ECN: sizes.thresholds}
 		if c.switches.Memory != nil && s.links.Queue == 0 {
 			p.Limits = buffer.Limits{Data: units.NoLimit}
 			if s.links.TrimThreshold != 0 {
-				p.Limits = buffer.Limits{Data: sizes.trimAt(s.links, lastHop), Hard: units.NoLimit}
+				p.Limits = buffer.Limits{Data: sizes.trimAt(part.links(s.links), lastHop), Hard: units.NoLimit}
 			}
 		}
 		if c.list[k].Lossless {
-			p.Limits, p.Ingress = buffer.Limits{}, s.ingress(l, rate, e.Links.PFC)
+			p.Limits, p.Ingress = buffer.Limits{}, s.ingress(l, rate)
 		}
 		list = append(list, dataplane.ClassSizes{PortClass: p, AQM: part.aqm(c.marking[k])})
 	}
 	return list
 }
 
-// assignClasses gives the hosts the classes, and each transfer its own. It refuses a class
+// transfers returns the class of each transfer: the last one that matches it. It refuses a class
 // that matches no transfer, and names that no flow has.
-func (s *Shape) assignClasses(p *Plan, hosts []host.Config) error {
-	c := s.data
-	if c == nil {
-		return nil
-	}
-	p.Classes = c.list
-	p.Format.PFC = c.lossless()
-	for h := range hosts {
-		hosts[h].Classes = c.list
-	}
-	of, err := c.transfers(s.experiment, p)
-	if err != nil {
-		return err
-	}
-	for h := range hosts {
-		for i := range hosts[h].Sends {
-			hosts[h].Sends[i].Class = of[hosts[h].Sends[i].ID]
-		}
-	}
-	return nil
-}
-
-// transfers returns the class of each transfer: the last one that matches it.
-func (c *dataClasses) transfers(e *experiment.Experiment, p *Plan) ([]uint8, error) {
-	of := make([]uint8, p.Transfers)
+func (c *dataClasses) transfers(e *experiment.Experiment, all *flows) ([]uint8, error) {
+	of := make([]uint8, all.transfers)
 	for k := range c.list {
 		m := c.given[k].Match
 		if m == nil {
 			continue
 		}
 		at := fmt.Sprintf("classes[%d].match", c.at[k])
-		fits, err := classFilter(e, m, at, p.Flows)
+		listed, i, err := fitting(m.Flows, all.ruled())
 		if err != nil {
-			return nil, err
+			return nil, failure.At(fmt.Sprintf("%s.flows[%d]", at, i), err)
 		}
-		used := false
+		var items []string
+		for i, name := range m.Groups {
+			if _, _, err := fitting(e.Measure.Groups[name], all.ruled()); err != nil {
+				return nil, failure.At(fmt.Sprintf("%s.groups[%d]", at, i), err)
+			}
+			items = append(items, e.Measure.Groups[name]...)
+		}
+		grouped, _, _ := fitting(items, all.ruled())
+		ends, used := flowMatch{Src: m.Src, Dst: m.Dst, Hosts: m.Hosts, Jobs: m.Jobs}, false
 		for i := range of {
-			if fits(&p.Flows[i]) {
+			if (len(m.Flows) == 0 || listed[i]) && (len(items) == 0 || grouped[i]) && ends.flow(&all.list[i], true) {
 				of[i], used = uint8(k), true
 			}
 		}
@@ -200,42 +166,4 @@ func (c *dataClasses) transfers(e *experiment.Experiment, p *Plan) ([]uint8, err
 		}
 	}
 	return of, nil
-}
-
-// classFilter returns the test of a match. A name that no flow has is an error.
-func classFilter(e *experiment.Experiment, m *experiment.ClassMatch, at string, flows []metrics.FlowInfo) (func(*metrics.FlowInfo) bool, error) {
-	var lists [][]func(*metrics.FlowInfo) bool // of flows and groups
-	var tests []func(*metrics.FlowInfo) bool
-	for i, item := range m.Flows {
-		fits, err := flowFilter(item, flows)
-		if err != nil {
-			return nil, failure.At(fmt.Sprintf("%s.flows[%d]", at, i), err)
-		}
-		tests = append(tests, fits)
-	}
-	if len(tests) > 0 {
-		lists = append(lists, tests)
-	}
-	tests = nil
-	for i, name := range m.Groups {
-		for _, item := range e.Measure.Groups[name] {
-			fits, err := flowFilter(item, flows)
-			if err != nil {
-				return nil, failure.At(fmt.Sprintf("%s.groups[%d]", at, i), err)
-			}
-			tests = append(tests, fits)
-		}
-	}
-	if len(tests) > 0 {
-		lists = append(lists, tests)
-	}
-	in := func(list []int, n int32) bool { return len(list) == 0 || slices.Contains(list, int(n)) }
-	return func(f *metrics.FlowInfo) bool {
-		for _, tests := range lists {
-			if !slices.ContainsFunc(tests, func(fits func(*metrics.FlowInfo) bool) bool { return fits(f) }) {
-				return false
-			}
-		}
-		return in(m.Src, f.Src) && in(m.Dst, f.Dst) && in(m.Hosts, f.Src) && in(m.Hosts, f.Dst) && in(m.Jobs, f.Job)
-	}, nil
 }

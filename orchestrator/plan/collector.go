@@ -30,10 +30,10 @@ type racks struct {
 	first []int    // the first host, by rack
 }
 
-func newRacks(g *topologies.Graph, adjacency [][]topologies.Adjacent) (r racks) {
+func newRacks(f *fabric) (r racks) {
 	at := map[int]uint16{}
-	for h := range g.Hosts() {
-		node := adjacency[h][0].Peer.Node
+	for h := range f.graph.Hosts() {
+		node := f.up(h).Peer.Node
 		rack, ok := at[node]
 		if !ok {
 			rack = uint16(len(r.nodes))
@@ -45,114 +45,119 @@ func newRacks(g *topologies.Graph, adjacency [][]topologies.Adjacent) (r racks) 
 	return r
 }
 
-// weigh gives the switches of a plan the weights that routing wcmp begins with.
-func (s *Shape) weigh(p *Plan, adjacency [][]topologies.Adjacent) {
-	if s.experiment.Routing.Name != "wcmp" {
-		return
+// newWeights returns the weights that routing wcmp begins with, by node; nil under other
+// policies.
+func newWeights(f *fabric, routing experiment.Algorithm) []*forward.Weights {
+	if routing.Name != "wcmp" {
+		return nil
 	}
-	r := newRacks(s.graph, adjacency)
-	equal := s.experiment.Routing.Params["initial"] == "equal"
-	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
-		p.Switch(n).Forward.Weights = &forward.Weights{Racks: r.of, ByRack: make([][]uint8, len(r.nodes))}
+	r, all := newRacks(f), make([]*forward.Weights, len(f.graph.Nodes))
+	for n := f.graph.Hosts(); n < len(all); n++ {
+		all[n] = &forward.Weights{Racks: r.of, ByRack: make([][]uint8, len(r.nodes))}
 	}
 	for rack, node := range r.nodes {
 		behind := map[int]units.Rate{node: units.Rate(1) << 60}
-		for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
-			ports := s.routes[n].To(r.first[rack])
+		for n := f.graph.Hosts(); n < len(all); n++ {
+			ports := f.routes[n].To(r.first[rack])
 			if n == node || len(ports) < 2 {
 				continue
 			}
 			carried, most := make([]units.Rate, len(ports)), units.Rate(0)
 			for i, port := range ports {
 				carried[i] = 1
-				if !equal {
-					carried[i] = min(s.graph.Links[adjacency[n][port].Link].Rate, s.carries(adjacency[n][port].Peer.Node, r.first[rack], behind, adjacency))
+				if routing.Params["initial"] != "equal" {
+					carried[i] = f.through(n, port, r.first[rack], behind)
 				}
 				most = max(most, carried[i])
 			}
-			weights := make([]uint8, len(adjacency[n]))
+			weights := make([]uint8, len(f.adjacency[n]))
 			for i, port := range ports {
 				weights[port] = uint8(max(1, int64(float64(carried[i])/float64(most)*fullWeight+0.5)))
 			}
-			p.Switch(n).Forward.Weights.ByRack[rack] = weights
+			all[n].ByRack[rack] = weights
 		}
 	}
+	return all
 }
 
-// carries returns what the links of the shortest paths from a switch to a host carry, if
-// nothing else does. behind has what is known.
-func (s *Shape) carries(node, host int, behind map[int]units.Rate, adjacency [][]topologies.Adjacent) units.Rate {
-	if rate, ok := behind[node]; ok {
-		return rate
+// through returns what a port of a switch and the shortest paths behind it carry to a host, if
+// nothing else does. behind has what is known of switches.
+func (f *fabric) through(node int, port uint16, host int, behind map[int]units.Rate) units.Rate {
+	a := f.adjacency[node][port]
+	sum, known := behind[a.Peer.Node]
+	if !known {
+		for _, next := range f.routes[a.Peer.Node].To(host) {
+			sum += f.through(a.Peer.Node, next, host, behind)
+		}
+		behind[a.Peer.Node] = sum
 	}
-	var sum units.Rate
-	for _, port := range s.routes[node].To(host) {
-		a := adjacency[node][port]
-		sum += min(s.graph.Links[a.Link].Rate, s.carries(a.Peer.Node, host, behind, adjacency))
-	}
-	behind[node] = sum
-	return sum
+	return min(f.graph.Links[a.Link].Rate, sum)
 }
 
-// collect gives a plan its collector, which it refuses where no sample would come, or where
-// the loop has no ways that it can know.
-func (s *Shape) collect(p *Plan, adjacency [][]topologies.Adjacent) error {
-	c := s.experiment.CSIG.Collector
+// collecting is the collector of a run and what the switches send it.
+type collecting struct {
+	host      int
+	config    *collector.Config
+	postcards []*dataplane.Postcards // by node
+}
+
+// newCollecting refuses a collector where no sample would come, or where the loop has no ways
+// that it can know. kinds are what hosts are; weights are those that routing begins with, by node.
+// Without a collector there is nothing in it.
+func newCollecting(r *run, k kinds, weights []*forward.Weights) (to collecting, err error) {
+	f, tags, c := &r.fabric, r.signals.tags, r.experiment.CSIG.Collector
 	if c == nil {
-		return nil
+		return to, nil
 	}
 	switch {
-	case p.CSIG == nil:
-		return failure.At("csig.collector", errors.New("needs csig.format: without tags there is no sample to send"))
-	case c.Host >= p.Hosts():
-		return failure.At("csig.collector.host", fmt.Errorf("there is no host %d; the fabric has hosts 0 to %d", c.Host, p.Hosts()-1))
-	case p.Nodes[c.Host].Host == nil:
-		return failure.At("csig.collector.host", fmt.Errorf("host %d has programs or generators alone", c.Host))
+	case tags == nil:
+		return to, failure.At("csig.collector", errors.New("needs csig.format: without tags there is no sample to send"))
+	case c.Host >= r.hosts:
+		return to, failure.At("csig.collector.host", fmt.Errorf("there is no host %d; the fabric has hosts 0 to %d", c.Host, r.hosts-1))
+	case !k.transport(c.Host):
+		return to, failure.At("csig.collector.host", fmt.Errorf("host %d has programs or generators alone", c.Host))
 	}
+	to = collecting{c.Host, &collector.Config{Period: c.Period, Gain: loopGain}, make([]*dataplane.Postcards, len(f.graph.Nodes))}
 	ends := false
-	for n := p.Hosts(); n < len(p.Nodes); n++ {
-		sw := p.Switch(n)
-		sw.Postcards = &dataplane.Postcards{Collector: wire.HostIP(c.Host), Interval: c.Interval}
-		for i := range sw.Ports {
-			sw.Postcards.Gap = max(sw.Postcards.Gap, cardShare*sw.Ports[i].Rate.Serialisation(p.Format.Sizes.Header+p.Format.Overhead))
-			ends = ends || slices.Contains(sw.Ports[i].Policies[:], dataplane.Terminate)
-			if second := sw.Ports[i].Second; second != nil {
-				ends = ends || slices.Contains(second.Policies[:], dataplane.Terminate)
-			}
+	for i, p := range f.ports {
+		if to.postcards[p.Node] == nil {
+			to.postcards[p.Node] = &dataplane.Postcards{Collector: wire.HostIP(c.Host), Interval: c.Interval}
 		}
+		cards := to.postcards[p.Node]
+		cards.Gap = max(cards.Gap, cardShare*p.link.Rate.Serialisation(r.format.Sizes.Header+r.format.Overhead))
+		does := &r.signals.ports[i]
+		ends = ends || slices.Contains(does.policies[0][:], dataplane.Terminate) || tags.second != nil && slices.Contains(does.policies[1][:], dataplane.Terminate)
 	}
 	if !ends {
-		return failure.At("csig.collector", errors.New("no port terminates tags, so that no sample is sent; see csig.ports"))
+		return to, failure.At("csig.collector", errors.New("no port terminates tags, so that no sample is sent; see csig.ports"))
 	}
-	cfg := &collector.Config{Period: c.Period, Gain: loopGain}
-	p.Nodes[c.Host].Host.Collector = cfg
 	if c.Loop == experiment.Loops()[0] {
-		return nil
+		return to, nil
 	}
-	var err error
-	if cfg.Routes, cfg.Second, err = s.loopRoutes(p, adjacency); err != nil {
-		return failure.At("csig.collector.loop", err)
+	if to.config.Routes, to.config.Second, err = loopRoutes(f, tags, weights); err != nil {
+		return to, failure.At("csig.collector.loop", err)
 	}
-	return nil
+	return to, nil
 }
 
 // loopRoutes returns the ways between racks, and what the locators of the second format stand
 // for in them.
-func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes []collector.Route, second map[uint32]uint16, err error) {
-	r := newRacks(s.graph, adjacency)
+func loopRoutes(f *fabric, tags *tags, weights []*forward.Weights) (routes []collector.Route, second map[uint32]uint16, err error) {
+	r := newRacks(f)
+	name := func(node int) string { return f.graph.Nodes[node].Name }
 	owners := map[uint16]topologies.End{}
 	locator := func(node int, port uint16) (uint16, error) {
-		l := p.Switch(node).Ports[port].Locator
 		end := topologies.End{Node: node, Port: int(port)}
+		index := f.first[node] + end.Port
+		l := tags.first.locators[index]
 		if other, ok := owners[l]; ok && other != end {
-			return 0, fmt.Errorf("ports %s and %s have the same locator; use csig.locators: registry, or csig.format: wide",
-				PortName(s.graph, adjacency, other.Node, other.Port), PortName(s.graph, adjacency, node, int(port)))
+			return 0, fmt.Errorf("ports %s and %s have the same locator; use csig.locators: registry, or csig.format: wide", f.portName(other), f.portName(end))
 		}
 		owners[l] = end
-		if of := p.Switch(node).Ports[port].Second; of != nil {
-			label := csig.SecondLabels | uint32(of.Locator)
+		if of := tags.second; of != nil {
+			label := csig.SecondLabels | uint32(of.locators[index])
 			if other, ok := second[label]; ok && other != l {
-				return 0, fmt.Errorf("port %s shares its %v locator with another; use csig.second.locators: registry", PortName(s.graph, adjacency, node, int(port)), s.tags.second.format)
+				return 0, fmt.Errorf("port %s shares its %v locator with another; use csig.second.locators: registry", f.portName(end), of.format)
 			}
 			if second == nil {
 				second = map[uint32]uint16{}
@@ -163,12 +168,12 @@ func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes [
 	}
 	for from, node := range r.nodes {
 		for to, target := range r.nodes {
-			ports := s.routes[node].To(r.first[to])
+			ports := f.routes[node].To(r.first[to])
 			if from == to || len(ports) < 2 {
 				continue
 			}
 			if len(ports) > wire.MostWeights {
-				return nil, nil, fmt.Errorf("%s has %d ways to %s; at most %d fit into a packet", s.graph.Nodes[node].Name, len(ports), s.graph.Nodes[target].Name, wire.MostWeights)
+				return nil, nil, fmt.Errorf("%s has %d ways to %s; at most %d fit into a packet", name(node), len(ports), name(target), wire.MostWeights)
 			}
 			route := collector.Route{Node: uint32(node), Rack: uint32(to), Host: wire.HostIP(r.first[from])}
 			for _, port := range ports {
@@ -176,12 +181,12 @@ func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes [
 				if err != nil {
 					return nil, nil, err
 				}
-				way := collector.Way{Port: uint8(port), Weight: p.Switch(node).Forward.Weights.ByRack[to][port], Hops: [][]uint16{{own}}}
-				if peer := adjacency[node][port].Peer.Node; peer != target {
+				way := collector.Way{Port: uint8(port), Weight: weights[node].ByRack[to][port], Hops: [][]uint16{{own}}}
+				if peer := f.adjacency[node][port].Peer.Node; peer != target {
 					var second []uint16
-					for _, next := range s.routes[peer].To(r.first[to]) {
-						if adjacency[peer][next].Peer.Node != target {
-							return nil, nil, fmt.Errorf("there is more than one switch between %s and %s", s.graph.Nodes[node].Name, s.graph.Nodes[target].Name)
+					for _, next := range f.routes[peer].To(r.first[to]) {
+						if f.adjacency[peer][next].Peer.Node != target {
+							return nil, nil, fmt.Errorf("there is more than one switch between %s and %s", name(node), name(target))
 						}
 						l, err := locator(peer, next)
 						if err != nil {
@@ -192,7 +197,7 @@ func (s *Shape) loopRoutes(p *Plan, adjacency [][]topologies.Adjacent) (routes [
 					way.Hops = append(way.Hops, second)
 				}
 				if port > 255 {
-					return nil, nil, fmt.Errorf("%s has more ports than a packet can name", s.graph.Nodes[node].Name)
+					return nil, nil, fmt.Errorf("%s has more ports than a packet can name", name(node))
 				}
 				route.Ways = append(route.Ways, way)
 			}

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
-	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
@@ -28,17 +26,7 @@ const (
 type jobTraffic struct {
 	streams []streamTraffic // ascending by stream
 	records int64           // metrics.Operations of a step, without spans
-	compute units.Duration  // of a step, of the rank that computes longest
-	load    JobLoad
-	alone   units.Duration // an iteration at the NIC's rate without congestion, without schedule, about: at least
-}
-
-// JobLoad is what playing a job takes, for predictions.
-type JobLoad struct {
-	Operations int64 // of all ranks and steps
-	Live       int64 // in memory at a time, about
-	// Length is how long the job takes on links without congestion, about: at least.
-	Length units.Duration
+	load    JobLoad         // before the job was played
 }
 
 // streamTraffic is what one rank of a job sends to another on one channel in the whole run.
@@ -51,53 +39,6 @@ type streamTraffic struct {
 
 // within is the transfer of a stream inside a server.
 const within = -1
-
-// addJobs appends the connections of the workload's jobs to its transfers, which are so
-// many without, and counts what they carry. It returns another workload, and what the jobs
-// send.
-func addJobs(load *workloads.Workload, transfers int, nics int, links experiment.Links, seed uint64) (*workloads.Workload, []jobTraffic, error) {
-	with := *load
-	with.Transfers = slices.Clip(load.Transfers[:transfers])
-	left := int64(mostStepOperations)
-	all := make([]jobTraffic, len(load.Jobs))
-	for i := range load.Jobs {
-		job := &load.Jobs[i]
-		inJob := func(err error) error { return fmt.Errorf("job %s: %w", job.Name, err) }
-		if len(job.Hosts) != job.Source.Ranks() {
-			return nil, nil, inJob(fmt.Errorf("%w: %d hosts for %d ranks", workloads.ErrInvalid, len(job.Hosts), job.Source.Ranks()))
-		}
-		for rank, h := range job.Hosts {
-			if h < 0 || h >= load.Hosts {
-				return nil, nil, inJob(fmt.Errorf("%w: rank %d is at host %d; hosts go from 0 to %d", workloads.ErrInvalid, rank, h, load.Hosts-1))
-			}
-		}
-		traffic, read, err := countTraffic(job.Source, jobSeed(seed, i), links, left, maxTransfers-int64(len(with.Transfers)))
-		if err != nil {
-			return nil, nil, inJob(err)
-		}
-		left -= read
-		for k := range traffic.streams {
-			s := &traffic.streams[k]
-			src, dst := job.Hosts[s.From], job.Hosts[s.To]
-			s.transfer = within
-			if src/nics == dst/nics {
-				continue
-			}
-			s.transfer = len(with.Transfers)
-			with.Transfers = append(with.Transfers, workloads.Transfer{
-				Job: i, Src: src, Dst: dst, Size: s.bytes, Messages: int(s.messages), Start: job.Start,
-				After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
-			})
-		}
-		all[i] = *traffic
-	}
-	return &with, all, nil
-}
-
-// jobSeed returns the seed of a job, by its number: that of the run for the first one. Jobs
-// with one seed would have the same jitter, rank for rank and step for step, and would never
-// drift apart.
-func jobSeed(seed uint64, number int) uint64 { return seed ^ uint64(number)<<40 }
 
 // maxPackets is the most packets of a connection: sequence numbers have 32 bits.
 const maxPackets = 1<<32 - 2
@@ -126,10 +67,11 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 	whole := &jobTraffic{}
 	var received []streamTraffic
 	var read int64
+	var compute units.Duration // of a step, of the rank that computes longest
 	for i := range counters {
 		c := &counters[i]
 		whole.streams, received, whole.records, read = append(whole.streams, c.sent...), append(received, c.received...), whole.records+c.records, read+c.read
-		whole.compute = max(whole.compute, c.compute)
+		compute = max(compute, c.compute)
 	}
 	first := slices.MinFunc(counters, func(a, b counter) int { return cmp.Compare(a.failedAt(), b.failedAt()) })
 	if first.err != nil { // of the lowest rank: the same on every machine
@@ -158,10 +100,10 @@ func countTraffic(s graph.Source, seed uint64, links experiment.Links, operation
 			t.messages, t.packets, t.bytes = t.messages*steps, t.packets*steps, t.bytes*units.Size(steps)
 		}
 	}
-	whole.load = JobLoad{Operations: read, Live: read, Length: whole.compute}
+	whole.load = JobLoad{Operations: read, Live: read, Length: compute}
 	if !inMemory(s) {
 		steps := int64(s.Steps())
-		whole.load.Operations, whole.load.Length = read*steps, whole.compute*units.Duration(min(steps, math.MaxInt64/max(1, int64(whole.compute))))
+		whole.load.Operations, whole.load.Length = read*steps, compute*units.Duration(min(steps, math.MaxInt64/max(1, int64(compute))))
 	} else {
 		whole.records = (whole.records + int64(s.Steps()) - 1) / int64(s.Steps())
 	}
@@ -320,70 +262,4 @@ func (c *counter) count(rank int) {
 type streamKey struct {
 	peer    int32
 	channel uint16
-}
-
-// checkJobs plays the jobs on links without congestion, as far as that is cheap, and
-// refuses programs that get stuck. It returns a note of those that it did not play as far
-// as the end of their first step, and fills in the loads. rate is that of a NIC.
-func checkJobs(load *workloads.Workload, traffic []jobTraffic, rate units.Rate, seed uint64) (notes []string, err error) {
-	left := checkedOperations
-	for i := range load.Jobs {
-		job := &load.Jobs[i]
-		if s, ok := job.Source.(*graph.Static); ok {
-			if err := graph.Check(s, jobSeed(seed, i)); err != nil {
-				return nil, fmt.Errorf("job %s: %w", job.Name, err)
-			}
-		}
-		if traffic[i].records > int64(left) {
-			notes = append(notes, fmt.Sprintf("job %s: a step has %d operations; whether its ranks wait for each other for ever was not checked", job.Name, traffic[i].records))
-			continue
-		}
-		timeline, err := graph.Ideal(job.Source, jobSeed(seed, i), graph.Link{Rate: rate, Latency: units.Microsecond, Most: left})
-		switch {
-		case errors.Is(err, graph.ErrLimit): // its first steps do not get stuck
-			left = 0
-			scale := float64(traffic[i].load.Operations) / float64(max(1, timeline.Operations))
-			traffic[i].load.note(timeline.Live, float64(timeline.End)*scale)
-		case err != nil:
-			return nil, fmt.Errorf("job %s: %w", job.Name, err)
-		default:
-			left -= timeline.Operations
-			traffic[i].load.note(timeline.Live, float64(timeline.End))
-		}
-	}
-	return notes, nil
-}
-
-// note takes what playing the job has shown, times in ps.
-func (l *JobLoad) note(live int, length float64) {
-	l.Live, l.Length = int64(live), max(l.Length, units.Duration(min(length, math.MaxInt64/4)))
-}
-
-// jobLoads returns what playing the jobs takes.
-func jobLoads(traffic []jobTraffic) (loads []JobLoad) {
-	for i := range traffic {
-		loads = append(loads, traffic[i].load)
-	}
-	return loads
-}
-
-// jobInfos describes the jobs for records.
-func jobInfos(load *workloads.Workload, traffic []jobTraffic) (infos []metrics.JobInfo) {
-	for i := range load.Jobs {
-		job := &load.Jobs[i]
-		info := metrics.JobInfo{Job: int32(i), Name: job.Name, Start: units.Time(job.Start), Steps: job.Source.Steps(), Schedule: metrics.Schedule(job.Schedule), Records: traffic[i].records}
-		if staged, ok := job.Source.(interface{ PerStage() int }); ok {
-			info.PerStage = staged.PerStage()
-		}
-		for _, h := range job.Hosts {
-			info.Ranks = append(info.Ranks, int32(h))
-		}
-		labels := job.Source.Labels()
-		info.Phases = labels.Phases
-		for _, c := range labels.Collectives {
-			info.Collectives = append(info.Collectives, metrics.CollectiveInfo(c))
-		}
-		infos = append(infos, info)
-	}
-	return infos
 }

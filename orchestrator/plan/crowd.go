@@ -56,7 +56,7 @@ func (c *signalling) crowd() (found crowd, ok bool) {
 	g := crowding{ports: map[topologies.End]int{}}
 	var sources []int
 	perHost := map[int]float64{}
-	for i, t := range c.workload.Transfers {
+	for i, t := range c.run.workload.Transfers {
 		if i >= c.plan.Transfers || t.After != workloads.None || t.Messages > 0 || t.Start > path.NetworkRTT || t.Size < path.LinkRate.Volume(path.NetworkRTT) {
 			continue
 		}
@@ -69,7 +69,7 @@ func (c *signalling) crowd() (found crowd, ok bool) {
 		perHost[t.Src]++
 	}
 	for _, src := range sources {
-		g.demand = append(g.demand, float64(c.plan.Graph.Links[c.adjacency[src][0].Link].Rate)/perHost[src])
+		g.demand = append(g.demand, float64(c.run.fabric.rate(src))/perHost[src])
 	}
 	g.settle()
 	for f, levels := range g.hops {
@@ -102,18 +102,18 @@ func (c *signalling) crowd() (found crowd, ok bool) {
 // crossings returns the ports between switches that a flow crosses. Of several next hops
 // each gets an equal part.
 func (c *signalling) crossings(g *crowding, src, dst int) (levels [][]crossing) {
-	first := c.adjacency[src][0]
+	first := c.run.fabric.up(src)
 	at, links := map[int]float64{first.Peer.Node: 1}, map[int][]int{first.Peer.Node: {first.Link}}
-	for range c.adjacency { // no path is longer
+	for range c.run.fabric.adjacency { // no path is longer
 		next, nextLinks, level := map[int]float64{}, map[int][]int{}, []crossing(nil)
 		for _, node := range slices.Sorted(maps.Keys(at)) {
 			if node < c.plan.Hosts() {
 				continue
 			}
-			to := c.routes[node].To(dst)
+			to := c.run.fabric.routes[node].To(dst)
 			for _, port := range to {
 				share := at[node] / float64(len(to))
-				a := c.adjacency[node][port]
+				a := c.run.fabric.adjacency[node][port]
 				if next[a.Peer.Node] += share; a.Peer.Node < c.plan.Hosts() {
 					continue
 				}
@@ -180,12 +180,12 @@ func (g *crowding) full(port int) bool {
 // outside the map, which is of NSCC as it is, with trimming and packets of 4150 B.
 func crowdedBottlenecks(c *signalling) []string {
 	const measured = 4150 * units.Byte
-	if !c.transfers[csig.Delay] || len(c.customers) == 0 || c.customers[0].name != "nscc" || len(c.thresholds) == 0 || !c.plan.Path.Trim || c.plan.Path.MTU != measured || c.detours {
+	if !c.transfers[csig.Delay] || len(c.customers) == 0 || c.customers[0].name != "nscc" || len(c.thresholds) == 0 || !c.plan.Path.Trim || c.plan.Path.MTU != measured || c.run.fabric.groups != nil {
 		return nil
 	}
 	law, _ := congestion.Table.Lookup("nscc")
 	for _, p := range law.Params {
-		if given, ok := c.given[p.Name]; ok && p.Name != "csig" && given != p.Default {
+		if given, ok := c.run.experiment.Hosts.CC.Params[p.Name]; ok && p.Name != "csig" && given != p.Default {
 			return nil // another control law than that of the map
 		}
 	}

@@ -40,7 +40,11 @@ func crowdOf(t *testing.T, set ...string) crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, ok := newSignalling(s, p).crowd()
+	r, err := newRun(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, ok := newSignalling(r, p).crowd()
 	if !ok {
 		t.Fatal("no flow crosses several bottlenecks")
 	}

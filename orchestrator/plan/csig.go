@@ -8,48 +8,85 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/topologies"
-	"github.com/csiglab/csiglab/units"
 )
+
+// signals is what hosts and switches do with CSIG tags.
+type signals struct {
+	tags     *tags      // nil without CSIG
+	ports    []portTags // as fabric.ports
+	policies []policy
+}
 
 // tags is the CSIG domain of a fabric.
 type tags struct {
 	domain   csig.Config
 	tagging  transport.Tagging // of the hosts
 	switches dataplane.CSIG
-	locators []uint16        // of switch ports, in order of node and port
+	first    *labels
+	second   *labels         // nil: the fabric has tags of one format
 	lastHops csig.LocatorSet // locators that stand for ports to hosts alone
-	table    *LocatorTable
-	second   *secondTags // nil: the fabric has tags of one format
 }
 
-// secondTags is what the tags of a fabric's second format have of their own.
-type secondTags struct {
+// labels is the locators of a format.
+type labels struct {
 	format   csig.Format
-	locators []uint16
+	locators []uint16 // as fabric.ports
 	table    *LocatorTable
 }
 
 // A locator has the same number in records as senders know it by.
 var _ = [1]struct{}{}[metrics.SecondFormat-csig.SecondLabels]
 
+// newSignals refuses settings of CSIG that make no sense in a fabric.
+func newSignals(c experiment.CSIG, f *fabric) (s signals, err error) {
+	if s.tags, err = newTags(c, f); err != nil {
+		return s, failure.At("csig", err) // where no narrower place is known
+	}
+	if s.ports, err = applyPortRules(c, f); err != nil {
+		return s, failure.At("csig.ports", err)
+	}
+	s.policies, err = newPolicies(c.Policies)
+	return s, err
+}
+
+// domain returns the CSIG domain, nil without CSIG.
+func (s *signals) domain() *csig.Config {
+	if s.tags == nil {
+		return nil
+	}
+	return &s.tags.domain
+}
+
+// meaning returns what the tags mean.
+func (s *signals) meaning() (t Tags) {
+	if s.tags == nil {
+		return t
+	}
+	t.CSIG, t.Locators = &s.tags.domain, s.tags.first.table
+	if s.tags.second != nil {
+		t.Second = s.tags.second.table
+	}
+	return t
+}
+
 // newTags returns the domain of a fabric; nil where the format is none.
-func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags, error) {
+func newTags(c experiment.CSIG, f *fabric) (*tags, error) {
 	format, err := csig.ParseFormat(c.Format)
 	if err != nil || format == csig.FormatNone {
 		return nil, err
 	}
 	cfg := csig.Config{Format: format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Interval: c.Interval, Dialect: c.Dialect, Decode: c.Decode, TrimRule: c.TrimRule}
-	for _, l := range g.Links {
+	for _, l := range f.graph.Links {
 		cfg.MaxRate = max(cfg.MaxRate, l.Rate)
 	}
-	if cfg.Locators, err = locatorConfig(g, "csig.locators", c.Locators); err != nil {
+	if cfg.Locators, err = locatorConfig(f, locatorsKey(false), c.Locators); err != nil {
 		return nil, err
 	}
-	for _, signal := range c.OverrideD {
-		t, err := csig.ParseType(signal)
-		if err != nil {
-			return nil, err
-		}
+	overridden, err := parseTypes(c.OverrideD)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range overridden {
 		cfg.OverrideD[t] = true
 	}
 	if err := setQuantisers(&cfg.Quantisers, c.Quantisers); err != nil {
@@ -57,7 +94,7 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	}
 	if c.Second != nil {
 		cfg.Second = new(csig.SecondFormat)
-		if cfg.Second.Locators, err = locatorConfig(g, "csig.second.locators", c.Second.Locators); err != nil {
+		if cfg.Second.Locators, err = locatorConfig(f, locatorsKey(true), c.Second.Locators); err != nil {
 			return nil, err
 		}
 		if err := setQuantisers(&cfg.Second.Quantisers, c.Second.Quantisers); err != nil {
@@ -77,24 +114,20 @@ func newTags(g *topologies.Graph, c experiment.CSIG, rtt units.Duration) (*tags,
 	}
 	t.tagging.MaxAge = c.MaxAge
 	t.switches = dataplane.CSIG{
-		Domain: t.domain, Tau: rtt, CountTrimmed: c.CountTrimmed,
+		Domain: t.domain, Tau: f.idle.rtt, CountTrimmed: c.CountTrimmed,
 		Meter: c.Meter, Phase: c.Phase, Depth: c.NQD, Available: c.ABW, Delay: c.Delay,
 	}
-	directory, err := domain.Locators().Assign(places(g))
-	if err != nil {
-		return nil, failure.At("csig.locators", err)
+	if t.first, err = newLabels(f, domain, false); err != nil {
+		return nil, err
 	}
-	t.locators = directory.Locators
-	addLastHops(&t.lastHops, g, t.locators, 0)
-	t.table = newLocatorTable(g, domain, t.locators, false)
+	addLastHops(&t.lastHops, f, t.first.locators, 0)
 	if second := domain.Second(); second != nil {
-		if directory, err = second.Locators().Assign(places(g)); err != nil {
-			return nil, failure.At("csig.second.locators", err)
+		if t.second, err = newLabels(f, second, true); err != nil {
+			return nil, err
 		}
-		t.second = &secondTags{second.Format(), directory.Locators, newLocatorTable(g, second, directory.Locators, true)}
-		addLastHops(&t.lastHops, g, directory.Locators, csig.SecondLabels)
+		addLastHops(&t.lastHops, f, t.second.locators, csig.SecondLabels)
 	}
-	return t, checkPortRules(g, c.Ports)
+	return t, checkPortRules(f, c.Ports)
 }
 
 // setQuantisers sets quantisers by the names of their signals.
@@ -109,36 +142,30 @@ func setQuantisers(to *[csig.Types]csig.Quantiser, given map[string]string) erro
 	return nil
 }
 
-// places describes every switch port for the locators, in order of node and
-// port.
-func places(g *topologies.Graph) []csig.Place {
-	var places []csig.Place
-	adjacency := g.Adjacency()
-	for n := g.Hosts(); n < len(g.Nodes); n++ {
-		node := g.Nodes[n]
-		for i, a := range adjacency[n] {
-			place := csig.Place{
-				Switch: node.Index, Port: i + 1, Peer: a.Peer.Node, Tier: locatorTier(node.Tier),
-				Dir: direction(g, n, a.Peer.Node), Rate: g.Links[a.Link].Rate,
-			}
-			places = append(places, place)
+// places describes every switch port for the locators, as fabric.ports.
+func places(w *wiring) []csig.Place {
+	places := make([]csig.Place, len(w.ports))
+	for i, p := range w.ports {
+		node := w.graph.Nodes[p.Node]
+		places[i] = csig.Place{
+			Switch: node.Index, Port: p.Port + 1, Peer: p.peer.Node, Tier: locatorTier(node.Tier),
+			Dir: direction(w.graph, p.Node, p.peer.Node), Rate: p.link.Rate,
 		}
 	}
 	return places
 }
 
 // addLastHops adds the locators that stand for ports to hosts and for no other ports: they
-// say that a signal is of the last hop. locators are those of the switch ports, in order of
-// node and port; label is what csig.Domain.Label adds to those of their format.
-func addLastHops(s *csig.LocatorSet, g *topologies.Graph, locators []uint16, label uint32) {
-	ports := places(g)
+// say that a signal is of the last hop. label is what csig.Domain.Label adds to those of
+// their format.
+func addLastHops(s *csig.LocatorSet, f *fabric, locators []uint16, label uint32) {
 	for i, locator := range locators {
-		if ports[i].Peer < g.Hosts() {
+		if f.ports[i].toHost {
 			s.Add(label | uint32(locator))
 		}
 	}
 	for i, locator := range locators {
-		if ports[i].Peer >= g.Hosts() {
+		if !f.ports[i].toHost {
 			s.Remove(label | uint32(locator))
 		}
 	}

@@ -2,10 +2,10 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/csiglab/csiglab/nodes/switch/forward"
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -32,58 +32,48 @@ func (p *Plan) Demands() []Demand {
 	if len(p.Jobs) == 0 {
 		return nil
 	}
-	type port struct{ node, port int }
 	type sender struct {
 		rank    int32
 		channel uint16
 	}
 	adjacency := p.Graph.Adjacency()
 	all := make([]Demand, len(p.Jobs))
-	ports, senders := make([]map[port]*PortDemand, len(all)), make([]map[port]map[sender]bool, len(all))
+	ports, senders := make([]map[topologies.End]*PortDemand, len(all)), make([]map[topologies.End]map[sender]bool, len(all))
 	for i := range all {
-		ports[i], senders[i] = map[port]*PortDemand{}, map[port]map[sender]bool{}
+		ports[i], senders[i] = map[topologies.End]*PortDemand{}, map[topologies.End]map[sender]bool{}
 	}
 	for i := range p.Flows[:p.Transfers] {
 		f := &p.Flows[i]
 		if f.Messages == 0 {
 			continue
 		}
-		d := &all[f.Job]
+		d, ports, senders := &all[f.Job], ports[f.Job], senders[f.Job]
 		onLine := p.Path.Header + p.Format.Overhead + p.tagOf(f)
 		bytes := (float64(f.Size) + float64(f.Packets)*float64(onLine)) / float64(max(1, p.Jobs[f.Job].Steps))
 		full := p.Path.MTU - p.Path.Header + onLine
-		var latency, longest units.Duration
-		for at, out := int(f.Src), 0; ; {
-			next := adjacency[at][out]
-			link := &p.Graph.Links[next.Link]
-			key := port{at, out}
-			if ports[f.Job][key] == nil {
-				ports[f.Job][key], senders[f.Job][key] = &PortDemand{Node: at, Port: out, Rate: link.Rate}, map[sender]bool{}
+		var lines, longest units.Duration
+		delay := p.walk(adjacency, int(f.Src), int(f.Dst), func(at topologies.End, link *topologies.Link, ways int) {
+			if ports[at] == nil {
+				ports[at], senders[at] = &PortDemand{Node: at.Node, Port: at.Port, Rate: link.Rate}, map[sender]bool{}
 			}
-			ports[f.Job][key].Bytes += bytes
-			senders[f.Job][key][sender{f.SrcRank, f.Channel}] = true
+			ports[at].Bytes += bytes
+			senders[at][sender{f.SrcRank, f.Channel}] = true
 			line := link.Rate.Serialisation(full)
-			latency, longest = latency+link.Delay+line, max(longest, line)
-			if at = next.Peer.Node; at == int(f.Dst) {
-				break
+			lines, longest = lines+line, max(longest, line)
+			if s := p.Switch(at.Node); s != nil {
+				if policy, _ := forward.Lookup(s.Forward.Routing); ways > 1 || !policy.Hashes {
+					d.Ambiguous = cmp.Or(d.Ambiguous, f.Name)
+				}
 			}
-			latency += p.Graph.Nodes[at].Delay
-			config := &p.Nodes[at].Switch.Forward
-			to := config.Routes.To(int(f.Dst))
-			if policy, _ := forward.Lookup(config.Routing); len(to) > 1 || !policy.Hashes {
-				d.Ambiguous = cmp.Or(d.Ambiguous, f.Name)
-			}
-			out = int(to[0])
-		}
-		d.Latency = max(d.Latency, latency-longest)
+		})
+		d.Latency = max(d.Latency, delay+lines-longest)
 	}
 	for i := range all {
-		for key, d := range ports[i] {
-			d.Senders = len(senders[i][key])
-		}
-		for _, d := range slices.SortedFunc(maps.Values(ports[i]), func(a, b *PortDemand) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port)) }) {
+		for at, d := range ports[i] {
+			d.Senders = len(senders[i][at])
 			all[i].Ports = append(all[i].Ports, *d)
 		}
+		slices.SortFunc(all[i].Ports, func(a, b PortDemand) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Port, b.Port)) })
 	}
 	for h := range p.Hosts() {
 		if c := p.Nodes[h].Host; c != nil {

@@ -84,23 +84,16 @@ func (p *Plan) flowJobs() []string {
 
 // exposedLocators returns what the locators of the fabric stand for.
 func (p *Plan) exposedLocators() (list []exposition.LocatorDescription) {
-	tables := p.LocatorTables()
-	if tables == nil {
-		return nil
-	}
 	tiers := map[string]string{}
 	for _, port := range Ports(p.Graph) {
 		tiers[port.Name] = port.Tier
 	}
 	names := p.PortNames()
-	for _, t := range tables {
+	for _, t := range p.LocatorTables() {
 		for _, l := range t.Locators {
 			one := exposition.LocatorDescription{Locator: l.Locator, Port: names[l.Locator], Tier: tiers[l.Ports[0]]}
-			for _, name := range l.Ports {
-				if tiers[name] != one.Tier {
-					one.Tier = ""
-					break
-				}
+			if slices.ContainsFunc(l.Ports, func(name string) bool { return tiers[name] != one.Tier }) {
+				one.Tier = ""
 			}
 			list = append(list, one)
 		}

@@ -11,16 +11,16 @@ import (
 
 // newSignalling returns nil without CSIG. In a fabric with tags of two formats it has those
 // of both.
-func newSignalling(s *Shape, p *Plan) *signalling {
+func newSignalling(r *run, p *Plan) *signalling {
 	if p.CSIG == nil {
 		return nil
 	}
 	domain := p.Domain()
-	c := newSignallingOf(s, p, domain, false)
+	c := newSignallingOf(r, p, domain, false)
 	if domain.Second() == nil {
 		return c
 	}
-	first, second := *c, newSignallingOf(s, p, domain.Second(), true)
+	first, second := *c, newSignallingOf(r, p, domain.Second(), true)
 	first.flows = slices.Clone(c.flows)
 	for i := range c.flows {
 		c.flows[i].host |= second.flows[i].host

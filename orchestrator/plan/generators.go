@@ -3,78 +3,48 @@ package plan
 import (
 	"fmt"
 
-	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/generator"
-	"github.com/csiglab/csiglab/nodes/machine"
+	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/units"
 )
 
-// assignGenerators replaces the transport of hosts that send raw frames, and of those
-// that only receive such frames, by a generator. It names the flows between hosts that
-// raw frames make, which come after all others.
-func (s *Shape) assignGenerators(p *Plan) error {
-	e := s.experiment
-	if len(e.Generators) == 0 {
-		return nil
-	}
-	p.Format.Raw = true
-	busy := s.transportHosts()
-	streams := make([]generator.Stream, len(e.Generators))
-	flows := map[[2]int]bool{}
-	hosts := map[int]bool{}
-	for i, g := range e.Generators {
-		stack, err := g.Tags(e.CSIG)
-		if err != nil {
-			return failure.At(fmt.Sprintf("generators[%d].stack", i), err)
+// newGenerators returns the generator of each host that sends raw frames, and of those that
+// have nothing to do but receive such frames, by host. shims are the hosts that run programs
+// alone.
+func newGenerators(r *run, shims []*shim.Config) ([]*generator.Config, error) {
+	all := make([]*generator.Config, r.hosts)
+	add := func(h int) {
+		if all[h] == nil {
+			rate := r.fabric.rate(h)
+			all[h] = &generator.Config{
+				Node: h, Name: r.fabric.graph.Nodes[h].Name, Rate: rate, Queue: r.buffers.port(rate).queue, Format: r.format,
+				Pairs: pairsOf(r.flows.pairs, h), Measure: r.Measure, Records: r.Interval, Traced: r.Traced,
+			}
 		}
-		streams[i] = generator.Stream{
+	}
+	for i, g := range r.experiment.Generators {
+		stack, err := g.Tags(r.experiment.CSIG)
+		if err != nil {
+			return nil, failure.At(fmt.Sprintf("generators[%d].stack", i), err)
+		}
+		if r.busy[g.Host] {
+			return nil, failure.At(fmt.Sprintf("generators[%d].host", i), fmt.Errorf("host %d sends or receives transfers; a host of generators has no transport", g.Host))
+		}
+		s := generator.Stream{
 			To: g.To, Start: units.Time(g.Start), Every: g.Every, Rate: g.Rate, Count: int64(g.Count),
 			Size: g.Size, Stack: stack, DSCP: uint8(g.DSCP), Paths: g.Paths,
 		}
 		if g.Every > 0 {
-			streams[i].Rate = 0
+			s.Rate = 0
 		}
-		if busy[g.Host] {
-			return failure.At(fmt.Sprintf("generators[%d].host", i), fmt.Errorf("host %d sends or receives transfers; a host of generators has no transport", g.Host))
+		add(g.Host)
+		all[g.Host].Streams = append(all[g.Host].Streams, s)
+		if !r.busy[g.To] && shims[g.To] == nil {
+			add(g.To)
 		}
-		hosts[g.Host] = true
-		if !busy[g.To] && !p.HasPrograms(g.To) {
-			hosts[g.To] = true // it has nothing else to do
-		}
-		if flows[[2]int{g.Host, g.To}] {
-			continue
-		}
-		flows[[2]int{g.Host, g.To}] = true
-		name := func(h int) string { return s.graph.Nodes[h].Name }
-		id := int32(len(p.Flows))
-		p.Flows = append(p.Flows, metrics.FlowInfo{
-			Flow: id, Name: fmt.Sprintf("%s-%s raw", name(g.Host), name(g.To)), Src: int32(g.Host), Dst: int32(g.To),
-		})
-		p.Pairs = append(p.Pairs, metrics.Pair{Flow: id, Source: int32(g.Host), Destination: int32(g.To)})
 	}
-	for h := range s.graph.Hosts() {
-		if !hosts[h] {
-			continue
-		}
-		transport := p.Nodes[h].Host
-		c := generator.Config{
-			Node: h, Name: transport.Name, Rate: transport.Rate, Queue: s.sizing.port(transport.Rate).queue, Format: p.Format,
-			Measure: p.Measure, Records: p.Interval, Traced: p.Traced,
-		}
-		for i, g := range e.Generators {
-			if g.Host == h {
-				c.Streams = append(c.Streams, streams[i])
-			}
-		}
-		for _, pair := range p.Pairs {
-			if int(pair.Source) == h || int(pair.Destination) == h {
-				c.Pairs = append(c.Pairs, pair)
-			}
-		}
-		p.Nodes[h] = machine.Spec{Generator: &c}
-	}
-	return nil
+	return all, nil
 }
 
 // generated returns how many frames of a stream are sent before the run's end, and

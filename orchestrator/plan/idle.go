@@ -23,9 +23,9 @@ func (p *Plan) IdleFCTs() []units.Duration {
 	for i := range times {
 		f := &p.Flows[i]
 		var delay, back units.Duration // of links and switches
-		rates, delay = p.path(adjacency, int(f.Src), int(f.Dst), rates[:0])
+		rates, delay = p.rates(adjacency, int(f.Src), int(f.Dst), rates[:0])
 		if back = delay; oneWay {
-			home, back = p.path(adjacency, int(f.Dst), int(f.Src), home[:0])
+			home, back = p.rates(adjacency, int(f.Dst), int(f.Src), home[:0])
 		} else {
 			home = rates
 		}
@@ -39,19 +39,26 @@ func (p *Plan) IdleFCTs() []units.Duration {
 	return times
 }
 
-// path appends the rates of the links of a shortest path, and returns its delay.
-func (p *Plan) path(adjacency [][]topologies.Adjacent, src, dst int, rates []units.Rate) ([]units.Rate, units.Duration) {
-	var delay units.Duration
-	for at, port := src, 0; ; {
-		next := adjacency[at][port]
+// rates appends the rates of the links of a shortest path, and returns its delay.
+func (p *Plan) rates(adjacency [][]topologies.Adjacent, src, dst int, rates []units.Rate) ([]units.Rate, units.Duration) {
+	delay := p.walk(adjacency, src, dst, func(_ topologies.End, link *topologies.Link, _ int) { rates = append(rates, link.Rate) })
+	return rates, delay
+}
+
+// walk visits the ports of a shortest path, which it goes by the lowest of the ways that there
+// are at each, and returns the delay of its links and switches.
+func (p *Plan) walk(adjacency [][]topologies.Adjacent, src, dst int, visit func(at topologies.End, link *topologies.Link, ways int)) (delay units.Duration) {
+	for at, ways := (topologies.End{Node: src}), 1; ; {
+		next := adjacency[at.Node][at.Port]
 		link := &p.Graph.Links[next.Link]
-		rates = append(rates, link.Rate)
+		visit(at, link, ways)
 		delay += link.Delay
-		if at = next.Peer.Node; at == dst {
-			return rates, delay
+		if at.Node = next.Peer.Node; at.Node == dst {
+			return delay
 		}
-		delay += p.Graph.Nodes[at].Delay
-		port = int(p.Nodes[at].Switch.Forward.Routes.To(dst)[0])
+		delay += p.Graph.Nodes[at.Node].Delay
+		to := p.Nodes[at.Node].Switch.Forward.Routes.To(dst)
+		at.Port, ways = int(to[0]), len(to)
 	}
 }
 

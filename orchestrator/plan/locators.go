@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
@@ -104,11 +103,23 @@ func Ports(g *topologies.Graph) []Port {
 	return ports
 }
 
-// newLocatorTable returns the locators that were assigned to the ports of a graph, in
-// order of node and port. second says that they are of the second format of two.
-func newLocatorTable(g *topologies.Graph, domain *csig.Domain, locators []uint16, second bool) *LocatorTable {
-	t := &LocatorTable{Scheme: domain.Config().Locators.Kind, Ports: len(locators)}
-	adjacency := g.Adjacency()
+// locatorsKey returns the key of a format's locators.
+func locatorsKey(second bool) string {
+	if second {
+		return "csig.second.locators"
+	}
+	return "csig.locators"
+}
+
+// newLabels gives each switch port its locator. second says that they are of the second
+// format of two.
+func newLabels(f *fabric, domain *csig.Domain, second bool) (*labels, error) {
+	places := places(&f.wiring)
+	directory, err := domain.Locators().Assign(places)
+	if err != nil {
+		return nil, failure.At(locatorsKey(second), err)
+	}
+	t := &LocatorTable{Scheme: domain.Config().Locators.Kind, Ports: len(places)}
 	label := uint32(0)
 	if second {
 		label = metrics.SecondFormat
@@ -117,49 +128,37 @@ func newLocatorTable(g *topologies.Graph, domain *csig.Domain, locators []uint16
 		t.Format = domain.Format()
 	}
 	ports := map[uint16][]string{}
-	for node := g.Hosts(); node < len(g.Nodes); node++ {
-		for port := range adjacency[node] {
-			ports[locators[0]] = append(ports[locators[0]], PortName(g, adjacency, node, port))
-			locators = locators[1:]
-		}
+	for i, locator := range directory.Locators {
+		ports[locator] = append(ports[locator], f.portName(f.ports[i].End))
 	}
 	for locator, names := range ports {
 		t.Locators = append(t.Locators, Locator{label | uint32(locator), names})
 	}
 	slices.SortFunc(t.Locators, func(a, b Locator) int { return int(a.Locator) - int(b.Locator) })
 	if shared, _ := t.SharedPorts(); shared > 0 {
-		t.Remedy = remedy(domain, places(g), second)
+		t.Remedy = remedy(domain, places, second)
 	}
-	return t
+	return &labels{domain.Format(), directory.Locators, t}, nil
 }
 
 // remedy returns the setting with which each port has a locator of its own: other
 // widths, which keep the meaning of locators, a registry, or the wide format, if tags have
 // one format alone.
 func remedy(domain *csig.Domain, ports []csig.Place, second bool) string {
-	c, key, formats := domain.Config(), "csig.locators", []csig.Format{domain.Format(), csig.FormatWide}
-	if second {
-		key = "csig.second.locators"
-	}
+	c, key, formats := domain.Config(), locatorsKey(second), []csig.Format{domain.Format(), csig.FormatWide}
 	if second || c.Second != nil {
 		formats = formats[:1]
 	}
 	for _, format := range formats {
-		length := csig.LocatorBits(format, c.Dialect)
-		settings := []struct {
+		w := fittingWidths(ports, csig.LocatorBits(format, c.Dialect)) // none: the same as structured
+		for _, s := range []struct {
 			text     string
 			locators csig.LocatorConfig
 		}{
-			{"", csig.LocatorConfig{}},
-			{"", csig.LocatorConfig{Widths: fittingWidths(ports, length)}},
+			{key + ": structured", csig.LocatorConfig{}},
+			{fmt.Sprintf("%s: {scheme: structured, widths: {tier: %d, direction: %d, switch: %d, port: %d}}", key, w.Tier, w.Dir, w.Switch, w.Port), csig.LocatorConfig{Widths: w}},
 			{key + ": registry", csig.LocatorConfig{Kind: csig.Registry}},
-		}
-		if w := settings[1].locators.Widths; w == (csig.Widths{}) {
-			settings = slices.Delete(settings, 1, 2) // no widths fit
-		} else {
-			settings[1].text = fmt.Sprintf("%s: {scheme: structured, widths: {tier: %d, direction: %d, switch: %d, port: %d}}", key, w.Tier, w.Dir, w.Switch, w.Port)
-		}
-		for _, s := range settings {
+		} {
 			d, err := csig.NewDomain(csig.Config{Format: format, Dialect: c.Dialect, Locators: s.locators})
 			if err != nil {
 				continue
@@ -168,14 +167,10 @@ func remedy(domain *csig.Domain, ports []csig.Place, second bool) string {
 			if err != nil || directory.Shared() > 0 {
 				continue
 			}
-			texts := []string{s.text}
-			if s.text == "" {
-				texts[0] = key + ": structured"
-			}
 			if format != c.Format {
-				texts = slices.Insert(texts, 0, fmt.Sprintf("csig.format: %v", format))
+				return fmt.Sprintf("csig.format: %v and %s", format, s.text)
 			}
-			return strings.Join(texts, " and ")
+			return s.text
 		}
 	}
 	return "" // more ports than a wide tag has locators
@@ -200,7 +195,7 @@ func fittingWidths(ports []csig.Place, length int) csig.Widths {
 }
 
 // locatorConfig returns the scheme of an experiment.
-func locatorConfig(g *topologies.Graph, path string, l experiment.Locators) (c csig.LocatorConfig, err error) {
+func locatorConfig(f *fabric, path string, l experiment.Locators) (c csig.LocatorConfig, err error) {
 	if c.Kind, err = csig.ParseSchemeKind(l.Scheme); err != nil {
 		return c, err
 	}
@@ -210,40 +205,26 @@ func locatorConfig(g *topologies.Graph, path string, l experiment.Locators) (c c
 	if len(l.Labels) == 0 {
 		return c, nil
 	}
-	type end struct {
-		node string
-		port int
-	}
-	ports := map[end]csig.Place{}
-	var names []string
-	all, adjacency := places(g), g.Adjacency()
-	for node := g.Hosts(); node < len(g.Nodes); node++ {
-		name := g.Nodes[node].Name
-		names = append(names, name)
-		for port := range adjacency[node] {
-			ports[end{name, port}] = all[0]
-			all = all[1:]
-		}
-	}
+	names, places := f.switchNames(), places(&f.wiring)
+	labelled, left := make([]bool, len(places)), len(places)
 	for i, label := range l.Labels {
 		at := fmt.Sprintf("%s.labels[%d]", path, i)
-		place, ok := ports[end{label.Switch, label.Port}]
-		switch {
-		case !slices.Contains(names, label.Switch):
+		node := f.graph.Hosts() + slices.Index(names, label.Switch)
+		if node < f.graph.Hosts() {
 			return c, failure.At(at+".switch", unknownSwitch(label.Switch, names))
-		case !ok:
-			return c, failure.At(at+".port", fmt.Errorf("%s has no port %d; ports go from 0 to %d", label.Switch, label.Port, len(adjacency[g.Hosts()+slices.Index(names, label.Switch)])-1))
 		}
-		c.Labels = append(c.Labels, csig.Label{Locator: uint16(label.Locator), Place: place})
-		delete(ports, end{label.Switch, label.Port})
+		index := f.first[node] + label.Port
+		if ports := len(f.adjacency[node]); label.Port < 0 || label.Port >= ports || labelled[index] {
+			return c, failure.At(at+".port", fmt.Errorf("%s has no port %d; ports go from 0 to %d", label.Switch, label.Port, ports-1))
+		}
+		c.Labels = append(c.Labels, csig.Label{Locator: uint16(label.Locator), Place: places[index]})
+		labelled[index] = true
+		left--
 	}
-	for node, name := range names {
-		for port := range adjacency[g.Hosts()+node] {
-			if _, without := ports[end{name, port}]; without {
-				return c, failure.At(path+".labels", fmt.Errorf("%s has no label: port %d of %s; a registry with labels needs one for each of the %d switch ports, and %d are missing",
-					PortName(g, adjacency, g.Hosts()+node, port), port, name, len(places(g)), len(ports)))
-			}
-		}
+	if i := slices.Index(labelled, false); i >= 0 {
+		p := f.ports[i].End
+		return c, failure.At(path+".labels", fmt.Errorf("%s has no label: port %d of %s; a registry with labels needs one for each of the %d switch ports, and %d are missing",
+			f.portName(p), p.Port, f.graph.Nodes[p.Node].Name, len(places), left))
 	}
 	return c, nil
 }

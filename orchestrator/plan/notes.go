@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -16,7 +15,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
-	"github.com/csiglab/csiglab/workloads"
 )
 
 // noteRule finds what in a configuration makes results look like something that they are
@@ -52,20 +50,28 @@ const (
 	fewestFrames  = 10                       // full ones in a window, at the slowest port
 )
 
+// newNotes returns the remarks on a plan; kept is on the operations that its tables keep.
+func newNotes(r *run, p *Plan, kept []string) []string {
+	notes := slices.Concat(r.notes, slotNotes(r, p), newSignalling(r, p).notes(), recoveryNotes(r), traceNotes(p, len(r.experiment.Seeds)), serverNotes(p))
+	if p.Format.PFC {
+		notes = append(notes, flowControlNote(p))
+	}
+	notes = append(notes, kept...)
+	if p.Untraced {
+		notes = append(notes, untracedNote)
+	}
+	return notes
+}
+
 // signalling is what the rules see: the plan, and who uses which signals in it.
 type signalling struct {
-	plan      *Plan
-	domain    *csig.Domain
-	second    bool           // domain is that of the fabric's second format
-	formats   [2]*signalling // each format by itself; nil: the fabric has one
-	adjacency [][]topologies.Adjacent
-	routes    []topologies.Routes
-	workload  *workloads.Workload
-	detours   bool       // data may cross any port between switches
-	mtu       units.Size // of transfers
+	run     *run
+	plan    *Plan
+	domain  *csig.Domain
+	second  bool           // domain is that of the fabric's second format
+	formats [2]*signalling // each format by itself; nil: the fabric has one
 
 	customers  []customer            // of transfers
-	given      algorithm.Values      // parameters of the congestion control
 	thresholds []congestion.Constant // delays that the congestion control compares its samples with
 	unloaded   units.Duration        // of a sample of Delay: what an idle hop adds to what is compared
 
@@ -101,13 +107,10 @@ type tagged struct {
 }
 
 // newSignallingOf returns what the rules see of the tags of one format.
-func newSignallingOf(s *Shape, p *Plan, domain *csig.Domain, second bool) *signalling {
-	c := &signalling{
-		plan: p, domain: domain, second: second, given: s.experiment.Hosts.CC.Params, adjacency: s.graph.Adjacency(), routes: s.routes, workload: s.workload, detours: s.dragonfly != nil,
-		mtu: s.experiment.Links.MTU, flows: make([]tagged, len(p.Flows)),
-	}
+func newSignallingOf(r *run, p *Plan, domain *csig.Domain, second bool) *signalling {
+	c := &signalling{run: r, plan: p, domain: domain, second: second, flows: make([]tagged, len(p.Flows))}
 	if p.Transfers > 0 {
-		c.addCustomers(s.experiment.Hosts)
+		c.addCustomers(r.experiment.Hosts)
 	}
 	for h := range p.Nodes[:p.Hosts()] {
 		if host := p.Nodes[h].Host; host != nil {
@@ -195,7 +198,7 @@ func (c *signalling) addPrograms(h int, edge *shim.EdgeConfig) {
 // enter applies what the first port of a flow's path does to its tags.
 func (c *signalling) enter(flow int) {
 	f := &c.flows[flow]
-	at := c.adjacency[c.plan.Flows[flow].Src][0].Peer
+	at := c.run.fabric.up(int(c.plan.Flows[flow].Src)).Peer
 	in := &c.plan.Switch(at.Node).Ports[at.Port].Ingress
 	if f.fabric = f.host; in.Outside {
 		f.fabric = 0
@@ -281,27 +284,24 @@ type portSet struct {
 // initiated whether the tags are those that ports put on for hosts without CSIG.
 func (c *signalling) exceptions(lastHop, initiated bool) (sets []portSet) {
 	var crossed [csig.Types]map[topologies.End]bool
-	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
-		for i := range c.plan.Switch(node).Ports {
-			p := &c.plan.Switch(node).Ports[i]
-			for t, policy := range c.policies(p) {
-				signal := csig.Type(t)
-				if policy == dataplane.Update || p.LastHop != lastHop {
-					continue
-				}
-				if crossed[t] == nil {
-					crossed[t] = c.crossed(signal, initiated)
-				}
-				if !crossed[t][topologies.End{Node: node, Port: i}] {
-					continue
-				}
-				k := slices.IndexFunc(sets, func(s portSet) bool { return s.signal == signal && s.policy == policy })
-				if k < 0 {
-					k = len(sets)
-					sets = append(sets, portSet{signal: signal, policy: policy})
-				}
-				sets[k].names = append(sets[k].names, PortName(c.plan.Graph, c.adjacency, node, i))
+	for at, p := range c.plan.switchPorts {
+		for t, policy := range c.policies(p) {
+			signal := csig.Type(t)
+			if policy == dataplane.Update || p.LastHop != lastHop {
+				continue
 			}
+			if crossed[t] == nil {
+				crossed[t] = c.crossed(signal, initiated)
+			}
+			if !crossed[t][at] {
+				continue
+			}
+			k := slices.IndexFunc(sets, func(s portSet) bool { return s.signal == signal && s.policy == policy })
+			if k < 0 {
+				k = len(sets)
+				sets = append(sets, portSet{signal: signal, policy: policy})
+			}
+			sets[k].names = append(sets[k].names, c.run.fabric.portName(at))
 		}
 	}
 	return sets
@@ -313,16 +313,14 @@ func (c *signalling) crossed(t csig.Type, initiated bool) map[topologies.End]boo
 	sources := map[int][]int{} // first switches, by destination
 	for i := range c.flows {
 		if f := &c.plan.Flows[i]; c.flows[i].fabric.has(t) && c.flows[i].host.has(t) != initiated {
-			sources[int(f.Dst)] = append(sources[int(f.Dst)], c.adjacency[f.Src][0].Peer.Node)
+			sources[int(f.Dst)] = append(sources[int(f.Dst)], c.run.fabric.up(int(f.Src)).Peer.Node)
 		}
 	}
 	ports := map[topologies.End]bool{}
-	if c.detours && len(sources) > 0 {
-		for node := c.plan.Hosts(); node < len(c.adjacency); node++ {
-			for port, a := range c.adjacency[node] {
-				if a.Peer.Node >= c.plan.Hosts() {
-					ports[topologies.End{Node: node, Port: port}] = true
-				}
+	if c.run.fabric.groups != nil && len(sources) > 0 {
+		for _, p := range c.run.fabric.ports {
+			if !p.toHost {
+				ports[p.End] = true
 			}
 		}
 	}
@@ -334,12 +332,12 @@ func (c *signalling) crossed(t csig.Type, initiated bool) map[topologies.End]boo
 				continue
 			}
 			seen[node] = true
-			for _, port := range c.routes[node].To(dst) {
+			for _, port := range c.run.fabric.routes[node].To(dst) {
 				ports[topologies.End{Node: node, Port: int(port)}] = true
 				if policy := c.policies(&c.plan.Switch(node).Ports[port])[t]; initiated && policy >= dataplane.Strip {
 					continue
 				}
-				next = append(next, c.adjacency[node][port].Peer.Node)
+				next = append(next, c.run.fabric.adjacency[node][port].Peer.Node)
 			}
 		}
 	}
@@ -425,8 +423,8 @@ func nothingTagged(c *signalling) (notes []string) {
 				switch {
 				case f.fabric.has(t):
 				case f.host.has(t):
-					at := c.adjacency[c.plan.Flows[i].Src][0].Peer
-					if name := PortName(c.plan.Graph, c.adjacency, at.Node, at.Port); !slices.Contains(removed.names, name) {
+					at := c.run.fabric.up(int(c.plan.Flows[i].Src)).Peer
+					if name := c.run.fabric.portName(at); !slices.Contains(removed.names, name) {
 						removed.names = append(removed.names, name)
 					}
 				default:
@@ -480,7 +478,7 @@ func fewFrames(c *signalling) []string {
 	var frame units.Size
 	signal, ok := available(c.transfers)
 	if ok {
-		frame = c.mtu
+		frame = c.run.experiment.Links.MTU
 	}
 	if t, programs := available(c.programs); programs {
 		if c.plan.ApplicationMTU > 0 {
@@ -536,11 +534,9 @@ func ambiguousLastHops(c *signalling) []string {
 		return nil
 	}
 	ports := portSet{}
-	for node := c.plan.Hosts(); node < len(c.plan.Nodes); node++ {
-		for i := range c.plan.Switch(node).Ports {
-			if p := &c.plan.Switch(node).Ports[i]; p.LastHop && !known.Has(c.label(p)) {
-				ports.names = append(ports.names, PortName(c.plan.Graph, c.adjacency, node, i))
-			}
+	for at, p := range c.plan.switchPorts {
+		if p.LastHop && !known.Has(c.label(p)) {
+			ports.names = append(ports.names, c.run.fabric.portName(at))
 		}
 	}
 	if len(ports.names) == 0 {

@@ -47,15 +47,21 @@ type FlowClass struct {
 	// greatest of the class. Of several shortest paths it is the slowest.
 	BaseRTT, BaseRTTMax units.Duration
 	RTO                 units.Duration
-	CC, LB              string
-	CCParameters        algorithm.Values
+	CC                  Controller
+	LB                  string
 	LBParameters        algorithm.Values
-	Constants           []congestion.Constant
-	Window              units.Size          // the first one
-	Windows             *congestion.Windows // its bounds; nil if the congestion control states none
 	MTU, Header         units.Size
 	MSS                 units.Size // payload of a full packet
 	AckEvery            units.Size
+}
+
+// Controller is the congestion control of a class of flows.
+type Controller struct {
+	Name       string
+	Parameters algorithm.Values
+	Constants  []congestion.Constant
+	Window     units.Size          // the first one
+	Windows    *congestion.Windows // its bounds; nil if the congestion control states none
 }
 
 // mostFlowClasses is from how many classes on flows with different base RTTs share one.
@@ -89,7 +95,8 @@ func (p *Plan) portClasses() []PortClass {
 		if s := p.Switch(port.Node); s != nil {
 			at := s.Ports[port.Port]
 			c.Queue, c.ControlQueue, c.AQM = at.Buffer.Data, at.Buffer.Control, s.AQM.Name
-			c.Marking = resolvedMarking(s.AQM, policyPort(at.Rate, at.Buffer.Data, at.ECN))
+			policy, _ := aqm.Table.Lookup(s.AQM.Name)
+			c.Marking = checked(policy.Resolve(policyPort(at.Rate, at.Buffer.Data, at.ECN), s.AQM.Params))
 			c.ECNLow, c.ECNHigh = at.ECN.Low, at.ECN.High
 		}
 		classes[k] = c
@@ -105,13 +112,12 @@ func (p *Plan) portClasses() []PortClass {
 	return all
 }
 
-func resolvedMarking(c algorithm.Choice, port aqm.Port) algorithm.Values {
-	policy, _ := aqm.Table.Lookup(c.Name)
-	all, err := policy.Resolve(port, c.Params)
+// checked returns what an algorithm says of parameters that were checked when the plan was made.
+func checked[T any](value T, err error) T {
 	if err != nil {
-		panic("plan: " + err.Error()) // it was checked when the plan was made
+		panic("plan: " + err.Error())
 	}
-	return all
+	return value
 }
 
 // flowClasses returns the classes of the transfers. byRTT keeps those with different base
@@ -142,25 +148,19 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 		at[k] = len(all)
 		class := FlowClass{
 			Flows: 1, First: f.Name, Rate: c.Rate, NetworkRTT: c.Path.NetworkRTT, BaseRTT: rtt, BaseRTTMax: rtt, RTO: c.RTO,
-			CC: c.CC.Name, LB: c.LB.Name, MTU: c.MTU, Header: c.Path.Header, MSS: c.MTU - c.Path.Header, AckEvery: c.AckEvery,
+			LB: c.LB.Name, MTU: c.MTU, Header: c.Path.Header, MSS: c.MTU - c.Path.Header, AckEvery: c.AckEvery,
 		}
 		chosen := c.CCOf(&host.Flow{CC: k.own})
 		cc, _ := congestion.Table.Lookup(chosen.Name)
 		lb, _ := balance.Table.Lookup(c.LB.Name)
-		controller, err := cc.New(c.Path, chosen.Params)
-		if err == nil {
-			class.CCParameters, err = cc.Resolve(c.Path, chosen.Params)
+		controller := checked(cc.New(c.Path, chosen.Params))
+		class.CC = Controller{
+			Name: c.CC.Name, Parameters: checked(cc.Resolve(c.Path, chosen.Params)), Constants: cc.ConstantsOf(c.Path, chosen.Params), Window: controller.Output().Window,
 		}
-		if err == nil {
-			class.LBParameters, err = lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params)
-		}
-		if err != nil {
-			panic("plan: " + err.Error()) // it was checked when the plan was made
-		}
-		class.Window, class.Constants = controller.Output().Window, cc.ConstantsOf(c.Path, chosen.Params)
 		if w, ok := cc.WindowsOf(c.Path, chosen.Params); ok {
-			class.Windows = &w
+			class.CC.Windows = &w
 		}
+		class.LBParameters = checked(lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params))
 		all = append(all, class)
 	}
 	return all

@@ -1,26 +1,23 @@
 package plan
 
 import (
-	"maps"
-
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
 // paths finds out what senders may know of the shortest paths to other hosts before
 // the run: which types of signal every hop updates, and what an idle hop adds to a
-// sample of Delay.
+// sample of Delay. It is for one goroutine.
 type paths struct {
-	graph     *topologies.Graph
-	routes    []topologies.Routes
-	adjacency [][]topologies.Adjacent
-	ports     [][]portTags // by node and egress port
-	second    bool         // tags are of the fabric's second format
-	full      units.Size   // what a full packet with its tag takes on the line
-	residence bool         // samples of Delay hold more than waiting
+	*fabric
+	tags      []portTags // as fabric.ports
+	second    bool       // tags are of the fabric's second format
+	full      units.Size // what a full packet with its tag takes on the line
+	residence bool       // samples of Delay hold more than waiting
 	// same is the answer for every pair of hosts if all hops are alike.
 	same *transport.PathSignals
 	// elsewhere is the answer for the hops of detours, which may be any between switches;
@@ -39,34 +36,31 @@ type pathKey struct {
 
 // newPaths returns nil without CSIG. second asks for tags of the fabric's second format; nil
 // without one.
-func newPaths(s *Shape, second bool) *paths {
+func newPaths(f *fabric, l experiment.Links, s signals, second bool) *paths {
 	if s.tags == nil || second && s.tags.second == nil {
 		return nil
 	}
-	links := s.experiment.Links
 	p := &paths{
-		graph: s.graph, routes: s.routes, adjacency: s.graph.Adjacency(), ports: s.ports, second: second,
-		full: links.MTU + links.Overhead, residence: s.tags.switches.Delay == dataplane.Residence,
+		fabric: f, tags: s.ports, second: second,
+		full: l.MTU + l.Overhead, residence: s.tags.switches.Delay == dataplane.Residence,
 		known: map[pathKey]*transport.PathSignals{},
 	}
-	if links.CountTag {
+	if l.CountTag {
 		format := s.tags.domain.Format
 		if second {
 			format = s.tags.second.format
 		}
 		p.full += units.Size(format.Size())
 	}
-	first := p.adjacency[0][0]
-	alike, unloaded := true, p.unloaded(first.Peer.Node, first.Link)
-	for n := s.graph.Hosts(); n < len(s.graph.Nodes); n++ {
-		for i, a := range p.adjacency[n] {
-			for _, t := range csig.KnownTypes() {
-				alike = alike && p.ports[n][i].updates(second, t)
-			}
-			alike = alike && p.unloaded(n, a.Link) == unloaded
+	first := f.up(0)
+	alike, unloaded := true, p.unloaded(first.Peer.Node, f.graph.Links[first.Link].Rate)
+	for i, port := range f.ports {
+		for _, t := range csig.KnownTypes() {
+			alike = alike && p.tags[i].updates(second, t)
 		}
+		alike = alike && p.unloaded(port.Node, port.link.Rate) == unloaded
 	}
-	if s.dragonfly != nil {
+	if f.groups != nil {
 		p.elsewhere = p.betweenSwitches()
 	}
 	if alike {
@@ -75,23 +69,24 @@ func newPaths(s *Shape, second bool) *paths {
 	return p
 }
 
-// clone returns a paths that finds out more on its own.
-func (p *paths) clone() *paths {
-	if p == nil {
-		return nil
-	}
-	own := *p
-	own.known = maps.Clone(p.known)
-	return &own
-}
-
 // unloaded returns what is in a sample of Delay when an idle node has forwarded a full
-// packet from a link.
-func (p *paths) unloaded(node, link int) units.Duration {
+// packet from a link of a rate.
+func (p *paths) unloaded(node int, rate units.Rate) units.Duration {
 	if !p.residence {
 		return 0
 	}
-	return p.graph.Links[link].Rate.Serialisation(p.full) + p.graph.Nodes[node].Delay
+	return rate.Serialisation(p.full) + p.graph.Nodes[node].Delay
+}
+
+// cross adds a port of a path, at which an idle packet takes some time.
+func (p *paths) cross(s *transport.PathSignals, at topologies.End, unloaded units.Duration) {
+	tags := &p.tags[p.first[at.Node]+at.Port]
+	for t := range s.Covered {
+		s.Covered[t] = s.Covered[t] && tags.updates(p.second, csig.Type(t))
+	}
+	if tags.updates(p.second, csig.Delay) {
+		s.Unloaded = max(s.Unloaded, unloaded)
+	}
 }
 
 // betweenSwitches returns what is known of all ports between switches.
@@ -99,20 +94,14 @@ func (p *paths) betweenSwitches() *transport.PathSignals {
 	s := transport.PathSignals{Covered: allTypes()}
 	for n := p.graph.Hosts(); n < len(p.graph.Nodes); n++ {
 		var in units.Duration // the most that an idle packet from another switch takes
-		for _, a := range p.adjacency[n] {
-			if p.graph.Nodes[a.Peer.Node].Kind == topologies.Switch {
-				in = max(in, p.unloaded(n, a.Link))
+		for _, port := range p.portsOf(n) {
+			if !port.toHost {
+				in = max(in, p.unloaded(n, port.link.Rate))
 			}
 		}
-		for i, a := range p.adjacency[n] {
-			if p.graph.Nodes[a.Peer.Node].Kind != topologies.Switch {
-				continue
-			}
-			for t := range s.Covered {
-				s.Covered[t] = s.Covered[t] && p.ports[n][i].updates(p.second, csig.Type(t))
-			}
-			if p.ports[n][i].updates(p.second, csig.Delay) {
-				s.Unloaded = max(s.Unloaded, in)
+		for _, port := range p.portsOf(n) {
+			if !port.toHost {
+				p.cross(&s, port.End, in)
 			}
 		}
 	}
@@ -131,8 +120,8 @@ func (p *paths) between(src, dst int) *transport.PathSignals {
 	case p.same != nil:
 		return p.same
 	}
-	up := p.adjacency[src][0]
-	key := pathKey{up.Peer.Node, p.graph.Links[up.Link].Rate, dst}
+	up := p.up(src)
+	key := pathKey{up.Peer.Node, p.rate(src), dst}
 	if known, ok := p.known[key]; ok {
 		return known
 	}
@@ -148,14 +137,9 @@ func (p *paths) between(src, dst int) *transport.PathSignals {
 			continue
 		}
 		seen[at] = true
+		unloaded := p.unloaded(at.node, p.graph.Links[at.link].Rate)
 		for _, port := range p.routes[at.node].To(dst) {
-			tags := &p.ports[at.node][port]
-			for t := range s.Covered {
-				s.Covered[t] = s.Covered[t] && tags.updates(p.second, csig.Type(t))
-			}
-			if tags.updates(p.second, csig.Delay) {
-				s.Unloaded = max(s.Unloaded, p.unloaded(at.node, at.link))
-			}
+			p.cross(&s, topologies.End{Node: at.node, Port: int(port)}, unloaded)
 			if out := p.adjacency[at.node][port]; out.Peer.Node != dst {
 				next = append(next, step{out.Peer.Node, out.Link})
 			}

@@ -2,6 +2,10 @@
 // nodes, the links between them, and what the run measures and captures. It makes
 // every decision before a run; it runs nothing. A Plan is plain data: it can be sent
 // to another process or machine.
+//
+// A plan is made by stages, which compile.go lists in their order: each is a function that
+// takes values of stages before it, and returns one. Variants.NewShape has those that do not
+// depend on the seed, Shape.Plan the others.
 package plan
 
 import (
@@ -22,50 +26,49 @@ import (
 
 // Plan is one variant with one seed, compiled. Nothing is decided later.
 type Plan struct {
+	Network
+	Traffic
+	Applications
+	Recording
+	Tags
+	// Notes are remarks for the user on how the inputs were read, such as a value
+	// that is not used, and on what in the configuration may mislead.
+	Notes []string
+}
+
+// Network is what runs, and for how long.
+type Network struct {
 	Graph *topologies.Graph
 	Nodes []machine.Spec // as Graph.Nodes: the hosts, then the switches
 	Links []Link         // as Graph.Links; then the control links
 
+	Path    congestion.Path // of the first host
+	Format  wire.Format
+	Classes []class.Class // of data; nil: one, which may lose packets
+	Faults  []Fault       // in the order of the experiment
+	TieSeed uint64
+	End     units.Time // exclusive; units.Never: until all is done
+}
+
+// Traffic is what hosts send.
+type Traffic struct {
 	Flows     []metrics.FlowInfo // by flow id: the workload's transfers, then the flows of Pairs
 	Transfers int                // how many of Flows are transfers
 	Calls     []Call             // RPCs among the transfers
 	Pairs     []metrics.Pair     // the flows of raw frames: between hosts with programs, and from generators
-	Loads     []JobLoad          // of Jobs
+	Groups    []Group            // of Flows: all transfers, each job's, then those of the experiment
 	Jobs      []metrics.JobInfo  // training jobs, by their number in records; nil: none
-
-	Classes []class.Class // of data; nil: one, which may lose packets
-
-	Programs         []Program  // of the hosts with an Edge
-	ApplicationMTU   units.Size // of the programs' interface
-	ApplicationImage string     // see experiment.Applications
-
-	Format   wire.Format
-	TieSeed  uint64
-	End      units.Time // exclusive; units.Never: until all is done
-	Measure  metrics.Span
-	Interval units.Duration  // of telemetry
-	Untraced bool            // the run has no trace hash
-	Path     congestion.Path // of the first host
-	CSIG     *csig.Config    // nil without CSIG
-	Locators *LocatorTable   // nil without CSIG
-	Second   *LocatorTable   // of tags of CSIG.Second; nil without
-	Captured []capture.Port
-	Faults   []Fault        // in the order of the experiment
-	Groups   []Group        // of Flows: all transfers, each job's, then those of the experiment
-	Traced   metrics.Traced // events to record, by flow; nil: none
-	Truth    metrics.TruthChoice
-
+	Loads     []JobLoad          // of Jobs
 	// StartUnit is the unit in which start times of a workload file were read, such as
 	// us; "" without a file.
 	StartUnit string
+}
 
-	// Actions are those of the congestion control, Constants its figures that follow
-	// from the configuration alone, such as target_qdelay_us; both become metrics.
-	Actions   []congestion.Action
-	Constants []congestion.Constant
-	// Notes are remarks for the user on how the inputs were read, such as a value
-	// that is not used, and on what in the configuration may mislead.
-	Notes []string
+// Tags is what the tags of a fabric mean.
+type Tags struct {
+	CSIG     *csig.Config  // nil without CSIG
+	Locators *LocatorTable // nil without CSIG
+	Second   *LocatorTable // of tags of CSIG.Second; nil without
 }
 
 // Link joins ports of two nodes. A control link joins control ports of two hosts
@@ -80,14 +83,6 @@ type Link struct {
 // Call is the flows of an RPC.
 type Call struct{ Request, Response int32 }
 
-// Program is a program that a host runs, unmodified.
-type Program struct {
-	Host       int
-	Args       []string
-	Start      units.Time
-	Background bool // it ends with the run, which does not wait for it
-}
-
 // Control returns the control links.
 func (p *Plan) Control() []Link { return p.Links[len(p.Graph.Links):] }
 
@@ -97,12 +92,30 @@ func (p *Plan) Hosts() int { return p.Graph.Hosts() }
 // Switch returns the configuration of a switch's node, nil for a host's.
 func (p *Plan) Switch(node int) *dataplane.Config { return p.Nodes[node].Switch }
 
+// switches yields the configurations of the switches.
+func (p *Plan) switches(yield func(*dataplane.Config) bool) {
+	for i := range p.Nodes {
+		if s := p.Nodes[i].Switch; s != nil && !yield(s) {
+			return
+		}
+	}
+}
+
+// switchPorts yields the ports of the switches.
+func (p *Plan) switchPorts(yield func(topologies.End, *dataplane.Port) bool) {
+	for s := range p.switches {
+		for i := range s.Ports {
+			if !yield(topologies.End{Node: s.Node, Port: i}, &s.Ports[i]) {
+				return
+			}
+		}
+	}
+}
+
 // AQM returns the name of the policy of the switches' ports, "" without switches.
 func (p *Plan) AQM() string {
-	for _, n := range p.Nodes {
-		if n.Switch != nil {
-			return n.Switch.AQM.Name // all have the same
-		}
+	for s := range p.switches {
+		return s.AQM.Name // all have the same
 	}
 	return ""
 }
@@ -154,11 +167,7 @@ func (p *Plan) Domain() *csig.Domain {
 	if p.CSIG == nil {
 		return nil
 	}
-	d, err := csig.NewDomain(*p.CSIG)
-	if err != nil {
-		panic("plan: " + err.Error()) // it was checked when the plan was made
-	}
-	return d
+	return checked(csig.NewDomain(*p.CSIG))
 }
 
 // Capture returns the configuration for reading the captured packets of the run.
@@ -167,12 +176,9 @@ func (p *Plan) Capture() capture.Config {
 	if c.Domain == nil {
 		return c
 	}
+	w := newWiring(p.Graph)
 	meaning := func(d *csig.Domain) func(uint16) string {
-		directory, err := d.Locators().Assign(places(p.Graph))
-		if err != nil {
-			panic("plan: " + err.Error()) // as above
-		}
-		return capture.Meaning(p.Graph, directory)
+		return capture.Meaning(p.Graph, checked(d.Locators().Assign(places(&w))))
 	}
 	c.Meaning = meaning(c.Domain)
 	if second := c.Domain.Second(); second != nil {

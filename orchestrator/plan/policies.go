@@ -3,16 +3,12 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/shim"
 	"github.com/csiglab/csiglab/nodes/host/transport"
-	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/units"
@@ -20,7 +16,7 @@ import (
 
 // policy is an entry of csig.policies.
 type policy struct {
-	match    experiment.CSIGMatch
+	flowMatch
 	init     bool // sampling and probe are given
 	sampling csig.Sampling
 	probe    units.Duration
@@ -33,7 +29,7 @@ func newPolicies(list []experiment.CSIGPolicy) ([]policy, error) {
 	policies := make([]policy, len(list))
 	for i, given := range list {
 		p := &policies[i]
-		p.match, p.init = given.Match, given.Init != ""
+		p.flowMatch, p.init = flowMatch(given.Match), given.Init != ""
 		at := fmt.Sprintf("csig.policies[%d]", i)
 		var err error
 		if p.init {
@@ -51,82 +47,34 @@ func newPolicies(list []experiment.CSIGPolicy) ([]policy, error) {
 			}
 			p.signals[t] = uint8(weight)
 		}
-		if err := checkPatterns(at+".match", given.Match.Flows); err != nil {
+		if err := p.checkPatterns(at + ".match"); err != nil {
 			return nil, err
 		}
 	}
 	return policies, nil
 }
 
-// checkPatterns refuses patterns of flows' names that cannot be read.
-func checkPatterns(at string, patterns []string) error {
-	for k, pattern := range patterns {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return failure.At(fmt.Sprintf("%s.flows[%d]", at, k), fmt.Errorf("%q: %w", pattern, err))
-		}
-	}
-	return nil
-}
-
-// flow reports whether the policy is for a flow, or for its packets of some DSCPs. A
-// transfer has a job; the flow between the programs of two hosts has none.
-func (p *policy) flow(f *metrics.FlowInfo, transfer bool) bool {
-	m := &p.match
-	in := func(list []int, host int32) bool { return len(list) == 0 || slices.Contains(list, int(host)) }
-	named := len(m.Flows) == 0 || slices.ContainsFunc(m.Flows, func(pattern string) bool {
-		ok, _ := path.Match(pattern, f.Name) // newPolicies has checked the pattern
-		return ok
-	})
-	return named && in(m.Src, f.Src) && in(m.Dst, f.Dst) && in(m.Hosts, f.Src) && in(m.Hosts, f.Dst) &&
-		(len(m.Jobs) == 0 || transfer && slices.Contains(m.Jobs, int(f.Job)))
-}
-
-// class reports whether the policy is for packets with a DSCP.
-func (p *policy) class(dscp int) bool {
-	return len(p.match.DSCP) == 0 || slices.Contains(p.match.DSCP, dscp)
-}
-
-// transfer reports whether the policy is for the data packets of a transfer, which have
-// a DSCP.
-func (p *policy) transfer(f *metrics.FlowInfo, dscp int) bool {
-	return p.class(dscp) && p.flow(f, true)
-}
-
-// dscpOf returns the DSCP of the data of a transfer.
-func dscpOf(c *host.Config, f *host.Flow) int {
-	if c.Classes == nil {
-		return wire.DSCPTrimmable
-	}
-	return int(c.Classes[f.Class].DSCP)
-}
-
-// assignTagging gives the transfers that policies are for an init policy of their own.
-func (s *Shape) assignTagging(p *Plan, hosts []host.Config) {
-	if s.tags == nil || len(s.policies) == 0 {
-		return
-	}
+// taggings returns the init policy of the transfers that policies are for, by the DSCPs of their
+// data.
+func (s *signals) taggings(all *flows, dscps []int) []*transport.Tagging {
+	own := make([]*transport.Tagging, all.transfers)
 	same := map[transport.Tagging]*transport.Tagging{}
-	for h := range hosts {
-		for i := range hosts[h].Sends {
-			f := &hosts[h].Sends[i]
-			t, changed := s.tags.tagging, false
-			for k := range s.policies {
-				if rule := &s.policies[k]; rule.transfer(&p.Flows[f.ID], dscpOf(&hosts[h], f)) {
-					t, changed = rule.apply(t, s.tags.domain.Format), true
-				}
-			}
-			if !changed {
-				continue
-			}
-			if same[t] == nil {
-				same[t] = &t
-			}
-			f.Tagging = same[t]
-			if t.Format != csig.FormatNone {
-				f.Paths = s.secondPaths.between(h, int(p.Flows[f.ID].Dst))
+	for i := range own {
+		t, changed := s.tags.tagging, false
+		for k := range s.policies {
+			if rule := &s.policies[k]; rule.transfer(&all.list[i], dscps[i]) {
+				t, changed = rule.apply(t, s.tags.domain.Format), true
 			}
 		}
+		if !changed {
+			continue
+		}
+		if same[t] == nil {
+			same[t] = &t
+		}
+		own[i] = same[t]
 	}
+	return own
 }
 
 // tags returns the format of tags where the policy holds: none for the first one.
@@ -158,8 +106,8 @@ const dscps = 64
 
 // classes returns the exceptions from init for the packets of programs of one flow.
 // Packets that are treated alike share a class.
-func (s *Shape) classes(f *metrics.FlowInfo, init shim.Init) ([]shim.Class, error) {
-	_, probe, err := s.experiment.CSIG.Tagging()
+func (s *signals) classes(c experiment.CSIG, f *metrics.FlowInfo, init shim.Init) ([]shim.Class, error) {
+	_, probe, err := c.Tagging()
 	if err != nil {
 		return nil, failure.At("csig.init", err)
 	}
@@ -203,54 +151,21 @@ func (s *Shape) classes(f *metrics.FlowInfo, init shim.Init) ([]shim.Class, erro
 
 // checkPolicies refuses a policy that is for no packet of the run, and a name or a
 // pattern that no flow has.
-func (s *Shape) checkPolicies(p *Plan, hosts []host.Config) error {
-	if len(s.policies) == 0 {
-		return nil
-	}
-	dscps := make([]int, p.Transfers)
-	for h := range hosts {
-		for i := range hosts[h].Sends {
-			f := &hosts[h].Sends[i]
-			dscps[f.ID] = dscpOf(&hosts[h], f)
-		}
-	}
-	for i := range s.policies {
-		rule := &s.policies[i]
+func checkPolicies(policies []policy, all *flows, dscps []int) error {
+	for i := range policies {
+		rule := &policies[i]
 		at := fmt.Sprintf("csig.policies[%d].match", i)
-		if err := checkNames(at, rule, p); err != nil {
+		if err := rule.checkNames(at, all.ruled()); err != nil {
 			return err
 		}
 		used := false
-		for k := range p.Flows {
-			f := &p.Flows[k]
-			if k < p.Transfers && rule.transfer(f, dscps[k]) || k >= p.Transfers && rule.flow(f, false) {
-				used = true
-				break
-			}
+		for k := range all.ruled() {
+			f := &all.list[k]
+			used = used || k < all.transfers && rule.transfer(f, dscps[k]) || k >= all.transfers && rule.flow(f, false)
 		}
 		if !used {
 			return failure.At(at, errors.New("no flow fits all of it; the data of transfers has DSCP 10, or that of its class, and programs have no job"))
 		}
 	}
 	return nil
-}
-
-// checkNames refuses a name and a pattern that no flow has.
-func checkNames(at string, rule *policy, p *Plan) error {
-	for k, pattern := range rule.match.Flows {
-		if !slices.ContainsFunc(p.Flows, func(f metrics.FlowInfo) bool { ok, _ := path.Match(pattern, f.Name); return ok }) {
-			return failure.At(fmt.Sprintf("%s.flows[%d]", at, k), unknownFlow(pattern, p.Flows))
-		}
-	}
-	return nil
-}
-
-// unknownFlow returns the error of a name or pattern that no flow has.
-func unknownFlow(pattern string, flows []metrics.FlowInfo) error {
-	names := make([]string, len(flows))
-	for i, f := range flows {
-		names[i] = f.Name
-	}
-	hint := spelling.Hint(spelling.Nearest(pattern, names))
-	return fmt.Errorf("no flow is called %q; the %d flows are called like %q%s", pattern, len(names), names[0], hint)
 }

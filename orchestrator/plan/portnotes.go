@@ -96,7 +96,7 @@ func saturatedDepth(c *signalling) []string {
 					full = p.Rate.Volume(s.CSIG.Tau)
 				}
 				if most > full && (worst.name == "" || uint64(most)*uint64(worst.full) > uint64(worst.most)*uint64(full)) {
-					worst.name, worst.full, worst.most = fmt.Sprintf("%s at port %s", of.Name, PortName(c.plan.Graph, c.adjacency, node, i)), full, most
+					worst.name, worst.full, worst.most = fmt.Sprintf("%s at port %s", of.Name, c.run.fabric.portName(topologies.End{Node: node, Port: i})), full, most
 				}
 			}
 		}
@@ -116,9 +116,9 @@ func weakSteps(c *signalling) []string {
 	if len(c.customers) == 0 || c.customers[0].name != "csig-hpcc" || c.plan.Transfers == 0 {
 		return nil
 	}
-	step, err := units.ParseSize(c.given["window_ai"])
+	step, err := units.ParseSize(c.run.experiment.Hosts.CC.Params["window_ai"])
 	if err != nil { // auto
-		eta, err := strconv.ParseFloat(c.given["eta"], 64)
+		eta, err := strconv.ParseFloat(c.run.experiment.Hosts.CC.Params["eta"], 64)
 		if err != nil {
 			eta = hpccEtaGiven
 		}

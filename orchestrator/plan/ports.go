@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -11,29 +12,14 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// portPlace is a switch port as the rules of csig.ports select it.
-type portPlace struct {
-	name   string // of the switch
-	tier   topologies.Tier
-	index  int  // number of the port
-	toHost bool // it leads to a host
-}
-
-// place returns the place of a port of a switch, which leads to the given peer.
-func place(g *topologies.Graph, n, index int, peer topologies.End) portPlace {
-	return portPlace{
-		name: g.Nodes[n].Name, tier: g.Nodes[n].Tier, index: index, toHost: g.Nodes[peer.Node].Kind == topologies.Host,
-	}
-}
-
-// selects reports whether a rule applies to a port.
-func selects(rule *experiment.CSIGPort, at portPlace) (bool, error) {
-	matches, err := path.Match(rule.Switch, at.name)
+// selects reports whether a rule of csig.ports applies to a port of a switch.
+func selects(rule *experiment.CSIGPort, node *topologies.Node, p *switchPort) (bool, error) {
+	matches, err := path.Match(rule.Switch, node.Name)
 	if err != nil {
 		return false, fmt.Errorf("switch %q: %w", rule.Switch, err)
 	}
-	return matches && (rule.Port < 0 || rule.Port == at.index) && (rule.Tier == "" || rule.Tier == at.tier.String()) &&
-		(rule.To == "" || (rule.To == "host") == at.toHost), nil
+	return matches && (rule.Port < 0 || rule.Port == p.Port) && (rule.Tier == "" || rule.Tier == node.Tier.String()) &&
+		(rule.To == "" || (rule.To == "host") == p.toHost), nil
 }
 
 // portTags is what a switch port does to tags.
@@ -56,43 +42,38 @@ func formatIndex(second bool) int {
 	return 0
 }
 
-// applyPortRules returns what each switch port does to tags, by node and port.
-func applyPortRules(g *topologies.Graph, c experiment.CSIG) ([][]portTags, error) {
-	ports := make([][]portTags, len(g.Nodes))
-	for n, adjacent := range g.Adjacency() {
-		if g.Nodes[n].Kind == topologies.Host {
-			continue
-		}
-		ports[n] = make([]portTags, len(adjacent))
-		for i, a := range adjacent {
-			if err := ports[n][i].apply(c, place(g, n, i, a.Peer)); err != nil {
-				return nil, err
-			}
+// applyPortRules returns what each switch port does to tags, as fabric.ports.
+func applyPortRules(c experiment.CSIG, f *fabric) (ports []portTags, err error) {
+	ports = make([]portTags, len(f.ports))
+	for i := range ports {
+		p := &f.ports[i]
+		if ports[i], err = newPortTags(c, &f.graph.Nodes[p.Node], p); err != nil {
+			return nil, err
 		}
 	}
 	return ports, nil
 }
 
-// apply sets what a port does to tags from the rules of csig.ports, later ones
-// winning. Where no rule says on which side of the domain's edge the peer is, it is
+// newPortTags returns what a port does to tags by the rules of csig.ports, of which later ones
+// win. Where no rule says on which side of the domain's edge the peer is, it is
 // outside for the types whose tags the port strips or terminates.
-func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
+func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort) (p portTags, err error) {
 	var outside *bool
 	first, err := csig.ParseFormat(c.Format)
 	if err != nil {
-		return err
+		return p, err
 	}
 	for i := range c.Ports {
 		rule := &c.Ports[i]
-		if matches, err := selects(rule, at); err != nil {
-			return err
+		if matches, err := selects(rule, node, at); err != nil {
+			return p, err
 		} else if !matches {
 			continue
 		}
 		if rule.Policy != "" {
 			policy, err := dataplane.ParsePolicy(rule.Policy)
 			if err != nil {
-				return err
+				return p, err
 			}
 			for i, format := range []csig.Format{first, first.Other()} {
 				for t := range csig.Types {
@@ -111,16 +92,20 @@ func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 				p.ingress.Format = first.Other()
 			}
 			if p.ingress.Init, err = csig.ParseSampling(rule.Init); err != nil {
-				return err
+				return p, err
 			}
-			if p.ingress.Signals, err = ingressSignals(c, rule); err != nil {
-				return err
+			signals := rule.Signals
+			if len(signals) == 0 {
+				signals = []string{c.Signal}
+			}
+			if p.ingress.Signals, err = parseTypes(signals); err != nil {
+				return p, err
 			}
 		}
 	}
 	if outside != nil {
 		p.ingress.Outside = *outside
-		return nil
+		return p, nil
 	}
 	ends := func(policy dataplane.Policy) bool { return policy == dataplane.Strip || policy == dataplane.Terminate }
 	p.ingress.Outside = true
@@ -132,23 +117,19 @@ func (p *portTags) apply(c experiment.CSIG, at portPlace) error {
 			p.ingress.Outside = p.ingress.Outside && p.ingress.RefusesSecond[t]
 		}
 	}
-	return nil
+	return p, nil
 }
 
-// ingressSignals returns the types of the tags that a port puts on, in turn.
-func ingressSignals(c experiment.CSIG, rule *experiment.CSIGPort) ([]csig.Type, error) {
-	names := rule.Signals
-	if len(names) == 0 {
-		names = []string{c.Signal}
-	}
-	signals := make([]csig.Type, len(names))
+// parseTypes reads the names of signals.
+func parseTypes(names []string) ([]csig.Type, error) {
+	types := make([]csig.Type, len(names))
 	for i, name := range names {
 		var err error
-		if signals[i], err = csig.ParseType(name); err != nil {
+		if types[i], err = csig.ParseType(name); err != nil {
 			return nil, err
 		}
 	}
-	return signals, nil
+	return types, nil
 }
 
 // allTypes has every known type.
@@ -160,30 +141,23 @@ func allTypes() (all [csig.Types]bool) {
 }
 
 // checkPortRules refuses a rule of csig.ports that no port of the fabric matches.
-func checkPortRules(g *topologies.Graph, rules []experiment.CSIGPort) error {
-	adjacency := g.Adjacency()
+func checkPortRules(f *fabric, rules []experiment.CSIGPort) error {
 	for i := range rules {
 		rule := &rules[i]
 		named, matched, most := false, false, 0
-		var names []string
-		for n := g.Hosts(); n < len(g.Nodes); n++ {
-			name := g.Nodes[n].Name
-			names = append(names, name)
-			if ok, err := path.Match(rule.Switch, name); err != nil {
+		for n := f.graph.Hosts(); n < len(f.graph.Nodes); n++ {
+			node := &f.graph.Nodes[n]
+			if ok, err := path.Match(rule.Switch, node.Name); err != nil {
 				return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), fmt.Errorf("%q: %w", rule.Switch, err))
 			} else if !ok {
 				continue
 			}
-			named, most = true, max(most, len(adjacency[n])-1)
-			for index, a := range adjacency[n] {
-				if ok, _ := selects(rule, place(g, n, index, a.Peer)); ok {
-					matched = true
-				}
-			}
+			named, most = true, max(most, len(f.adjacency[n])-1)
+			matched = matched || slices.ContainsFunc(f.portsOf(n), func(p switchPort) bool { ok, _ := selects(rule, node, &p); return ok })
 		}
 		switch {
 		case !named:
-			return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), unknownSwitch(rule.Switch, names))
+			return failure.At(fmt.Sprintf("csig.ports[%d].switch", i), unknownSwitch(rule.Switch, f.switchNames()))
 		case rule.Port > most:
 			return failure.At(fmt.Sprintf("csig.ports[%d].port", i), fmt.Errorf("%s has no port %d; ports go from 0 to %d", rule.Switch, rule.Port, most))
 		case !matched:

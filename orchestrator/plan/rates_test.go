@@ -81,14 +81,13 @@ func TestPortsAreSizedByTheirRate(t *testing.T) {
 // A host's congestion control, timeout and queue of programs follow the rate of its own link.
 func TestHostsAreSizedByTheirRate(t *testing.T) {
 	s := shape(t, twoSpeeds)
-	adjacency := s.graph.Adjacency()
-	fast := func(h int) { s.graph.Links[adjacency[h][0].Link].Rate = 400 * units.Gbps }
+	fast := func(h int) { s.fabric.graph.Links[s.fabric.up(h).Link].Rate = 400 * units.Gbps }
 	fast(2)
 	fast(3)
 	p := s.compile(t)
 	for h, want := range map[int]units.Rate{0: 100 * units.Gbps, 2: 400 * units.Gbps} {
 		c := p.Nodes[h].Host
-		queue := s.sizing.port(want).queue
+		queue := s.buffers.port(want).queue
 		if rto := 15*units.Microsecond + 6*want.Serialisation(queue); c.Rate != want || c.Path.LinkRate != want || c.RTO != rto {
 			t.Errorf("host %d: NIC of %v, path of %v, RTO %v, want %v and %v", h, c.Rate, c.Path.LinkRate, c.RTO, want, rto)
 		}

@@ -9,12 +9,12 @@ import (
 // newShares returns of each job which other jobs it shares links with: jobs that may send
 // through one port, by the shortest paths without faults, among which ECMP chooses. Only
 // jobs that meet at a port are compared. nil: there are no two jobs.
-func (s *Shape) newShares() [][]metrics.Share {
-	if len(s.traffic) < 2 {
+func newShares(f *fabric, w *workload) [][]metrics.Share {
+	if len(w.jobs) < 2 {
 		return nil
 	}
-	at := s.jobsAtPorts()
-	own := make([][]int, len(s.traffic)) // ports of each job that it does not have for itself, ascending
+	at := jobsAtPorts(f, w)
+	own := make([][]int, len(w.jobs)) // ports of each job that it does not have for itself, ascending
 	for port, jobs := range at {
 		if len(jobs) > 1 {
 			for _, job := range jobs {
@@ -22,12 +22,12 @@ func (s *Shape) newShares() [][]metrics.Share {
 			}
 		}
 	}
-	all := make([][]metrics.Share, len(s.traffic))
-	with := make([]metrics.Share, len(s.traffic)) // of one job, by the other one
+	all := make([][]metrics.Share, len(w.jobs))
+	with := make([]metrics.Share, len(w.jobs)) // of one job, by the other one
 	for i, ports := range own {
 		var others []int32
 		for _, port := range ports {
-			l := &s.graph.Links[port/2]
+			l := &f.graph.Links[port/2]
 			for _, k := range at[port] {
 				if int(k) == i {
 					continue
@@ -56,18 +56,17 @@ func (s *Shape) newShares() [][]metrics.Share {
 
 // jobsAtPorts returns the jobs that may send through each port, ascending. The ports of a
 // link are 2 link, that of its end A, and 2 link + 1.
-func (s *Shape) jobsAtPorts() [][]int32 {
-	adjacency := s.graph.Adjacency()
-	at := make([][]int32, 2*len(s.graph.Links))
+func jobsAtPorts(f *fabric, w *workload) [][]int32 {
+	at := make([][]int32, 2*len(f.graph.Links))
 	type step struct{ node, to int }
 	seen := map[step]struct{}{} // switches that send to a host, for one job
 	var next []step
-	for job := range s.traffic {
+	for job := range w.jobs {
 		clear(seen)
 		cross := func(node, port, to int) {
-			a := adjacency[node][port]
+			a := f.adjacency[node][port]
 			p := 2 * a.Link
-			if s.graph.Links[a.Link].A.Node != node {
+			if f.graph.Links[a.Link].A.Node != node {
 				p++
 			}
 			if n := len(at[p]); n == 0 || int(at[p][n-1]) != job {
@@ -75,12 +74,12 @@ func (s *Shape) jobsAtPorts() [][]int32 {
 			}
 			next = append(next, step{a.Peer.Node, to})
 		}
-		for i := range s.traffic[job].streams {
-			transfer := s.traffic[job].streams[i].transfer
+		for i := range w.jobs[job].streams {
+			transfer := w.jobs[job].streams[i].transfer
 			if transfer == within {
 				continue
 			}
-			t := &s.workload.Transfers[transfer]
+			t := &w.Transfers[transfer]
 			cross(t.Src, 0, t.Dst)
 			for len(next) > 0 {
 				here := next[len(next)-1]
@@ -89,7 +88,7 @@ func (s *Shape) jobsAtPorts() [][]int32 {
 					continue
 				}
 				seen[here] = struct{}{}
-				for _, port := range s.routes[here.node].To(t.Dst) {
+				for _, port := range f.routes[here.node].To(t.Dst) {
 					cross(here.node, int(port), t.Dst)
 				}
 			}

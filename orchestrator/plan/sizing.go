@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -23,6 +24,16 @@ type sizing struct {
 	// interval is that of switches' ABW; 0 without CSIG.
 	interval units.Duration
 	credits  bool // receivers grant credit
+}
+
+func newSizing(e *experiment.Experiment, i idle) sizing {
+	s := sizing{links: e.Links, idle: i}
+	if format, err := csig.ParseFormat(e.CSIG.Format); err == nil && format != csig.FormatNone {
+		s.interval = e.CSIG.Interval
+	}
+	cc, _ := congestion.Table.Lookup(e.Hosts.CC.Name)
+	s.credits = e.Hosts.Credits || cc.Check(e.Hosts.CC.Params) == nil && cc.NeedsOf(e.Hosts.CC.Params).Credits
+	return s
 }
 
 // path returns what the congestion control of a host with a link of the given rate
@@ -160,10 +171,15 @@ func policyPort(rate units.Rate, queue units.Size, thresholds aqm.Thresholds) aq
 }
 
 // newMarking chooses the AQM policy of every switch port, and refuses thresholds and
-// parameters that make no sense at the rate of one of them.
-func newMarking(g *topologies.Graph, links experiment.Links, s sizing) (algorithm.Choice, error) {
+// parameters that make no sense at the rate of one of them. The queues of a lossless class
+// have no end.
+func (s sizing) newMarking(g *topologies.Graph, lossless bool) (algorithm.Choice, error) {
+	links := s.links
 	if !links.ECN.Enabled {
 		return algorithm.Choice{Name: noMarks}, nil
+	}
+	if lossless {
+		links.Queue, links.TrimThreshold = 0, 0
 	}
 	policy, ok := aqm.Table.Lookup(links.AQM.Name)
 	if !ok {

@@ -11,13 +11,8 @@ import "sort"
 // the shard whose switches have the least load.
 func (p *Plan) Split(workers int) (shards []int, count int) {
 	shards = make([]int, len(p.Nodes))
-	var hosts []int
-	for i, spec := range p.Nodes {
-		if spec.Switch == nil {
-			hosts = append(hosts, i)
-		}
-	}
-	if workers < 2 || len(hosts) < workers {
+	hosts := p.Hosts()
+	if workers < 2 || hosts < workers {
 		return shards, 1
 	}
 	neighbours := make([][]int32, len(p.Nodes))
@@ -27,19 +22,19 @@ func (p *Plan) Split(workers int) (shards []int, count int) {
 	}
 	loads := p.hostLoads()
 	settled := make([]bool, len(p.Nodes))
-	for s, first := 0, 0; s < workers; s++ {
-		end := len(hosts)
+	var level []int // hosts first
+	for s := range workers {
+		end := hosts
 		if s < workers-1 {
-			end = p.cut(loads, neighbours, first, s, workers)
+			end = p.cut(loads, neighbours, len(level), s, workers)
 		}
-		for _, h := range hosts[first:end] {
+		for h := len(level); h < end; h++ {
 			shards[h], settled[h] = s, true
+			level = append(level, h)
 		}
-		first = end
 	}
 	loads = append(loads, make([]float64, len(p.Nodes)-len(loads))...)
 	given, votes := make([]float64, workers), make([]int, workers)
-	level := hosts
 	for len(level) > 0 {
 		var next []int
 		for _, from := range level { // each shares its load out among the switches above it

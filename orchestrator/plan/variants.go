@@ -23,21 +23,22 @@ const (
 // topology share its graph and its routes. The zero value has made none. It is for one
 // goroutine; its shapes are not.
 type Variants struct {
-	fabrics                 []*fabric
+	topologies              []*topology
 	steps, nodes, transfers int64 // so far
 	memory                  units.Size
 }
 
-// fabric is what follows from a topology alone.
-type fabric struct {
-	topology experiment.Topology
-	built    experiment.Built
-	routes   []topologies.Routes
-	// idles has the round trips over idle paths by what they depend on besides the topology.
-	idles map[fabricKey]idle
+// topology is a topology that was built, with what has been computed of it so far.
+type topology struct {
+	spec   experiment.Topology
+	wiring wiring
+	notes  []string
+	routes []topologies.Routes // nil: no variant has needed them yet
+	idles  map[idleInput]idle
 }
 
-type fabricKey struct {
+// idleInput is what round trips over idle paths depend on besides the topology.
+type idleInput struct {
 	mtu, header, overhead units.Size
 	detour                detour
 }
@@ -62,50 +63,54 @@ func EachVariant(set *experiment.Set, visit func(i int, p *Plan)) error {
 	return nil
 }
 
-// fabric returns the fabric of a topology.
-func (v *Variants) fabric(t experiment.Topology) (*fabric, error) {
-	for _, f := range v.fabrics {
-		if reflect.DeepEqual(f.topology, t) {
-			return f, nil
+// fabric returns the fabric of an experiment.
+func (v *Variants) fabric(e *experiment.Experiment) (fabric, error) {
+	t, err := v.topology(e.Topology)
+	if err != nil {
+		return fabric{}, err
+	}
+	f := fabric{wiring: t.wiring, notes: t.notes}
+	if f.groups, err = newRouting(f.graph, e.Routing); err != nil {
+		return fabric{}, err
+	}
+	way := detour{taken: f.groups != nil, router: f.groups != nil && e.Routing.Params["via"] == "router"}
+	key, known := idleInput{e.Links.MTU, e.Links.Header, e.Links.Overhead, way}, false
+	if f.idle, known = t.idles[key]; !known {
+		if f.idle, err = newIdle(f.graph, e.Links, way); err != nil {
+			return fabric{}, err
+		}
+		t.idles[key] = f.idle
+	}
+	if t.routes == nil { // not before newIdle, which refuses paths that are too long
+		t.routes = topologies.NextHops(f.graph)
+	}
+	f.routes = t.routes
+	return f, nil
+}
+
+// topology builds a topology, unless a variant before has it.
+func (v *Variants) topology(spec experiment.Topology) (*topology, error) {
+	for _, t := range v.topologies {
+		if reflect.DeepEqual(t.spec, spec) {
+			return t, nil
 		}
 	}
-	built, err := t.Build()
+	built, err := spec.Build()
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
 	size := built.Graph.Size()
-	if v.memory += size.Memory(); v.memory > maxMemory && len(v.fabrics) > 0 {
+	if v.memory += size.Memory(); v.memory > maxMemory && len(v.topologies) > 0 {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the fabrics would take an estimated %d MB; the limit of one experiment is %d MB",
 			v.memory/units.MB, maxMemory/units.MB))
 	}
-	if v.steps += size.Steps(); v.steps > maxSteps && len(v.fabrics) > 0 {
+	if v.steps += size.Steps(); v.steps > maxSteps && len(v.topologies) > 0 {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the paths would take an estimated %d million steps; the limit of one experiment is %d million",
 			v.steps/1e6, int64(maxSteps)/1_000_000))
 	}
-	f := &fabric{topology: t, built: built, idles: map[fabricKey]idle{}}
-	v.fabrics = append(v.fabrics, f)
-	return f, nil
-}
-
-// nextHops returns the routes of the fabric.
-func (f *fabric) nextHops() []topologies.Routes {
-	if f.routes == nil {
-		f.routes = topologies.NextHops(f.built.Graph)
-	}
-	return f.routes
-}
-
-// idle returns the round trips over idle paths; see newIdle.
-func (f *fabric) idle(links experiment.Links, d detour) (i idle, err error) {
-	key := fabricKey{links.MTU, links.Header, links.Overhead, d}
-	i, ok := f.idles[key]
-	if !ok {
-		if i, err = newIdle(f.built.Graph, links, d); err != nil {
-			return idle{}, err
-		}
-		f.idles[key] = i
-	}
-	return i, nil
+	t := &topology{spec: spec, wiring: newWiring(built.Graph), notes: built.Notes, idles: map[idleInput]idle{}}
+	v.topologies = append(v.topologies, t)
+	return t, nil
 }
 
 // count adds a variant's nodes and transfers to those of the variants before it.

@@ -1,78 +1,68 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/units"
 )
 
-// newTraced returns the map for the events to record, to which trace adds the flows once
-// all of them have names. It is nil if the experiment traces nothing.
-func newTraced(t *experiment.Trace) metrics.Traced {
-	if t == nil || len(t.Flows) == 0 {
-		return nil
-	}
-	return metrics.Traced{}
+// Recording is what a run measures, records and captures.
+type Recording struct {
+	Measure  metrics.Span
+	Interval units.Duration // of telemetry
+	Untraced bool           // the run has no trace hash
+	Traced   metrics.Traced // events to record, by flow; nil: none
+	Truth    metrics.TruthChoice
+	Captured []capture.Port
+	// Actions are those of the congestion control, Constants its figures that follow
+	// from the configuration alone, such as target_qdelay_us; both become metrics.
+	Actions   []congestion.Action
+	Constants []congestion.Constant
 }
 
-// trace chooses the flows of the plan that are traced. It refuses an item that no flow
+func newRecording(s *Shape, all *flows) (Recording, error) {
+	e := s.experiment
+	cc, _ := congestion.Table.Lookup(e.Hosts.CC.Name) // checkAlgorithms has found it
+	traced, err := newTraced(e.Trace, all)
+	return Recording{
+		Measure: metrics.Span{From: units.Time(e.Measure.From), To: cmp.Or(units.Time(e.Measure.To), units.Never)}, Interval: s.interval,
+		Untraced: e.Telemetry.Untraced(), Traced: traced, Truth: metrics.TruthChoice(e.Telemetry.Truth), Captured: s.captured,
+		Actions: cc.Actions, Constants: cc.ConstantsOf(s.buffers.path(s.fabric.rate(0)), e.Hosts.CC.Params),
+	}, err
+}
+
+// newTraced chooses the flows that are traced; nil: none. It refuses an item that no flow
 // fits, and events that no chosen flow has.
-func (s *Shape) trace(p *Plan) error {
-	t := s.experiment.Trace
-	if p.Traced == nil {
-		return nil
+func newTraced(t *experiment.Trace, all *flows) (metrics.Traced, error) {
+	if t == nil || len(t.Flows) == 0 {
+		return nil, nil
 	}
 	kinds, err := metrics.ParseEventKinds(t.Events)
 	if err != nil {
-		return failure.At("trace.events", err)
+		return nil, failure.At("trace.events", err)
 	}
-	transfers := false
-	for i, item := range t.Flows {
-		fits, err := flowFilter(item, p.Flows)
-		if err != nil {
-			return failure.At(fmt.Sprintf("trace.flows[%d]", i), err)
-		}
-		for k := range p.Flows {
-			if fits(&p.Flows[k]) {
-				p.Traced[p.Flows[k].Flow] = kinds
-				transfers = transfers || k < p.Transfers
-			}
+	traced, transfers := metrics.Traced{}, false
+	chosen, at, err := fitting(t.Flows, all.list)
+	if err != nil {
+		return nil, failure.At(fmt.Sprintf("trace.flows[%d]", at), err)
+	}
+	for i, is := range chosen {
+		if is {
+			traced[int32(i)] = kinds
+			transfers = transfers || i < all.transfers
 		}
 	}
 	if only, _ := metrics.ParseEventKinds([]string{metrics.EventAck.String()}); kinds == only && !transfers {
-		return failure.At("trace.events", errors.New("flows of raw frames have no ACKs; want sample, send or both"))
+		return nil, failure.At("trace.events", errors.New("flows of raw frames have no ACKs; want sample, send or both"))
 	}
-	return nil
-}
-
-// flowFilter returns the test of an item of trace.flows: a name, a pattern, a number of a
-// flow or a range of them. An item that no flow fits is an error.
-func flowFilter(item string, flows []metrics.FlowInfo) (fits func(*metrics.FlowInfo) bool, err error) {
-	first, last, numbers, err := experiment.ParseFlowNumbers(item)
-	switch {
-	case err != nil:
-		return nil, err
-	case numbers && last >= len(flows):
-		return nil, fmt.Errorf("there is no flow %d; flows go from 0 to %d", max(first, len(flows)), len(flows)-1)
-	case numbers:
-		return func(f *metrics.FlowInfo) bool { return int(f.Flow) >= first && int(f.Flow) <= last }, nil
-	}
-	found := false
-	fits = func(f *metrics.FlowInfo) bool {
-		ok, _ := path.Match(item, f.Name) // the decoder has checked the pattern
-		return ok
-	}
-	for i := range flows {
-		found = found || fits(&flows[i])
-	}
-	if !found {
-		return nil, unknownFlow(item, flows)
-	}
-	return fits, nil
+	return traced, nil
 }
 
 const (
@@ -121,8 +111,7 @@ func (p *Plan) TracedEvents() int64 {
 const untracedNote = "no trace hash: telemetry.trace_hash is none, so that nothing tells whether two runs are the same packet by packet"
 
 // traceNotes says how large the table of events will be, if it is large.
-func (s *Shape) traceNotes(p *Plan) []string {
-	seeds := len(s.experiment.Seeds)
+func traceNotes(p *Plan, seeds int) []string {
 	rows := p.TracedEvents() * int64(seeds)
 	if rows <= manyEvents {
 		return nil
