@@ -48,7 +48,7 @@ func (s *selection) moreFlags(cmd *cobra.Command) {
 	f.StringVar(&s.csig, "csig", "", "signal for the congestion control, with --topology: none or max-delay")
 	f.StringVar(&s.format, "format", "", "CSIG tag, with --topology: compact or wide (default compact if --csig asks for a signal)")
 	s.seedFlags(cmd)
-	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnits()))
+	f.StringVar(&s.startUnit, "start-unit", "", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnit(0).Names()))
 	f.StringVar(&s.runtime, "runtime", "", "where the nodes run, and with which clock: "+runtimes.Summary())
 	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	f.StringVar(&s.dilation, "dilation", "", "wall seconds per model second, `N` or auto (clock wall)")

@@ -307,7 +307,7 @@ func (a *app) validate() *cobra.Command {
 	}
 	s.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnits()))
+	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnit(0).Names()))
 	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run, and with which clock: "+runtimes.Summary())
 	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
 	s.seedFlags(cmd)
@@ -338,10 +338,11 @@ func checkFiles(s *selection) (out checkedFiles, err error) {
 		out.counts.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
 	}
 	if s.workload != "" {
-		if _, err := htsim.ParseStartUnit(s.startUnit); err != nil {
+		unit, err := htsim.ParseStartUnit(s.startUnit)
+		if err != nil {
 			return out, usage("--start-unit: %w", err)
 		}
-		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: s.startUnit}
+		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: unit}
 		load, notes, err := file.Build(hosts, experiment.Links{}, 0)
 		if err != nil {
 			return out, &exitError{exitUsage, err}

@@ -60,7 +60,7 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
 	}
 	for name, values := range map[string][]string{
-		"format": formats.Names(), "start-unit": htsim.StartUnits(), "time-unit": {"auto", "ns", "us", "ms"}, "algorithm": collective.Algorithm(0).Names(),
+		"format": formats.Names(), "start-unit": htsim.StartUnit(0).Names(), "time-unit": {"auto", "ns", "us", "ms"}, "algorithm": collective.Algorithm(0).Names(),
 	} {
 		cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // of a flag that is there
 	}

@@ -364,7 +364,6 @@ func TestParseNames(t *testing.T) {
 	roundTrip("format", 3, func(i int) string { return Format(i).String() }, func(s string) (int, error) { v, err := ParseFormat(s); return int(v), err })
 	roundTrip("dialect", 2, func(i int) string { return Dialect(i).String() }, func(s string) (int, error) { v, err := ParseDialect(s); return int(v), err })
 	roundTrip("type", int(Standard), func(i int) string { return Type(i).String() }, func(s string) (int, error) { v, err := ParseType(s); return int(v), err })
-	roundTrip("scheme", 2, func(i int) string { return SchemeKind(i).String() }, func(s string) (int, error) { v, err := ParseSchemeKind(s); return int(v), err })
 	for text, want := range map[string]Type{"abwc": ABWC, "ABW/C": ABWC, "max-delay": Delay, "min-abw": ABW} {
 		if got, err := ParseType(text); err != nil || got != want {
 			t.Errorf("type %q parses to %v, %v, want %v", text, got, err, want)

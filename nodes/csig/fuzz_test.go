@@ -150,7 +150,6 @@ func FuzzNames(f *testing.F) {
 		again(t, text, ParseFormat)
 		again(t, text, ParseDialect)
 		again(t, text, ParseType)
-		again(t, text, ParseSchemeKind)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -81,14 +82,12 @@ func (k SchemeKind) String() string { return name(schemeNames, int(k), "scheme")
 
 var schemeNames = []string{"structured", "registry"}
 
-// SchemeKinds returns the names that ParseSchemeKind reads, in the order of their
-// values.
-func SchemeKinds() []string { return slices.Clone(schemeNames) }
+// Names returns the names, in the order of their values.
+func (SchemeKind) Names() []string { return slices.Clone(schemeNames) }
 
-// ParseSchemeKind reads structured or registry; empty text is structured.
-func ParseSchemeKind(text string) (SchemeKind, error) {
-	i, err := parseName("locator scheme", text, schemeNames)
-	return SchemeKind(i), err
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Names.
+func (k *SchemeKind) UnmarshalText(text []byte) error {
+	return spelling.Enum(k, "locator scheme", text, schemeNames)
 }
 
 // Widths are the bits of the fields of a structured locator, the tier in the

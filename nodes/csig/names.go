@@ -27,8 +27,13 @@ func (f Format) String() string { return name(formatNames, int(f), "format") }
 
 var formatNames = []string{"none", "compact", "wide"}
 
-// Formats returns the names that ParseFormat reads, in the order of their values.
-func Formats() []string { return slices.Clone(formatNames) }
+// Names returns the names that ParseFormat reads, in the order of their values.
+func (Format) Names() []string { return slices.Clone(formatNames) }
+
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Names.
+func (f *Format) UnmarshalText(text []byte) error {
+	return spelling.Enum(f, "format", text, formatNames)
+}
 
 // ParseFormat reads none, compact or wide; empty text is none.
 func ParseFormat(text string) (Format, error) {

@@ -253,6 +253,15 @@ func ParseType(text string) (Type, error) {
 	return 0, fmt.Errorf("signal type %q: unknown; use %s", text, choices(KnownNames()))
 }
 
+// UnmarshalText implements encoding.TextUnmarshaler by ParseType.
+func (t *Type) UnmarshalText(text []byte) error {
+	parsed, err := ParseType(string(text))
+	if err == nil {
+		*t = parsed
+	}
+	return err
+}
+
 // aggregation returns min or max.
 func (t Type) aggregation() string {
 	if t.Min() {

@@ -94,7 +94,7 @@ func checkTag(t *testing.T, v tagVector) {
 
 func TestReferenceVectors(t *testing.T) {
 	type tag struct {
-		T   Type
+		T   uint8
 		S   uint32
 		LM  uint16
 		D   int
@@ -120,7 +120,7 @@ func TestReferenceVectors(t *testing.T) {
 			t.Errorf("%v %v: no vectors", c.Format, c.Dialect)
 		}
 		for _, v := range tags {
-			checkTag(t, tagVector{c, Tag{Type: v.T, Signal: v.S, Locator: v.LM, DoNotUpdate: v.D == 1}, v.Hex})
+			checkTag(t, tagVector{c, Tag{Type: Type(v.T), Signal: v.S, Locator: v.LM, DoNotUpdate: v.D == 1}, v.Hex})
 		}
 	}
 	check(Config{Format: FormatCompact}, reference.Compact)

@@ -363,7 +363,7 @@ func TestTagsAndGoodput(t *testing.T) {
 		one := *set
 		e := *set.Variants[0].Experiment
 		if !on {
-			e.CSIG.Format = "none"
+			e.CSIG.Format = csig.FormatNone
 		}
 		one.Variants = []experiment.Resolved{{Name: "run", Experiment: &e}}
 		f, summary := runPrograms(t, &one, Options{})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
@@ -32,7 +33,7 @@ func TestRegistryLocators(t *testing.T) {
 	metrics := map[string]map[string]float64{}
 	for _, scheme := range []string{"structured", "registry"} {
 		e := load(t, "three-flow", "csig.locators="+scheme).Variants[1].Experiment
-		if e.CSIG.Format != "compact" || e.CSIG.Locators.Scheme != scheme {
+		if e.CSIG.Format != csig.FormatCompact || e.CSIG.Locators.Scheme.String() != scheme {
 			t.Fatalf("format %s, locators %v; want compact and %s", e.CSIG.Format, e.CSIG.Locators, scheme)
 		}
 		p, err := plan.Compile(e, 1)

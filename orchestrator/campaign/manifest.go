@@ -94,7 +94,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		Overhead: int64(e.Links.Overhead),
 		CC:       e.Hosts.CC.Name,
 		LB:       e.Hosts.LB.Name,
-		CSIG:     e.CSIG.Format,
+		CSIG:     e.CSIG.Format.String(),
 		Second:   secondFormat(e),
 		AQM:      p.AQM(),
 		Routing:  e.Routing.Name,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/algorithm"
+	"github.com/csiglab/csiglab/nodes/csig"
 )
 
 // Tables are the names that other packages define. An experiment file may use these
@@ -14,9 +15,9 @@ import (
 // tests.
 type Tables struct {
 	CC, LB, AQM, Routing []algorithm.Spec
-	// Quantisers returns an error when a format (compact, wide) has no quantiser
-	// of that name for that signal type.
-	Quantisers func(format, signal, name string) error
+	// Quantisers returns an error when a format has no quantiser of that name for that type of
+	// signal.
+	Quantisers func(format csig.Format, signal csig.Type, name string) error
 }
 
 // choice is a key whose value is an Algorithm. The tag is of such keys is the name of the choice.

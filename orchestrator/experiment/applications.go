@@ -47,7 +47,7 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 	}
 	room := e.Links.MTU - FrameOverhead
 	why := "a frame takes 18B more"
-	if e.Links.CountTag && e.CSIG.Format != csig.FormatNone.String() {
+	if e.Links.CountTag && e.CSIG.Format != csig.FormatNone {
 		room, why = room-tagRoom, "a frame with its tag takes 26B more"
 	}
 	if a.MTU > room && d.sound("links", "csig") {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -32,7 +33,7 @@ func TestApplications(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Applications{
-		Hosts: []int{0, 3}, Signals: []string{"abw", "delay"}, MTU: 1500 * units.Byte,
+		Hosts: []int{0, 3}, Signals: []csig.Type{csig.ABW, csig.Delay}, MTU: 1500 * units.Byte,
 		Programs: []Program{
 			{Host: 3, Run: "iperf3 -s", Background: true},
 			{Host: 0, Run: "iperf3 -c 10.0.0.4", Start: 100 * units.Millisecond},

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"encoding"
 	"fmt"
 	"reflect"
 	"strings"
@@ -165,6 +166,8 @@ func (k *key) word() string {
 		return "file"
 	case r.enum != nil:
 		return "name"
+	case readsText(t):
+		return "text"
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -182,6 +185,11 @@ func (k *key) word() string {
 	return "number"
 }
 
+// readsText reports whether values of a type read their text themselves.
+func readsText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
 // text returns what a value of the type may be, in words; empty for a value that
 // the type alone describes.
 func (r Rule) text(t reflect.Type) string {
@@ -196,6 +204,8 @@ func (r Rule) text(t reflect.Type) string {
 		return strings.Join(r.enum(), ", ")
 	case r.want != "":
 		return r.want
+	case readsText(t):
+		return ""
 	case v.CanInt() && r.max != 0:
 		text = number(r.min) + " to " + number(r.max)
 	case v.CanInt():

@@ -153,7 +153,7 @@ func (d *decoder) workload(e *Experiment, hosts int) {
 		kind := kindOf(workloadSection, reflect.TypeOf(w.Spec))
 		w.Spec.Check(&Check{decoder: d, experiment: e, path: join(workloadSection, kind.Name), hosts: hosts})
 	}
-	if e.Workload.StartUnit != htsim.Auto.String() && !e.Workload.matrix() && d.sound(workloadSection) {
+	if e.Workload.StartUnit != htsim.Auto && !e.Workload.matrix() && d.sound(workloadSection) {
 		d.failAt("workload.start_unit", "is for a file's start times; here there is no workload.file", "")
 	}
 }
@@ -193,13 +193,13 @@ func (d *decoder) csig(e *Experiment) {
 	d.quantisers("csig.quantisers", c.Format, c.Quantisers)
 	d.secondFormat(c)
 	if s := c.Second; s != nil {
-		format := c.SecondFormat().String()
+		format := c.SecondFormat()
 		if d.sound("csig.format", "csig.dialect", "csig.second") {
 			d.locators("csig.second.locators", format, c.Dialect, s.Locators)
 		}
 		d.quantisers("csig.second.quantisers", format, s.Quantisers)
 	}
-	if c.Format == csig.FormatNone.String() && d.sound("csig.format", "hosts", "links") {
+	if c.Format == csig.FormatNone && d.sound("csig.format", "hosts", "links") {
 		d.needTags(e)
 	}
 	switch {
@@ -230,15 +230,19 @@ func (d *decoder) csig(e *Experiment) {
 }
 
 // quantisers refuses quantisers of unknown signals, and those that a format does not have.
-func (d *decoder) quantisers(path, format string, list map[string]string) {
+func (d *decoder) quantisers(path string, format csig.Format, list map[string]string) {
 	for _, signal := range slices.Sorted(maps.Keys(list)) {
 		at := join(path, signal)
 		if !slices.Contains(signals(), signal) {
 			d.failAt(at, unknown("signal", signal, signals()).Error(), spelling.Nearest(signal, signals()))
 			continue
 		}
-		if format != csig.FormatNone.String() && d.sound("csig.format") && d.tables.Quantisers != nil {
-			if err := d.tables.Quantisers(format, signal, list[signal]); err != nil {
+		if format != csig.FormatNone && d.sound("csig.format") && d.tables.Quantisers != nil {
+			t, err := csig.ParseType(signal)
+			if err == nil {
+				err = d.tables.Quantisers(format, t, list[signal])
+			}
+			if err != nil {
 				d.failAt(at, err.Error(), "")
 			}
 		}
@@ -246,16 +250,15 @@ func (d *decoder) quantisers(path, format string, list map[string]string) {
 }
 
 // locators refuses widths and labels that do not fit the scheme or the tag.
-func (d *decoder) locators(path, formatName string, dialect csig.Dialect, l Locators) {
-	if l.Widths != nil && l.Scheme != csig.Structured.String() {
+func (d *decoder) locators(path string, format csig.Format, dialect csig.Dialect, l Locators) {
+	if l.Widths != nil && l.Scheme != csig.Structured {
 		d.failAt(path+".widths", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Structured, l.Scheme), "")
 	}
-	if len(l.Labels) > 0 && l.Scheme != csig.Registry.String() {
+	if len(l.Labels) > 0 && l.Scheme != csig.Registry {
 		d.failAt(path+".labels", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Registry, l.Scheme), "")
 	}
 	bits := csig.MaxLocatorBits
-	format, err := csig.ParseFormat(formatName)
-	tags := err == nil && d.sound("csig.dialect") && format != csig.FormatNone // a wrong name is reported where it is
+	tags := d.sound("csig.dialect") && format != csig.FormatNone
 	if tags {
 		bits = csig.LocatorBits(format, dialect)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/workloads/collective"
+	"github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/csiglab/csiglab/workloads/pipeline"
 )
 
@@ -28,7 +29,8 @@ func TestEnumerations(t *testing.T) {
 		{dataplane.DelayMode(0).Names(), new(dataplane.DelayMode)}, {dataplane.PortDown(0).Names(), new(dataplane.PortDown)},
 		{transport.Recovery(0).Names(), new(transport.Recovery)}, {transport.TrimPlace(0).Names(), new(transport.TrimPlace)},
 		{topologies.Arrangement(0).Names(), new(topologies.Arrangement)}, {collective.Kind(0).Names(), new(collective.Kind)}, {collective.Algorithm(0).Names(), new(collective.Algorithm)},
-		{pipeline.Kind(0).Names(), new(pipeline.Kind)},
+		{pipeline.Kind(0).Names(), new(pipeline.Kind)}, {csig.FormatNone.Names(), new(csig.Format)}, {csig.Structured.Names(), new(csig.SchemeKind)}, {csig.KnownNames(), new(csig.Type)},
+		{htsim.Auto.Names(), new(htsim.StartUnit)}, {[]string{"auto", "all", "none", "7"}, new(Operations)},
 	} {
 		if len(e.names) < 2 {
 			t.Errorf("%T: the names %q", e.value, e.names)

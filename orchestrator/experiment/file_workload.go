@@ -5,7 +5,6 @@ import (
 
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/formats"
-	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
 // WorkloadFile is the name of an htsim connection matrix, .cm or .tm, or of HPCC's flows.
@@ -17,11 +16,7 @@ func (WorkloadFile) Check(*Check) {}
 // Build implements WorkloadSpec.
 func (f WorkloadFile) Build(in WorkloadInput) (*workloads.Workload, []string, error) {
 	name := string(f)
-	unit, err := htsim.ParseStartUnit(in.StartUnit)
-	if err != nil {
-		return nil, nil, &PathError{join(workloadSection, "start_unit"), err}
-	}
-	read, err := formats.Open(name, formats.Options{StartUnit: unit, Hosts: in.Hosts, MaxSize: in.Links.MaxTransfer()})
+	read, err := formats.Open(name, formats.Options{StartUnit: in.StartUnit, Hosts: in.Hosts, MaxSize: in.Links.MaxTransfer()})
 	if err != nil {
 		return nil, nil, inputError{err}
 	}

@@ -60,7 +60,7 @@ func (d *decoder) hostPolicies(e *Experiment, hosts int) {
 }
 
 // policyParam checks a parameter of an algorithm and stores its canonical form.
-func (d *decoder) policyParam(at string, spec algorithm.Spec, name string, values algorithm.Values, format string) {
+func (d *decoder) policyParam(at string, spec algorithm.Spec, name string, values algorithm.Values, format csig.Format) {
 	param, ok := spec.Param(name)
 	if !ok {
 		names := paramNames(spec.Params)
@@ -71,7 +71,7 @@ func (d *decoder) policyParam(at string, spec algorithm.Spec, name string, value
 	switch {
 	case err != nil:
 		d.failAt(at, err.Error(), suggestion(param, values[name]))
-	case param.NeedsTag && text != param.Default && format == csig.FormatNone.String():
+	case param.NeedsTag && text != param.Default && format == csig.FormatNone:
 		d.failAt(at, text+" needs a CSIG tag; set csig.format to compact or wide", "")
 	default:
 		values[name] = text

@@ -12,11 +12,7 @@ import (
 
 // Tags returns the bytes of the stack that stands in front of the network layer.
 func (g Generator) Tags(c CSIG) ([]byte, error) {
-	domain := csig.Config{TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Dialect: c.Dialect}
-	var err error
-	if domain.Format, err = csig.ParseFormat(c.Format); err != nil {
-		return nil, err
-	}
+	domain := csig.Config{Format: c.Format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Dialect: c.Dialect}
 	return generator.ParseStack(g.Stack, domain)
 }
 

@@ -225,6 +225,8 @@ func (k *key) scalar() (n node) {
 		switch {
 		case r.enum != nil:
 			n = node{"enum": r.enum()}
+		case readsText(k.value):
+			n = node{"type": anyScalar}
 		case k.value.Kind() == reflect.Bool:
 			n = node{"type": "boolean"}
 		case k.value.Kind() == reflect.Float64:

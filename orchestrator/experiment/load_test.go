@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
 // testTables stands for the tables of the hosts' packages.
@@ -30,8 +31,8 @@ func testTables() Tables {
 		},
 		LB:  []algorithm.Spec{{Name: "mixed", Params: []algorithm.Param{{Name: "paths", Kind: algorithm.Int, Default: "64"}}}, {Name: "single"}, {Name: "tagged", NeedsTag: true}},
 		AQM: []algorithm.Spec{{Name: "linear", Params: []algorithm.Param{{Name: "low", Kind: algorithm.Size, Default: "auto"}}}, {Name: "none"}},
-		Quantisers: func(format, signal, name string) error {
-			if format != "compact" || signal != "delay" || name != "delay-lin-500ns" {
+		Quantisers: func(format csig.Format, signal csig.Type, name string) error {
+			if format != csig.FormatCompact || signal != csig.Delay || name != "delay-lin-500ns" {
 				return fmt.Errorf("no quantiser %q for %s in format %s", name, signal, format)
 			}
 			return nil
@@ -83,7 +84,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		Links: Links{MTU: 4150, Header: 64, Trim: true, AQM: Algorithm{Name: "linear", Params: algorithm.Values{"low": "auto"}}, ECN: ECN{Enabled: true},
 			LastHopTrim: 1, Buffer: Buffer{Alpha: 1}, PFC: PFC{Deadlock: units.Millisecond}},
 		Routing: Algorithm{Name: "ecmp", Params: algorithm.Values{}},
-		CSIG: CSIG{Format: "none", Dialect: csig.UEC050, TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: "structured"}, Signal: "delay",
+		CSIG: CSIG{Format: csig.FormatNone, Dialect: csig.UEC050, TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: csig.Structured}, Signal: csig.Delay,
 			Interval: 128 * units.Microsecond, Meter: meter.Tumbling, Phase: meter.Seeded, ABW: meter.Raw, Delay: dataplane.Residence, NQD: meter.Occupancy, PortDown: dataplane.Silent,
 			Decode: csig.DecodeAuto, TrimRule: csig.TrimForceLocal, Init: "every"},
 		Hosts: Hosts{
@@ -91,11 +92,11 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			LB:       Algorithm{Name: "mixed", Params: algorithm.Values{"paths": "64"}},
 			AckEvery: 16384, Recovery: transport.Selective, TrimPlace: transport.ByDSCP,
 		},
-		Workload: Workload{StartUnit: "auto", StartJitter: units.Microsecond, Spec: Transfers{
+		Workload: Workload{StartUnit: htsim.Auto, StartJitter: units.Microsecond, Spec: Transfers{
 			{Src: 1, Dst: 2, Size: 2 * units.MB},
 			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * units.Microsecond},
 		}},
-		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: traceHashFull, Operations: operationsAuto},
+		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: traceHashFull, Operations: AutoOperations},
 		Variants:  []Variant{{"run", map[string]any{}}},
 		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual", Wall: Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05, Underlay: 0.5}},
 	}
@@ -161,7 +162,7 @@ func TestNamingAnAlgorithmStartsItAfresh(t *testing.T) {
 // A scheme of locators is a name or a mapping, in a file, a flag and the environment;
 // another name drops what belonged to the one before.
 func TestLocatorsAreANameOrAMapping(t *testing.T) {
-	const csig = "csig: {format: compact, locators: {scheme: structured, widths: {tier: 1, direction: 1, switch: 1, port: 3}}}\n"
+	const structured = "csig: {format: compact, locators: {scheme: structured, widths: {tier: 1, direction: 1, switch: 1, port: 3}}}\n"
 	widths := func(tier, direction, node, port int) *LocatorWidths {
 		return &LocatorWidths{Tier: tier, Direction: direction, Switch: node, Port: port}
 	}
@@ -171,18 +172,18 @@ func TestLocatorsAreANameOrAMapping(t *testing.T) {
 		sets []string
 		want Locators
 	}{
-		{text: "csig: {locators: registry}\n", want: Locators{Scheme: "registry"}},
-		{text: "csig: {locators: {scheme: registry}}\n", want: Locators{Scheme: "registry"}},
+		{text: "csig: {locators: registry}\n", want: Locators{Scheme: csig.Registry}},
+		{text: "csig: {locators: {scheme: registry}}\n", want: Locators{Scheme: csig.Registry}},
 		{text: "csig: {locators: {scheme: registry, labels: [{locator: 7, switch: tor0, port: 2}]}}\n",
-			want: Locators{Scheme: "registry", Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
-		{text: csig, want: Locators{Scheme: "structured", Widths: widths(1, 1, 1, 3)}},
-		{text: csig, sets: []string{"csig.locators.widths.tier=2", "csig.locators.widths.port=2"}, want: Locators{Scheme: "structured", Widths: widths(2, 1, 1, 2)}},
-		{text: csig, sets: []string{"csig.locators=registry"}, want: Locators{Scheme: "registry"}},
-		{text: csig, sets: []string{"csig.locators.scheme=registry"}, want: Locators{Scheme: "registry"}},
-		{text: csig, sets: []string{"csig.locators={scheme: structured}"}, want: Locators{Scheme: "structured"}},
-		{text: csig, env: []string{"CSIGLAB_CSIG_LOCATORS=registry"}, want: Locators{Scheme: "registry"}},
+			want: Locators{Scheme: csig.Registry, Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
+		{text: structured, want: Locators{Scheme: csig.Structured, Widths: widths(1, 1, 1, 3)}},
+		{text: structured, sets: []string{"csig.locators.widths.tier=2", "csig.locators.widths.port=2"}, want: Locators{Scheme: csig.Structured, Widths: widths(2, 1, 1, 2)}},
+		{text: structured, sets: []string{"csig.locators=registry"}, want: Locators{Scheme: csig.Registry}},
+		{text: structured, sets: []string{"csig.locators.scheme=registry"}, want: Locators{Scheme: csig.Registry}},
+		{text: structured, sets: []string{"csig.locators={scheme: structured}"}, want: Locators{Scheme: csig.Structured}},
+		{text: structured, env: []string{"CSIGLAB_CSIG_LOCATORS=registry"}, want: Locators{Scheme: csig.Registry}},
 		{text: "csig: {locators: registry}\n", sets: []string{"csig.locators.labels=[{locator: 7, switch: tor0, port: 2}]"},
-			want: Locators{Scheme: "registry", Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
+			want: Locators{Scheme: csig.Registry, Labels: []LocatorLabel{{Locator: 7, Switch: "tor0", Port: 2}}}},
 	} {
 		opts := Options{Tables: testTables(), Env: c.env}
 		for _, text := range c.sets {
@@ -330,7 +331,7 @@ func TestThreeFlowVariants(t *testing.T) {
 	var got []string
 	for _, v := range set.Variants {
 		e := v.Experiment
-		got = append(got, strings.Join([]string{v.Name, e.CSIG.Format, e.Hosts.CC.Params["csig"], e.CSIG.Quantisers["delay"]}, " "))
+		got = append(got, strings.Join([]string{v.Name, e.CSIG.Format.String(), e.Hosts.CC.Params["csig"], e.CSIG.Quantisers["delay"]}, " "))
 	}
 	want := []string{"baseline none none ", "csig compact max-delay delay-lin-500ns", "csig-wide wide max-delay "}
 	if diff := cmp.Diff(got, want); diff != "" {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"testing"
 
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,7 +22,7 @@ func TestPortRules(t *testing.T) {
 	want := []CSIGPort{
 		{Switch: "tor0", Port: 1, Type: "abw", Format: "all", Policy: "pass"},
 		{Switch: "*", Port: -1, Type: "all", Format: "all", Tier: "tor", To: "host", Policy: "terminate"},
-		{Switch: "*", Port: -1, Type: "all", Format: "all", To: "host", Outside: &yes, Init: "1/4", Signals: []string{"abw", "delay"}},
+		{Switch: "*", Port: -1, Type: "all", Format: "all", To: "host", Outside: &yes, Init: "1/4", Signals: []csig.Type{csig.ABW, csig.Delay}},
 		{Switch: "*", Port: -1, Type: "all", Format: "all", Outside: &no},
 		{Switch: "agg*", Port: -1, Type: "all", Format: "all", To: "switch", Init: "none"},
 	}

@@ -18,31 +18,29 @@ const allFormats = "all"
 
 // SecondFormat returns the format of the tags that CSIG.Second is for; none without.
 func (c *CSIG) SecondFormat() csig.Format {
-	first, err := csig.ParseFormat(c.Format)
-	if err != nil || c.Second == nil {
+	if c.Second == nil {
 		return csig.FormatNone
 	}
-	return first.Other()
+	return c.Format.Other()
 }
 
 // wantsSecond reports whether hosts or ports put tags of the other format on.
 func (c *CSIG) wantsSecond() bool {
-	first, err := csig.ParseFormat(c.Format)
-	if err != nil || first == csig.FormatNone {
+	if c.Format == csig.FormatNone {
 		return false
 	}
-	other := first.Other().String()
+	other := c.Format.Other().String()
 	return slices.ContainsFunc(c.Policies, func(p CSIGPolicy) bool { return p.Format == other }) ||
 		slices.ContainsFunc(c.Ports, func(p CSIGPort) bool { return p.Init != "" && p.Format == other })
 }
 
 // secondFormat refuses what is for tags of a format that the fabric does not have.
 func (d *decoder) secondFormat(c CSIG) {
-	if c.Format == csig.FormatNone.String() || c.Second != nil || !d.sound("csig.format") {
+	if c.Format == csig.FormatNone || c.Second != nil || !d.sound("csig.format") {
 		return
 	}
 	for i := range c.Ports {
-		if f := c.Ports[i].Format; f != allFormats && f != c.Format {
+		if f := c.Ports[i].Format; f != allFormats && f != c.Format.String() {
 			d.failAt(fmt.Sprintf("csig.ports[%d].format", i), fmt.Sprintf("no tag of the fabric is %s; hosts have csig.format: %s. csig.second: {} says that there are others, and so does a policy with its format", f, c.Format), "")
 		}
 	}

@@ -15,17 +15,9 @@ func StandardTables() Tables {
 }
 
 // checkQuantiser asks the csig package for a domain with this quantiser.
-func checkQuantiser(format, signal, name string) error {
-	f, err := csig.ParseFormat(format)
-	if err != nil {
-		return err
-	}
-	typ, err := csig.ParseType(signal)
-	if err != nil {
-		return err
-	}
-	c := csig.Config{Format: f}
-	c.Quantisers[typ].Name = name
-	_, err = csig.NewDomain(c)
+func checkQuantiser(format csig.Format, signal csig.Type, name string) error {
+	c := csig.Config{Format: format}
+	c.Quantisers[signal].Name = name
+	_, err := csig.NewDomain(c)
 	return err
 }

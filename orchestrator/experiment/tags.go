@@ -19,7 +19,6 @@ import (
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/collective"
-	"github.com/csiglab/csiglab/workloads/htsim"
 	"github.com/csiglab/csiglab/workloads/pipeline"
 	"github.com/csiglab/csiglab/workloads/traffic"
 	"github.com/csiglab/csiglab/workloads/training"
@@ -138,12 +137,9 @@ var vocabulary = map[string]Rule{
 	"signal":               oneOf(signals),
 	"signal or all":        oneOf(func() []string { return append([]string{"all"}, signals()...) }),
 	"port policy":          oneOf(dataplane.Policies),
-	"format":               oneOf(csig.Formats),
 	"tag format":           oneOf(tagFormats),
 	"tag format or all":    oneOf(func() []string { return append([]string{allFormats}, tagFormats()...) }),
-	"locator scheme":       oneOf(csig.SchemeKinds),
 	"loop":                 oneOf(Loops),
-	"start unit":           oneOf(htsim.StartUnits),
 	"trace hash":           oneOf(func() []string { return []string{traceHashFull, traceHashNone} }),
 	"placement":            oneOf(func() []string { return placements }),
 	"order":                oneOf(func() []string { return orders }),
@@ -174,7 +170,6 @@ var vocabulary = map[string]Rule{
 	"seed":             {parse: checkSeed},
 	"init":             {parse: func(text string) error { _, _, err := ParseInit(text); return err }},
 	"sampling":         parsedBy(csig.ParseSampling),
-	"operations":       parsedBy(ParseOperations),
 	"trace format":     {parse: checkFormat},
 	"image":            matching(`^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`, "the name of an image, such as iperf3:1"),
 	"command":          matching(`\S`, "a command line"),
@@ -196,7 +191,7 @@ func signals() []string {
 }
 
 // tagFormats returns the formats that tags have.
-func tagFormats() []string { return csig.Formats()[1:] }
+func tagFormats() []string { return csig.FormatNone.Names()[1:] }
 
 // allReduceAlgorithms returns the names of the algorithms of an all-reduce, auto first.
 func allReduceAlgorithms() []string {

@@ -110,18 +110,18 @@ type ECN struct {
 // CSIG is the domain's configuration. Names are those that the packages csig, meter
 // and dataplane read.
 type CSIG struct {
-	Format       string              `yaml:"format" is:"format" default:"none" doc:"tag of 4 bytes, 'compact', or 8, 'wide'; 'none': no CSIG"`
+	Format       csig.Format         `yaml:"format" default:"none" doc:"tag of 4 bytes, 'compact', or 8, 'wide'; 'none': no CSIG"`
 	Dialect      csig.Dialect        `yaml:"dialect" default:"uec-0.50" doc:"'uec-0.50': locator of 6 or 15 bits and the D bit; 'draft-01': 7 or 16 bits, no D bit"`
 	TPIDCompact  uint16              `yaml:"tpid_compact" is:"0x0600 to 0xFFFF" default:"0x88B5" doc:"EtherType of compact tags"`
 	TPIDWide     uint16              `yaml:"tpid_wide" is:"0x0600 to 0xFFFF" default:"0x88B6" doc:"EtherType of wide tags"`
 	Locators     Locators            `yaml:"locators" doc:"how switch ports are named in tags: 'structured', by tier, direction, switch and port; 'registry', by a number of their own; or a mapping with the keys below. See [Locators](csig.md#locators)"`
-	Signal       string              `yaml:"signal" is:"signal" default:"delay" doc:"what hosts ask for unless CC, LB or a policy asks: 'delay', 'abw', 'abw-c', 'nqd', or one of a [module](extend.md#signals)"`
+	Signal       csig.Type           `yaml:"signal" is:"signal" default:"delay" doc:"what hosts ask for unless CC, LB or a policy asks: 'delay', 'abw', 'abw-c', 'nqd', or one of a [module](extend.md#signals)"`
 	Interval     units.Duration      `yaml:"interval" is:"100ns to 1s" default:"128us" doc:"window over which available bandwidth is measured"`
 	Meter        meter.Mode          `yaml:"meter" default:"tumbling" doc:"the last whole window, or 'sliding': eighths of one"`
 	Phase        meter.Phase         `yaml:"phase" default:"seeded" doc:"where the windows of a port begin: 'seeded', at a time within an interval that the seed gives to each port; 'aligned', at the start of the run at every port, so that a traffic pattern with the interval's period reads the same wrong value everywhere"`
 	CountTrimmed bool                `yaml:"count_trimmed" default:"false" doc:"trimmed packets count as used bandwidth too"`
 	ABW          meter.Scope         `yaml:"abw" default:"raw" doc:"whose available bandwidth tags hold: 'raw', the port's; 'pause-aware', *ours*: the port's less the time in which a packet's class was paused and the port idle, needs a lossless class; 'per-class', *ours*: what a packet's class could get beside the others, needs 'classes'. [References](references.md#available-bandwidth) has the definitions"`
-	OverrideD    []string            `yaml:"override_d" is:"abw|abw-c" doc:"types whose tags switches go on updating after one has set D, because it trimmed the packet: 'abw', 'abw-c' (SAI-CSIG §5.3). Not of 'csig.dialect: draft-01', which has no D"`
+	OverrideD    []csig.Type         `yaml:"override_d" is:"abw|abw-c" doc:"types whose tags switches go on updating after one has set D, because it trimmed the packet: 'abw', 'abw-c' (SAI-CSIG §5.3). Not of 'csig.dialect: draft-01', which has no D"`
 	Delay        dataplane.DelayMode `yaml:"delay" default:"residence" doc:"'residence': first bit in to first bit out, that is serialisation at the rate of the link it came from, the switch's own delay and waiting; 'wait': waiting alone"`
 	NQD          meter.DepthMode     `yaml:"nqd" default:"occupancy" doc:"queue depth as a share of the queue, 'occupancy', or of the network RTT's worth of draining, 'drain'"`
 	Quantisers   map[string]string   `yaml:"quantisers" doc:"what the codes of a signal mean: '{delay: delay-lin-500ns}', see [Signals](csig.md#signals)"`
@@ -139,9 +139,9 @@ type CSIG struct {
 // Locators is how switch ports get their locators. In YAML it is the name of a scheme,
 // or a mapping with the key scheme.
 type Locators struct {
-	Scheme string         `yaml:"scheme,owner" is:"locator scheme" default:"structured" doc:"the same; naming it drops the widths or labels that were given before"`
-	Widths *LocatorWidths `yaml:"widths" doc:"of scheme structured: bits of each field, most significant first; their sum is the locator's length"`
-	Labels []LocatorLabel `yaml:"labels" doc:"of 'registry': the locator of every switch port. Without: ports are numbered from 1 in the order of switches and ports"`
+	Scheme csig.SchemeKind `yaml:"scheme,owner" default:"structured" doc:"the same; naming it drops the widths or labels that were given before"`
+	Widths *LocatorWidths  `yaml:"widths" doc:"of scheme structured: bits of each field, most significant first; their sum is the locator's length"`
+	Labels []LocatorLabel  `yaml:"labels" doc:"of 'registry': the locator of every switch port. Without: ports are numbered from 1 in the order of switches and ports"`
 }
 
 // LocatorWidths are the bits of the fields of a structured locator, the most
@@ -176,16 +176,16 @@ func Loops() []string { return []string{"none", "abw"} }
 // CSIGPort says what some switch ports do to tags: those that Switch, Tier, Port and To
 // together select.
 type CSIGPort struct {
-	Switch  string   `yaml:"switch" is:"switch pattern" default:"*" doc:"a switch's name or a pattern: 'tor0', 'agg*'; one that matches nothing is an error"`
-	Tier    string   `yaml:"tier" is:"tor|agg|core" doc:"switches of one tier only: 'tor', 'agg', 'core'"`
-	Port    int      `yaml:"port" is:"0 to 65536 or all as -1" default:"all" doc:"port of the switch, from 0"`
-	To      string   `yaml:"to" is:"host|switch" doc:"ports that lead to a 'host' or to a 'switch' only"`
-	Type    string   `yaml:"type" is:"signal or all" default:"all" doc:"signal that 'policy' is for"`
-	Format  string   `yaml:"format" is:"tag format or all" default:"all" doc:"format of the tags that 'policy' is for: 'compact', 'wide' or both, 'all'. Also of those that 'init' puts on; with 'all' that is 'csig.format'"`
-	Policy  string   `yaml:"policy" is:"port policy" doc:"of tags that leave by the port: 'update', 'pass' untouched, 'strip', or 'terminate': update, record the sample and strip"`
-	Outside *bool    `yaml:"outside" doc:"true: no tag comes in by the port; false: every tag does; without: as 'policy' says"`
-	Init    string   `yaml:"init" is:"sampling" doc:"frames that come in by the port without a tag and get one: 'every', 'none', '1/N', 'stride/N', '1/TIME' as in 'csig.init'"`
-	Signals []string `yaml:"signals" is:"signal" doc:"types of the tags that 'init' puts on, in turn; empty: 'csig.signal'"`
+	Switch  string      `yaml:"switch" is:"switch pattern" default:"*" doc:"a switch's name or a pattern: 'tor0', 'agg*'; one that matches nothing is an error"`
+	Tier    string      `yaml:"tier" is:"tor|agg|core" doc:"switches of one tier only: 'tor', 'agg', 'core'"`
+	Port    int         `yaml:"port" is:"0 to 65536 or all as -1" default:"all" doc:"port of the switch, from 0"`
+	To      string      `yaml:"to" is:"host|switch" doc:"ports that lead to a 'host' or to a 'switch' only"`
+	Type    string      `yaml:"type" is:"signal or all" default:"all" doc:"signal that 'policy' is for"`
+	Format  string      `yaml:"format" is:"tag format or all" default:"all" doc:"format of the tags that 'policy' is for: 'compact', 'wide' or both, 'all'. Also of those that 'init' puts on; with 'all' that is 'csig.format'"`
+	Policy  string      `yaml:"policy" is:"port policy" doc:"of tags that leave by the port: 'update', 'pass' untouched, 'strip', or 'terminate': update, record the sample and strip"`
+	Outside *bool       `yaml:"outside" doc:"true: no tag comes in by the port; false: every tag does; without: as 'policy' says"`
+	Init    string      `yaml:"init" is:"sampling" doc:"frames that come in by the port without a tag and get one: 'every', 'none', '1/N', 'stride/N', '1/TIME' as in 'csig.init'"`
+	Signals []csig.Type `yaml:"signals" is:"signal" doc:"types of the tags that 'init' puts on, in turn; empty: 'csig.signal'"`
 }
 
 // Hosts is the transport with its CC and LB.
@@ -210,12 +210,12 @@ type Algorithm = algorithm.Choice
 // Applications are hosts that run programs, unmodified and over the kernel's
 // TCP/IP, beside the transport or instead of it.
 type Applications struct {
-	Hosts    []int      `yaml:"hosts,required" is:"host" doc:"numbers of the hosts; host 3 has the address 10.0.0.4 on its interface 'csig0'"`
-	Signals  []string   `yaml:"signals" is:"signal" doc:"what tags ask for, packet by packet in turn, such as '[abw, delay]'; a signal that is given twice comes twice as often; empty: 'csig.signal'"`
-	Queue    units.Size `yaml:"queue" is:"queue or auto" default:"auto" doc:"queue of a host's programs towards the fabric; auto: as 'links.queue' of a port with the rate of the host's link"`
-	MTU      units.Size `yaml:"mtu" is:"packet" default:"1500B" doc:"of 'csig0': the longest IP packet; with 18 B more it must fit in 'links.mtu'"`
-	Image    string     `yaml:"image" is:"image" doc:"with runtime containerlab, the image of the container that a host's programs run in; without, and in netns, they see this machine's files"`
-	Programs []Program  `yaml:"programs" doc:"programs to start"`
+	Hosts    []int       `yaml:"hosts,required" is:"host" doc:"numbers of the hosts; host 3 has the address 10.0.0.4 on its interface 'csig0'"`
+	Signals  []csig.Type `yaml:"signals" is:"signal" doc:"what tags ask for, packet by packet in turn, such as '[abw, delay]'; a signal that is given twice comes twice as often; empty: 'csig.signal'"`
+	Queue    units.Size  `yaml:"queue" is:"queue or auto" default:"auto" doc:"queue of a host's programs towards the fabric; auto: as 'links.queue' of a port with the rate of the host's link"`
+	MTU      units.Size  `yaml:"mtu" is:"packet" default:"1500B" doc:"of 'csig0': the longest IP packet; with 18 B more it must fit in 'links.mtu'"`
+	Image    string      `yaml:"image" is:"image" doc:"with runtime containerlab, the image of the container that a host's programs run in; without, and in netns, they see this machine's files"`
+	Programs []Program   `yaml:"programs" doc:"programs to start"`
 }
 
 // Program is a command that a host runs.
@@ -246,9 +246,8 @@ type Telemetry struct {
 	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
-	TraceHash string `yaml:"trace_hash" is:"trace hash" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](metrics.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
-	// Operations says which operations of jobs the tables keep, as ParseOperations.
-	Operations string `yaml:"operations" is:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
+	TraceHash  string     `yaml:"trace_hash" is:"trace hash" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](metrics.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
+	Operations Operations `yaml:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
 	// Truth has one of so many tagged data packets recorded with the exact values of the hops
 	// beside its sample; 0: none.
 	Truth int `yaml:"truth" is:"one in or none" default:"none" doc:"one of so many tagged data packets is recorded with the exact values of its hops, beside the sample that it brings: [signal truth](telemetry.md#signal-truth). 1: all"`
@@ -260,29 +259,41 @@ const (
 	traceHashNone = "none"
 )
 
-// Values of Telemetry.Operations beside a number of steps.
+// Operations is from the first one how many steps of each job the tables keep the operations
+// of, besides those of the last one.
+type Operations int
+
+// Operations beside a number of steps.
 const (
-	operationsAuto = "auto"
-	operationsAll  = "all"
-	operationsNone = "none"
+	NoOperations   Operations = 0
+	AutoOperations Operations = -1 // as many as fit
+	AllOperations  Operations = math.MaxInt32
 )
 
-// ParseOperations reads telemetry.operations: from the first one so many steps of each job,
-// and the last one. For auto it returns -1, for all math.MaxInt32, for none 0.
-func ParseOperations(text string) (steps int, err error) {
-	switch text {
-	case operationsAuto:
-		return -1, nil
-	case operationsAll:
-		return math.MaxInt32, nil
-	case operationsNone:
-		return 0, nil
+var operationWords = map[Operations]string{NoOperations: "none", AutoOperations: algorithm.Auto, AllOperations: "all"}
+
+// String returns auto, all, none or the number.
+func (o Operations) String() string {
+	if word, ok := operationWords[o]; ok {
+		return word
 	}
-	steps, err = strconv.Atoi(text)
+	return strconv.Itoa(int(o))
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler: what String returns.
+func (o *Operations) UnmarshalText(text []byte) error {
+	for value, word := range operationWords {
+		if word == string(text) {
+			*o = value
+			return nil
+		}
+	}
+	steps, err := strconv.Atoi(string(text))
 	if err != nil || steps < 1 || steps > math.MaxInt32 {
-		return 0, fmt.Errorf("%q: want %s, %s, %s or a number of steps from 1", text, operationsAuto, operationsAll, operationsNone)
+		return fmt.Errorf("%q: want auto, all, none or a number of steps from 1", text)
 	}
-	return steps, nil
+	*o = Operations(steps)
+	return nil
 }
 
 // Untraced reports whether runs have no trace hash.

@@ -6,15 +6,16 @@ import (
 
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/htsim"
 )
 
 // Workload is the traffic: the value of one kind of workload, and what all kinds
 // share.
 type Workload struct {
-	StartUnit    string         `yaml:"start_unit" is:"start unit" default:"auto" doc:"unit of the file's start times: 'ps' or 'us'"`
-	Spec         WorkloadSpec   // nil: none is given, which is allowed beside applications and generators
-	StartJitter  units.Duration `yaml:"start_jitter" is:"delay" default:"1us" doc:"starts are moved by a random time below this; 0s with a file unless given"`
-	ControlDelay units.Duration `yaml:"control_delay" is:"link delay or auto" default:"auto" doc:"of a dependency that crosses hosts; auto, and the least: the smallest link delay"`
+	StartUnit    htsim.StartUnit `yaml:"start_unit" default:"auto" doc:"unit of the file's start times: 'ps' or 'us'"`
+	Spec         WorkloadSpec    // nil: none is given, which is allowed beside applications and generators
+	StartJitter  units.Duration  `yaml:"start_jitter" is:"delay" default:"1us" doc:"starts are moved by a random time below this; 0s with a file unless given"`
+	ControlDelay units.Duration  `yaml:"control_delay" is:"link delay or auto" default:"auto" doc:"of a dependency that crosses hosts; auto, and the least: the smallest link delay"`
 }
 
 // WorkloadSpec is the value of a kind of workload: what the keys below the kind's
@@ -44,8 +45,8 @@ func (w Workload) Seeded() bool {
 type WorkloadInput struct {
 	Hosts     int // of the topology; 0: not known, which only a file allows
 	Links     Links
-	StartUnit string // see Workload
-	Seed      uint64 // of the run; only a SeededWorkload may depend on it
+	StartUnit htsim.StartUnit // see Workload
+	Seed      uint64          // of the run; only a SeededWorkload may depend on it
 }
 
 // Build reads or generates the workload of a seed for a topology of so many hosts. Without a

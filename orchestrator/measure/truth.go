@@ -189,7 +189,7 @@ func truthNames(s *subjects) []family {
 		lacks = unless(s.Plan.Second != nil, lacksSecond)
 	}
 	for _, f := range families[:3:3] {
-		families = append(families, family{Parts: append(slices.Clone(f.Parts), Words(csig.Formats()[1:]...)), Lacks: lacks})
+		families = append(families, family{Parts: append(slices.Clone(f.Parts), Words(csig.Format(0).Names()[1:]...)), Lacks: lacks})
 	}
 	return families
 }

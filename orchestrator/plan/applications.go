@@ -55,10 +55,7 @@ func newEdges(r *run) (edges, error) {
 	if a == nil {
 		return all, nil
 	}
-	signals, err := applicationSignals(a, tags)
-	if err != nil {
-		return all, failure.At("applications.signals", err)
-	}
+	signals := applicationSignals(a, tags)
 	programs := r.flows.pairs[:r.flows.programs]
 	for _, h := range a.Hosts {
 		c := shim.EdgeConfig{
@@ -96,13 +93,12 @@ func newEdges(r *run) (edges, error) {
 
 // applicationSignals returns how often tags of programs' packets ask for each type of
 // signal: once for each time that the list has it.
-func applicationSignals(a *experiment.Applications, t *tags) (w csig.Weights, err error) {
+func applicationSignals(a *experiment.Applications, t *tags) (w csig.Weights) {
 	if len(a.Signals) == 0 && t != nil {
-		return csig.Only(t.tagging.Signal), nil
+		return csig.Only(t.tagging.Signal)
 	}
-	types, err := parseTypes(a.Signals)
-	for _, t := range types {
+	for _, t := range a.Signals {
 		w = w.Merge(csig.Only(t))
 	}
-	return w, err
+	return w
 }

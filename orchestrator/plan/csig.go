@@ -71,22 +71,18 @@ func (s *signals) meaning() (t Tags) {
 
 // newTags returns the domain of a fabric; nil where the format is none.
 func newTags(c experiment.CSIG, f *fabric) (*tags, error) {
-	format, err := csig.ParseFormat(c.Format)
-	if err != nil || format == csig.FormatNone {
-		return nil, err
+	if c.Format == csig.FormatNone {
+		return nil, nil
 	}
-	cfg := csig.Config{Format: format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Interval: c.Interval, Dialect: c.Dialect, Decode: c.Decode, TrimRule: c.TrimRule}
+	cfg := csig.Config{Format: c.Format, TPIDCompact: c.TPIDCompact, TPIDWide: c.TPIDWide, Interval: c.Interval, Dialect: c.Dialect, Decode: c.Decode, TrimRule: c.TrimRule}
 	for _, l := range f.graph.Links {
 		cfg.MaxRate = max(cfg.MaxRate, l.Rate)
 	}
+	var err error
 	if cfg.Locators, err = locatorConfig(f, locatorsKey(false), c.Locators); err != nil {
 		return nil, err
 	}
-	overridden, err := parseTypes(c.OverrideD)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range overridden {
+	for _, t := range c.OverrideD {
 		cfg.OverrideD[t] = true
 	}
 	if err := setQuantisers(&cfg.Quantisers, c.Quantisers); err != nil {
@@ -109,10 +105,7 @@ func newTags(c experiment.CSIG, f *fabric) (*tags, error) {
 	if t.tagging.Sampling, t.tagging.Probe, err = c.Tagging(); err != nil {
 		return nil, err
 	}
-	if t.tagging.Signal, err = csig.ParseType(c.Signal); err != nil {
-		return nil, err
-	}
-	t.tagging.MaxAge = c.MaxAge
+	t.tagging.Signal, t.tagging.MaxAge = c.Signal, c.MaxAge
 	t.switches = dataplane.CSIG{
 		Domain: t.domain, Tau: f.idle.rtt, CountTrimmed: c.CountTrimmed,
 		Meter: c.Meter, Phase: c.Phase, Depth: c.NQD, Available: c.ABW, Delay: c.Delay,

@@ -108,9 +108,9 @@ const manyOperations = 2_000_000
 
 // keepOperations says of each job which operations the tables keep, and returns a note if
 // these are not all although nobody said so.
-func keepOperations(jobs []metrics.JobInfo, telemetry string) (notes []string) {
-	steps, _ := experiment.ParseOperations(telemetry) // it was checked when it was read
-	var all, one, most int64                          // records of all steps, and of a step of each job
+func keepOperations(jobs []metrics.JobInfo, telemetry experiment.Operations) (notes []string) {
+	steps := int(telemetry)
+	var all, one, most int64 // records of all steps, and of a step of each job
 	for i := range jobs {
 		j := &jobs[i]
 		all, one, most = all+j.Records*int64(j.Steps), one+j.Records, max(most, int64(j.Steps))

@@ -196,9 +196,7 @@ func fittingWidths(ports []csig.Place, length int) csig.Widths {
 
 // locatorConfig returns the scheme of an experiment.
 func locatorConfig(f *fabric, path string, l experiment.Locators) (c csig.LocatorConfig, err error) {
-	if c.Kind, err = csig.ParseSchemeKind(l.Scheme); err != nil {
-		return c, err
-	}
+	c.Kind = l.Scheme
 	if w := l.Widths; w != nil {
 		c.Widths = csig.Widths{Tier: w.Tier, Dir: w.Direction, Switch: w.Switch, Port: w.Port}
 	}

@@ -5,29 +5,30 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
 // docs/telemetry.md#what-is-recorded: "auto keeps all as long as they are no more than 2 million
 // rows. Beyond that it keeps as many steps as fit, from the first one, and the last one."
 func TestOperationsThatAreKept(t *testing.T) {
 	for _, c := range []struct {
-		telemetry string
+		telemetry experiment.Operations
 		records   int64 // of a step
 		steps     int
 		want      metrics.Kept
 		note      string
 	}{
-		{"auto", 1000, 100, metrics.Kept{First: 100, Messages: true}, ""},
-		{"auto", 20_000, 100, metrics.Kept{First: 100, Messages: true}, ""},
-		{"auto", 200_000, 100, metrics.Kept{First: 9, Messages: true}, "the first 9 steps of each job and the last one"},
-		{"auto", 900_000, 100, metrics.Kept{First: 1, Messages: true}, "the first 1 steps of each job and the last one"},
-		{"auto", 1_100_000, 100, metrics.Kept{First: 1}, "will lack the sends and receives"},
-		{"auto", 1_100_000, 1, metrics.Kept{First: 1, Messages: true}, ""},
-		{"auto", 2_100_000, 1, metrics.Kept{First: 1}, "will lack the sends and receives"},
-		{"all", 2_100_000, 7, metrics.Kept{First: 7, Messages: true}, ""},
-		{"none", 1, 7, metrics.Kept{Messages: true}, ""},
-		{"3", 2_100_000, 7, metrics.Kept{First: 3, Messages: true}, ""},
-		{"30", 1, 7, metrics.Kept{First: 7, Messages: true}, ""},
+		{experiment.AutoOperations, 1000, 100, metrics.Kept{First: 100, Messages: true}, ""},
+		{experiment.AutoOperations, 20_000, 100, metrics.Kept{First: 100, Messages: true}, ""},
+		{experiment.AutoOperations, 200_000, 100, metrics.Kept{First: 9, Messages: true}, "the first 9 steps of each job and the last one"},
+		{experiment.AutoOperations, 900_000, 100, metrics.Kept{First: 1, Messages: true}, "the first 1 steps of each job and the last one"},
+		{experiment.AutoOperations, 1_100_000, 100, metrics.Kept{First: 1}, "will lack the sends and receives"},
+		{experiment.AutoOperations, 1_100_000, 1, metrics.Kept{First: 1, Messages: true}, ""},
+		{experiment.AutoOperations, 2_100_000, 1, metrics.Kept{First: 1}, "will lack the sends and receives"},
+		{experiment.AllOperations, 2_100_000, 7, metrics.Kept{First: 7, Messages: true}, ""},
+		{experiment.NoOperations, 1, 7, metrics.Kept{Messages: true}, ""},
+		{3, 2_100_000, 7, metrics.Kept{First: 3, Messages: true}, ""},
+		{30, 1, 7, metrics.Kept{First: 7, Messages: true}, ""},
 	} {
 		jobs := []metrics.JobInfo{{Steps: c.steps, Records: c.records}}
 		notes := keepOperations(jobs, c.telemetry)

@@ -59,10 +59,7 @@ func applyPortRules(c experiment.CSIG, f *fabric) (ports []portTags, err error) 
 // outside for the types whose tags the port strips or terminates.
 func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort) (p portTags, err error) {
 	var outside *bool
-	first, err := csig.ParseFormat(c.Format)
-	if err != nil {
-		return p, err
-	}
+	first := c.Format
 	for i := range c.Ports {
 		rule := &c.Ports[i]
 		if matches, err := selects(rule, node, at); err != nil {
@@ -94,12 +91,8 @@ func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort) (p po
 			if p.ingress.Init, err = csig.ParseSampling(rule.Init); err != nil {
 				return p, err
 			}
-			signals := rule.Signals
-			if len(signals) == 0 {
-				signals = []string{c.Signal}
-			}
-			if p.ingress.Signals, err = parseTypes(signals); err != nil {
-				return p, err
+			if p.ingress.Signals = rule.Signals; len(rule.Signals) == 0 {
+				p.ingress.Signals = []csig.Type{c.Signal}
 			}
 		}
 	}
@@ -118,18 +111,6 @@ func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort) (p po
 		}
 	}
 	return p, nil
-}
-
-// parseTypes reads the names of signals.
-func parseTypes(names []string) ([]csig.Type, error) {
-	types := make([]csig.Type, len(names))
-	for i, name := range names {
-		var err error
-		if types[i], err = csig.ParseType(name); err != nil {
-			return nil, err
-		}
-	}
-	return types, nil
 }
 
 // allTypes has every known type.

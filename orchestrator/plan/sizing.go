@@ -28,7 +28,7 @@ type sizing struct {
 
 func newSizing(e *experiment.Experiment, i idle) sizing {
 	s := sizing{links: e.Links, idle: i}
-	if format, err := csig.ParseFormat(e.CSIG.Format); err == nil && format != csig.FormatNone {
+	if e.CSIG.Format != csig.FormatNone {
 		s.interval = e.CSIG.Interval
 	}
 	cc, _ := congestion.Table.Lookup(e.Hosts.CC.Name)

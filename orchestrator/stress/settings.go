@@ -185,11 +185,11 @@ const everyPacket = "every"
 func format(value string) change {
 	return func(e *experiment.Experiment) ([]experiment.Override, string, error) {
 		switch {
-		case e.CSIG.Format == csig.FormatNone.String():
+		case e.CSIG.Format == csig.FormatNone:
 			return nil, noCSIG, nil
 		case e.CSIG.Second != nil:
 			return nil, "it has tags of both formats", nil
-		case e.CSIG.Format == value:
+		case e.CSIG.Format.String() == value:
 			return nil, "its tags are " + value + " already", nil
 		}
 		list := []experiment.Override{set("csig.format", value)}
@@ -204,7 +204,7 @@ func format(value string) change {
 func sampling(value string) change {
 	return func(e *experiment.Experiment) ([]experiment.Override, string, error) {
 		switch {
-		case e.CSIG.Format == csig.FormatNone.String():
+		case e.CSIG.Format == csig.FormatNone:
 			return nil, noCSIG, nil
 		case e.CSIG.Init != everyPacket:
 			return nil, "its hosts do not tag every packet, but " + e.CSIG.Init, nil

@@ -48,9 +48,18 @@ const (
 
 var startUnits = []string{"auto", "ps", "us"}
 
-// StartUnits returns the names that ParseStartUnit reads, in the order of their
+// Names returns the names that ParseStartUnit reads, in the order of their
 // values.
-func StartUnits() []string { return slices.Clone(startUnits) }
+func (StartUnit) Names() []string { return slices.Clone(startUnits) }
+
+// UnmarshalText implements encoding.TextUnmarshaler by ParseStartUnit.
+func (u *StartUnit) UnmarshalText(text []byte) error {
+	parsed, err := ParseStartUnit(string(text))
+	if err == nil {
+		*u = parsed
+	}
+	return err
+}
 
 // String returns auto, ps or us.
 func (u StartUnit) String() string {
