@@ -82,7 +82,7 @@ const MaxPaths = 4096
 // paths is the parameter of balancers that choose among several EVs.
 var paths = algorithm.Param{
 	Name: "paths", Kind: algorithm.Int, Default: "64", // as the reference simulator
-	Doc: "number of entropy values, a power of two",
+	Doc: "entropy values (EVs) to choose from, a power of two up to 4096",
 	Check: func(text string) error {
 		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > MaxPaths || n&(n-1) != 0 {
 			return fmt.Errorf("%s is not a power of two from 1 to %d", text, MaxPaths)

@@ -29,7 +29,7 @@ var plb = Algorithm{
 		{Name: "rounds", Kind: algorithm.Int, Default: "12", Check: atLeastOne, Doc: "congested rounds in a row after which the EV changes"},                              // tcp_plb_rehash_rounds
 		{Name: "idle_rounds", Kind: algorithm.Int, Default: "3", Check: atLeastOne, Doc: "the same where nothing is in flight"},                                           // tcp_plb_idle_rehash_rounds
 		{Name: "suspend", Kind: algorithm.Duration, Default: "60s", Check: algorithm.NotNegative(units.ParseDuration), // tcp_plb_suspend_rto_sec
-			Doc: "after a timeout congestion changes nothing for a time drawn between this and twice this"},
+			Doc: "after a timeout, which changes the EV at once, congestion changes nothing for a time drawn between this and twice this"},
 	}},
 	OnePath: true,
 	Build:   newPLB,

@@ -31,7 +31,7 @@ var csigHPCC = Algorithm{
 		Doc:      "ours, not HPCC: HPCC's window law on CSIG min(ABW/C) and max(nQD), two signals multiplexed by weight",
 		NeedsTag: true,
 		Params: []algorithm.Param{
-			{Name: "eta", Kind: algorithm.Number, Default: "0.95", Check: algorithm.Share, Doc: "utilisation aimed for"},
+			{Name: "eta", Kind: algorithm.Number, Default: "0.95", Check: algorithm.Share, Doc: "utilisation aimed for, above 0, up to 1"},
 			{Name: "max_stage", Kind: algorithm.Int, Default: "5", Check: positiveNumber, Doc: "additive steps before a multiplicative one"},
 			{Name: "window_ai", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "W_AI, the additive step; auto: 1/10 of (1-eta) BDP, as for ten flows"},
 			{Name: "abwc_weight", Kind: algorithm.Int, Default: "1", Check: weightCheck, Doc: "share of the tags that ask for ABW/C, 1 to 255"},

@@ -34,7 +34,7 @@ var dcqcn = Algorithm{
 		Doc:  "DCQCN: a rate cut by congestion notification packets; adaptive scales its increase by the progress of the phase",
 		Params: []algorithm.Param{
 			{Name: "timer", Kind: algorithm.Duration, Default: "55us", Check: timerCheck, Doc: "T, the time between increases; less is more aggressive"},
-			{Name: "byte_counter", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), With: &algorithm.Condition{Param: "rules", Values: []string{dcqcnPaper}}, Doc: "B, the bytes sent between increases; auto: 10 MB at 40 Gbps, in proportion to the link"},
+			{Name: "byte_counter", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), With: &algorithm.Condition{Param: "rules", Values: []string{dcqcnPaper}}, Doc: "B, the bytes sent between increases; auto: 10 MB at 40 Gbps, in proportion to the link; only with rules paper"},
 			{Name: "fast_recovery", Kind: algorithm.Int, Default: "5", Check: positiveNumber, Doc: "F, the increases of each kind until fast recovery ends"},
 			{Name: "alpha_gain", Kind: algorithm.Number, Default: "0.00390625", Check: algorithm.Share, Doc: "g, the gain of alpha: 1/256"},
 			{Name: "alpha_timer", Kind: algorithm.Duration, Default: "55us", Check: timerCheck, Doc: "K, the time without a CNP after which alpha falls"},

@@ -19,7 +19,7 @@ var dctcp = Algorithm{
 		Doc:  "Data Center TCP: cuts by the share of marked bytes, once per window",
 		Params: []algorithm.Param{
 			{Name: "cwnd", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "first window; auto: 10 packets"},
-			{Name: "mark_gain", Kind: algorithm.Number, Default: "0.0625", Check: algorithm.Share, Doc: "gain g of the average share of marked bytes"},
+			{Name: "mark_gain", Kind: algorithm.Number, Default: "0.0625", Check: algorithm.Share, Doc: "gain g of the average share of marked bytes, above 0, up to 1"},
 			{Name: "slow_start", Kind: algorithm.Bool, Default: "true", Doc: "double the window each RTT until the first mark or loss"},
 		},
 	},

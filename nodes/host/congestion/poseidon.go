@@ -32,10 +32,10 @@ var poseidon = Algorithm{
 		Params: []algorithm.Param{
 			{Name: "delay_p", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "p, what the target has more at min_share of the link than at all of it; auto: 3 network RTTs"},
 			{Name: "delay_k", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseDuration), Doc: "k, the target at the link's rate; auto: 1/7 network RTT"},
-			{Name: "step", Kind: algorithm.Number, Default: "0.25", Check: algorithm.Share, Doc: "m, the size of a step"},
-			{Name: "min_share", Kind: algorithm.Number, Default: "0.001", Check: belowOneShare, Doc: "Rmin as a share of the link: 100 Mbps at 100 Gbps"},
+			{Name: "step", Kind: algorithm.Number, Default: "0.25", Check: algorithm.Share, Doc: "m, the size of a step, above 0, up to 1"},
+			{Name: "min_share", Kind: algorithm.Number, Default: "0.001", Check: belowOneShare, Doc: "Rmin as a share of the link, above 0, below 1; 0.001 is 100 Mbps at 100 Gbps"},
 			{Name: "cwnd", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "first window; auto: 1 BDP of the network RTT"},
-			{Name: "min_cwnd", Kind: algorithm.Number, Default: "0.01", Check: positiveNumber, Doc: "least window in packets"},
+			{Name: "min_cwnd", Kind: algorithm.Number, Default: "0.01", Check: positiveNumber, Doc: "least window in packets; below one packet the flow is paced"},
 			{Name: "max_cwnd", Kind: algorithm.Number, Default: algorithm.Auto, Check: positiveNumber, Doc: "largest window in packets; auto: 2 BDP of the network RTT"},
 		},
 	},

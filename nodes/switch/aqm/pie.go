@@ -22,7 +22,7 @@ var pie = Algorithm{
 		Params: []algorithm.Param{
 			{Name: "target", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "waiting time aimed for; auto: that of a queue of links.ecn.low"},
 			{Name: "update", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "time between updates of the probability; auto: target"},
-			{Name: "alpha", Kind: algorithm.Number, Default: "0.125", Check: gain, Doc: "gain of the distance from the target, per second at a target of 15ms"},
+			{Name: "alpha", Kind: algorithm.Number, Default: "0.125", Check: gain, Doc: "gain of the distance from the target, for a target of 15 ms as RFC 8033 gives it; other targets have the same relative gain"},
 			{Name: "beta", Kind: algorithm.Number, Default: "1.25", Check: gain, Doc: "gain of the change since the last update, likewise"},
 			{Name: "burst", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseDuration), Doc: "time without marks after an idle port; auto: 10 targets"},
 		},

@@ -20,8 +20,8 @@ var red = Algorithm{
 		Params: []algorithm.Param{
 			{Name: "low", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseSize), Doc: "no packet is marked below; auto: links.ecn.low"},
 			{Name: "high", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.NotNegative(units.ParseSize), Doc: "every packet is marked from here; auto: links.ecn.high"},
-			{Name: "max_p", Kind: algorithm.Number, Default: "0.1", Check: algorithm.Share, Doc: "probability just below high"},
-			{Name: "weight", Kind: algorithm.Number, Default: "0.002", Check: algorithm.Share, Doc: "of each packet's queue in the average; 1: the queue itself"},
+			{Name: "max_p", Kind: algorithm.Number, Default: "0.1", Check: algorithm.Share, Doc: "probability of a mark just below high, 0 to 1"},
+			{Name: "weight", Kind: algorithm.Number, Default: "0.002", Check: algorithm.Share, Doc: "of each packet's queue in the average; 1, with spread false: the congestion point of DCQCN"},
 			{Name: "spread", Kind: algorithm.Bool, Default: "true", Doc: "space the marks evenly: count the packets since the last one (RED's method 2)"},
 			{Name: "packet", Kind: algorithm.Size, Default: "1000B", Check: algorithm.Positive(units.ParseSize), Doc: "a typical packet: while the port is idle the average falls as if such packets found no queue"},
 		},

@@ -15,7 +15,7 @@ var step = Algorithm{
 		Name: "step",
 		Doc:  "ECN marks every packet that leaves a queue of threshold or more behind",
 		Params: []algorithm.Param{
-			{Name: "threshold", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "auto: the middle of links.ecn.low and links.ecn.high, 0.5 BDP when they are auto"},
+			{Name: "threshold", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "every packet that leaves so much behind is marked; auto: the middle of links.ecn.low and links.ecn.high, 0.5 BDP when they are auto"},
 		},
 	},
 	Build: newStep,
