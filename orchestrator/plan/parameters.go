@@ -131,10 +131,10 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 	var all []FlowClass
 	at := map[key]int{}
 	own := p.ownCC()
-	paths := newIdlePaths(p)
+	rttOf := p.idleRTTs()
 	for _, f := range p.Flows[:p.Transfers] {
 		c := p.Nodes[f.Src].Host
-		rtt := paths.rtt(int(f.Src), int(f.Dst))
+		rtt := rttOf(int(f.Src), int(f.Dst))
 		k := key{rate: c.Rate, own: own[f.Flow]}
 		if byRTT {
 			k.rtt = rtt
@@ -181,61 +181,39 @@ func (p *Plan) ownCC() map[int32]*algorithm.Choice {
 	return own
 }
 
-// idlePaths has the RTT of a full packet and its ACK between hosts.
-type idlePaths struct {
-	plan  *Plan
-	paths *topologies.Paths
-	hosts []topologies.Adjacent
-	known map[idleKey]units.Duration
-}
-
-// idleKey is what the RTT depends on: the hosts' links and switches.
-type idleKey struct {
-	from, to         int // switches
-	fromLink, toLink linkKey
-}
-
-type linkKey struct {
-	rate  units.Rate
-	delay units.Duration
-}
-
-func newIdlePaths(p *Plan) *idlePaths {
-	i := &idlePaths{plan: p, paths: topologies.NewPaths(p.Graph), known: map[idleKey]units.Duration{}}
-	for h, adjacent := range p.Graph.Adjacency() {
-		if h < p.Hosts() {
-			i.hosts = append(i.hosts, adjacent[0])
-		}
+// idleRTTs returns the function of the RTT of a full packet and its ACK between two hosts. It
+// computes each once for hosts with the same switches and links alike.
+func (p *Plan) idleRTTs() func(src, dst int) units.Duration {
+	paths, adjacency, oneWay := topologies.NewPaths(p.Graph), p.Graph.Adjacency(), p.Graph.OneWay()
+	type end struct {
+		up    int // switch
+		rate  units.Rate
+		delay units.Duration
 	}
-	return i
-}
-
-func (i *idlePaths) rtt(src, dst int) units.Duration {
-	a, b := i.hosts[src], i.hosts[dst]
-	k := idleKey{a.Peer.Node, b.Peer.Node, i.link(a.Link), i.link(b.Link)}
-	if rtt, ok := i.known[k]; ok {
+	endOf := func(h int) end {
+		up := adjacency[h][0]
+		link := &p.Graph.Links[up.Link]
+		return end{up.Peer.Node, link.Rate, link.Delay}
+	}
+	trip := func(src, dst int, size units.Size) units.Duration {
+		_, delay := paths.Between(src, dst)
+		for _, id := range paths.Links(src, dst) {
+			delay += p.Graph.Links[id].Rate.Serialisation(size + p.Format.Overhead)
+		}
+		return delay
+	}
+	known := map[[2]end]units.Duration{}
+	return func(src, dst int) units.Duration {
+		key := [2]end{endOf(src), endOf(dst)}
+		rtt, ok := known[key]
+		if !ok {
+			rtt = trip(src, dst, p.Path.MTU)
+			if oneWay {
+				src, dst = dst, src
+			}
+			rtt += trip(src, dst, p.Path.Header) // the ACK comes back the same way elsewhere
+			known[key] = rtt
+		}
 		return rtt
 	}
-	p := i.plan
-	there := i.paths.Links(src, dst)
-	_, rtt := i.paths.Between(src, dst)
-	back, home := there, rtt
-	if p.Graph.OneWay() {
-		back = i.paths.Links(dst, src)
-		_, home = i.paths.Between(dst, src)
-	}
-	rtt += home
-	for _, id := range there {
-		rtt += p.Graph.Links[id].Rate.Serialisation(p.Path.MTU + p.Format.Overhead)
-	}
-	for _, id := range back {
-		rtt += p.Graph.Links[id].Rate.Serialisation(p.Path.Header + p.Format.Overhead)
-	}
-	i.known[k] = rtt
-	return rtt
-}
-
-func (i *idlePaths) link(id int) linkKey {
-	l := i.plan.Graph.Links[id]
-	return linkKey{l.Rate, l.Delay}
 }
