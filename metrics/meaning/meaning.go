@@ -175,3 +175,9 @@ var quantities = map[string]Meaning{
 	"model_ms":    {},
 	"cpu_seconds": {Better: Lower, Machine: true},
 }
+
+// UnitOf returns the unit that the end of a metric's quantity says; "" for none.
+func UnitOf(metric string) string {
+	quantity, _, _ := strings.Cut(metric, ".")
+	return unitOf(quantity)
+}

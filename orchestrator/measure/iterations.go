@@ -2,28 +2,34 @@ package measure
 
 import (
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/units"
 )
 
-// shareNames are the words for the parts of an iteration, in the order of their constants.
-// Metrics are the mean time of a rank in each, WORD_us, and the share of all iterations,
-// WORD_share.
-var shareNames = [shareCount]string{"compute", "bubble", "exposed", "skew_wait", "held", "idle"}
+// noDivision is why a run lacks the parts of iterations.
+const noDivision = "the ranks did not end a step, or a step has more than 2097152 operations"
 
-// partTimes returns the names of the times of the parts of an iteration.
-func partTimes() (names []string) {
-	for _, s := range shareNames {
-		names = append(names, s+"_us")
-	}
-	return names
+// partEntries are the metrics of a part of an iteration: the mean time of a rank, and the share
+// of all iterations.
+type partEntries struct{ time, share *Entry }
+
+// parts are the parts of an iteration, in the order of their constants.
+var parts = [shareCount]partEntries{
+	shareCompute: partOf("compute", meaning.Neutral, "computes, on any of its units. What it sends and receives meanwhile is hidden"),
+	shareBubble:  partOf("bubble", meaning.Lower, "waits for what a rank computes, and the rank that it waits for first is of another stage of the pipeline"),
+	shareNetwork: partOf("exposed", meaning.Lower, "waits for the network: a message is under way, between hosts or within a server"),
+	shareSkew:    partOf("skew_wait", meaning.Lower, "waits for what a rank computes, and the rank that it waits for first is of the same stage, or the job has no pipeline: it waits for a late rank"),
+	shareHeld:    partOf("held", meaning.Neutral, "is held back by the job's [schedule](jobs.md#flow-scheduling), or waits for a rank that is"),
+	shareIdle:    partOf("idle", meaning.Neutral, "waits for nothing that has a record: a trace of another tool gives a time before which an operation does not begin, or the run [dropped records](telemetry.md)"),
 }
 
-// partShares returns the names of the shares of the parts.
-func partShares() (names []string) {
-	for _, s := range shareNames {
-		names = append(names, s+"_share")
+func partOf(word string, better meaning.Better, doc string) partEntries {
+	return partEntries{
+		&Entry{Form: word + "_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: better, Needs: ofJobs, Absent: noDivision,
+			Doc: "[part of an iteration](#what-an-iteration-is-made-of), of each step the mean over the ranks: the rank " + doc},
+		&Entry{Form: word + "_share.<job>", Words: []*words{jobNames}, Better: better, Share: true, Needs: ofJobs, Absent: noDivision,
+			Doc: "the same, of the time of all steps"},
 	}
-	return names
 }
 
 // iterations measures the steps of a job from start to start, so that they add up where they
@@ -83,14 +89,13 @@ func (t *iterations) measure(e *emitter, job string) {
 	if len(t.times) == 0 {
 		return
 	}
-	e.of(settledTime, job, mean(t.times[len(t.times)/2:]), ofRun)
-	e.values(iterationTime, job, t.times, ofRun)
+	e.set(settledTime, mean(t.times[len(t.times)/2:]), job)
+	e.values(iterationTime, t.times, job)
 	if t.lacks {
 		return
 	}
-	times, shares := partTimes(), partShares()
-	for i := range t.parts {
-		e.values(times[i], job, t.parts[i], ofRun)
-		e.of(shares[i], job, float64(t.sum[i])/(float64(t.length)*float64(len(t.ranks))), ofRun)
+	for i, part := range parts {
+		e.values(part.time, t.parts[i], job)
+		e.set(part.share, float64(t.sum[i])/(float64(t.length)*float64(len(t.ranks))), job)
 	}
 }
