@@ -89,7 +89,7 @@ func TestScalarMetric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers, err := analysis.Read(finished)
+	numbers, err := analysis.Read(finished, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,43 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// Every family of names that a run can have, of every kind of experiment and every
-// congestion control, has a unit and a direction.
-func TestEveryMetricHasAMeaning(t *testing.T) {
+// Unit, direction and reasons of absence are found by the name of a metric, with any words for
+// its placeholders.
+func TestMeaning(t *testing.T) {
+	for metric, want := range map[string]meaning.Meaning{
+		"fct_us.p99":               {Unit: "µs", Better: meaning.Lower},
+		"fct_us.0-1":               {Unit: "µs", Better: meaning.Lower},
+		"goodput_gbps.h0-h3 app#2": {Unit: "Gb/s", Better: meaning.Higher},
+		"jain.all":                 {Better: meaning.Higher},
+		"flows.incomplete":         {Unit: "flows", Better: meaning.Lower},
+		"packets.new":              {Unit: "packets"},
+		"packets.retransmitted":    {Unit: "packets", Better: meaning.Lower},
+		"programs.arp_answered":    {Unit: "packets"},
+		"tags.updated":             {Unit: "tags"},
+		"drops":                    {Unit: "packets", Better: meaning.Lower},
+		"class_bytes.bulk":         {Unit: "B"},
+		"pauses.storage.tor0-agg0": {Unit: "frames", Better: meaning.Lower},
+		"cpu_seconds":              {Unit: "s", Better: meaning.Lower, Machine: true},
+		// Derived metrics have the unit that their names say, and no direction.
+		"worst_fct_us":   {Unit: "µs"},
+		"lost_packets":   {Unit: "packets"},
+		"fairness_ratio": {},
+		"":               {},
+	} {
+		if got := Meaning(metric); got != want {
+			t.Errorf("%q: %+v, want %+v", metric, got, want)
+		}
+	}
+	for metric, want := range map[string]bool{"packets.new": true, "packets.lost": false, "packets": false, "jain.train": true, "fct": false, "lost_packets": false} {
+		if got := entryOf(metric) != nil; got != want {
+			t.Errorf("%q is known: %v, want %v", metric, got, want)
+		}
+	}
+}
+
+// Every name that a run can have, of every kind of experiment and every congestion control,
+// leads back to an entry that says the same of it as the one that declares it.
+func TestNamesLeadToEntries(t *testing.T) {
 	const fabric = `schema: 1
 name: families
 topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
@@ -51,15 +85,22 @@ applications: {hosts: [0, 3]}
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for _, f := range Names(p).families {
-			for _, word := range f.Parts[0].words {
-				families++
-				metric := word
-				for _, part := range f.Parts[1:] {
-					metric += "." + append(part.words, "x")[0]
-				}
-				if _, known := meaning.Known(metric); !known {
-					t.Errorf("%s: metrics/meaning does not know %s: add it to the table quantities", name, metric)
+		subjects := newSubjects(p)
+		for _, g := range Catalogue {
+			for _, m := range g.Entries {
+				for _, f := range subjects.families(g, m) {
+					families++
+					var words []string
+					for _, part := range f.Parts {
+						words = append(words, append(part.words, "x")[0])
+					}
+					metric := strings.Join(words, ".")
+					if m == constant {
+						continue // the suffix of its name says its unit
+					}
+					if of := entryOf(metric); of == nil || of.UnitOf(metric) != m.UnitOf(metric) || of.Better != m.Better || of.Machine != m.Machine || of.Absent != m.Absent {
+						t.Errorf("%s: %s of the form %s leads to %+v", name, metric, m.Form, of)
+					}
 				}
 			}
 		}
@@ -95,18 +136,9 @@ func TestUnitsAreThoseOfTheDocument(t *testing.T) {
 				continue
 			}
 			rows++
-			got := meaning.Of(m[1])
-			want := meaning.Meaning{Unit: unit, Better: got.Better, Share: got.Share, Machine: got.Machine}
-			switch unit {
-			case "us":
-				want.Unit = "µs"
-			case "bytes":
-				want.Unit = "B"
-			case "share":
-				want.Unit, want.Share = "", true
-			}
-			if got != want {
-				t.Errorf("%s: unit %q, a share: %v; docs/metrics.md has %q", m[1], got.Unit, got.Share, unit)
+			want := map[string]string{"us": "µs", "bytes": "B", "share": ""}
+			if got, ok := Meaning(m[1]).Unit, want[unit]; got != ok && got != unit {
+				t.Errorf("%s: unit %q; docs/metrics.md has %q", m[1], got, unit)
 			}
 		}
 	}
