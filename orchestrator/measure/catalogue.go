@@ -41,8 +41,8 @@ type Set func(value float64, words ...string)
 
 // Group is the metrics of one kind of thing, with a heading in docs/metrics.md.
 type Group struct {
-	Title string // in docs/metrics.md
-	Of    string // the plural of what they are of; "" for runs and their flows
+	Title string // in docs/metrics.md; "": the table of the group before goes on
+	Of    string // of what kind of runs or things they are; "": of all
 	Doc   string // before the table
 	More  string // behind it
 	Words []*words
@@ -54,13 +54,13 @@ type Group struct {
 
 // Catalogue is all metrics. It is changed before runs are measured, if at all.
 var Catalogue = []*Group{
-	&Runs, &completionMetrics, &Transfers, &flowMetrics, &counterMetrics, &faultMetrics, &fairnessMetrics, &groupMetrics, &ccMetrics, &signalMetrics,
-	&truthMetrics, &formatMetrics, &portMetrics, &classMetrics, &jobMetrics, &overlapMetrics, &predictedMetrics,
+	&Runs, &completionMetrics, &Transfers, &flowMetrics, &groupMetrics, &fairnessMetrics, &ccMetrics, &signalMetrics, &tagMetrics, &truthMetrics, &formatMetrics,
+	&portMetrics, &classMetrics, &jobMetrics, &iterationMetrics, &overlapMetrics, &predictedMetrics, &faultMetrics, &programMetrics,
 }
 
 // need is something that a plan must have for some metrics.
 type need struct {
-	What  string
+	what  string
 	has   func(p *plan.Plan) bool
 	lacks string // "variant x has no such metric: …"
 }
@@ -102,6 +102,27 @@ func (m *Entry) UnitOf(name string) string {
 		return m.Unit
 	}
 	return meaning.UnitOf(name)
+}
+
+// Needed returns what a plan must have so that its runs can have the metric.
+func (m *Entry) Needed() (what []string) {
+	for _, n := range m.Needs {
+		what = append(what, n.what)
+	}
+	return what
+}
+
+// Statistics returns the words of <statistic>, which are the same for every plan; nil if the form
+// has none.
+func (m *Entry) Statistics() []string {
+	i := 0
+	for _, placeholder := range m.places() {
+		if placeholder == "statistic" {
+			return m.Words[i].of(nil)
+		}
+		i++
+	}
+	return nil
 }
 
 // WhyAbsent returns why a run lacks a metric that runs of its plan can have; "" if there is

@@ -10,7 +10,7 @@ import (
 )
 
 // classMetrics are of classes of data.
-var classMetrics = Group{Title: "Metrics of classes", Of: "classes",
+var classMetrics = Group{Title: "Classes of data", Of: "classes",
 	Doc:     "Runs with [classes](experiment.md#classes), or with shared memory, have these. They are over the ports of switches unless they say otherwise; counts are of the whole run.",
 	Entries: slices.Concat([]*Entry{classQueue, classWait, bufferMost, bufferOfSwitch, pausedOfClass, headroom}, countEntries(), []*Entry{pausesOfPort, pausedOfPort}),
 }
@@ -21,14 +21,14 @@ var (
 	classWait = &Entry{Form: "class_wait_us.<statistic>.<class>", Words: []*words{statisticNames, dataClasses}, Better: meaning.Lower, Needs: ofClasses, Absent: noneOfClass,
 		Doc: "time that packets of the class waited at a port"}
 	bufferMost     = &Entry{Form: "buffer_kb.max", Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of one switch"}
-	bufferOfSwitch = &Entry{Form: "buffer_kb.max.<switch>", Words: []*words{switchNames}, Better: meaning.Lower, Needs: ofClasses, Doc: "of a switch"}
+	bufferOfSwitch = &Entry{Form: "buffer_kb.max.<switch>", Words: []*words{switchNames}, Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of the switch"}
 	pausedOfClass  = &Entry{Form: "paused_us.<class>", Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless,
 		Doc: "time in which ports were paused, summed over all ports, NICs included"}
 	headroom     = &Entry{Form: "headroom_kb.max.<class>", Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless, Doc: "the most of a port's headroom that was in use"}
 	pausesOfPort = &Entry{Form: "pauses.<class>.<port>", Words: []*words{losslessClasses, portNames}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
-		Doc: "those that a port sent to its peer"}
+		Doc: "pause frames that the port sent to its peer"}
 	pausedOfPort = &Entry{Form: "paused_us.<class>.<port>", Words: []*words{losslessClasses, portNames}, Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
-		Doc: "time in which a port was paused by its peer"}
+		Doc: "time in which the port was paused by its peer"}
 )
 
 // classCounts are the metrics that are sums of a count over the switch ports of a class.
@@ -37,13 +37,13 @@ var classCounts = []struct {
 	lossless bool // of lossless classes alone
 	of       func(t *metrics.ClassTotals) int64
 }{
-	{&Entry{Form: "class_bytes.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "sent, by each switch port that a packet crosses"},
+	{&Entry{Form: "class_bytes.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "bytes of the class sent, by each switch port that a packet crosses"},
 		false, func(t *metrics.ClassTotals) int64 { return t.TxBytes }},
-	{&Entry{Form: "class_marks.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "marked"},
+	{&Entry{Form: "class_marks.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "packets of the class that were marked"},
 		false, func(t *metrics.ClassTotals) int64 { return t.MarkedPackets }},
-	{&Entry{Form: "class_trims.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "trimmed"},
+	{&Entry{Form: "class_trims.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were trimmed"},
 		false, func(t *metrics.ClassTotals) int64 { return t.TrimmedPackets }},
-	{&Entry{Form: "class_drops.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "dropped"},
+	{&Entry{Form: "class_drops.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were dropped"},
 		false, func(t *metrics.ClassTotals) int64 { return t.DroppedPackets + t.HeadroomDropped }},
 	{&Entry{Form: "pauses.<class>", Words: []*words{losslessClasses}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless,
 		Doc: "pause frames that switches sent for a lossless class, refreshes and ends of pauses included"},

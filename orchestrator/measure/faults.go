@@ -23,7 +23,7 @@ var (
 			names[i] = s.Plan.Faults[i].Name
 		}
 		return names
-	}}}, Better: meaning.Lower, Needs: []*need{needFaults}, Doc: "those of one fault"}
+	}}}, Better: meaning.Lower, Needs: []*need{needFaults}, Doc: "packets that the fault dropped"}
 )
 
 // addFaults adds the packets that faults dropped: of each fault and of all.

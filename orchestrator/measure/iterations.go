@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"slices"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/units"
@@ -23,12 +25,30 @@ var parts = [shareCount]partEntries{
 	shareIdle:    partOf("idle", meaning.Neutral, "waits for nothing that has a record: a trace of another tool gives a time before which an operation does not begin, or the run [dropped records](telemetry.md)"),
 }
 
+// iterationMetrics are of the parts of iterations.
+var iterationMetrics = Group{Title: "What an iteration is made of", Of: "iterations",
+	Doc:     "Each moment of each rank, from the beginning of the first step to the end of the last one, belongs to one part. They are counted in picoseconds, and none is left over: the means add up to `iteration_us.mean`, the shares to 1.",
+	Entries: slices.Concat(partsBy(func(p partEntries) *Entry { return p.time }), partsBy(func(p partEntries) *Entry { return p.share })),
+	More: "A rank that does not compute waits for its next computation, or for the end of its step. What it waits for at each moment is found from there, back along the operation that made each one ready: from a computation to the receive that it needed, from a receive to its send, and from there on at the sender's rank. " +
+		"While the message was under way, the rank waits for the network. Before, it waits for whatever its sender waited for: for a computation, or for another message. A message that is ready behind others of its connection is under way. A rank that has ended its last step waits for the rank that ends last.\n\n" +
+		"So a late message is never a bubble, however many ranks wait behind it. With p stages of equal compute, m microbatches and free messages `bubble_share` is (p-1)/(m+p-1), interleaved with v chunks (p-1)/(v m+p-1). Messages between stages that take time are exposed; they may make the bubble longer, as stages then wait for computations which they would have overlapped. " +
+		"Jobs of the kinds `pipeline` and `model` have stages. A trace does not say which ranks are a stage: there such waits are `skew_wait`.\n\n" +
+		"The parts are absent where one step has more than 2097152 operations; a note says so.",
+}
+
+func partsBy(which func(partEntries) *Entry) (entries []*Entry) {
+	for _, p := range parts {
+		entries = append(entries, which(p))
+	}
+	return entries
+}
+
 func partOf(word string, better meaning.Better, doc string) partEntries {
 	return partEntries{
 		&Entry{Form: word + "_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: better, Needs: ofJobs, Absent: noDivision,
-			Doc: "[part of an iteration](#what-an-iteration-is-made-of), of each step the mean over the ranks: the rank " + doc},
+			Doc: "of each step the mean over the ranks of the time in which a rank " + doc},
 		&Entry{Form: word + "_share.<job>", Words: []*words{jobNames}, Better: better, Share: true, Needs: ofJobs, Absent: noDivision,
-			Doc: "the same, of the time of all steps"},
+			Doc: "the same, `" + word + "_us`, as a share of the time of all steps"},
 	}
 }
 

@@ -16,9 +16,8 @@ import (
 
 // jobMetrics are of jobs and their collectives.
 var jobMetrics = Group{Title: "Jobs", Of: "jobs",
-	Doc: "Runs with jobs have these. They are of the whole run: the measuring window does not matter. A `<collective>` is one of a job, `train.gradients-0`; collectives of one name count as one. Each value is of a step, or of one collective of one group of ranks in one step, when all its ranks have left it.",
-	Entries: slices.Concat([]*Entry{iterationTime, straggling, messageTime}, timesOfParts(), []*Entry{holdTime, lateTime, collectiveTime, arrivalSkew, algorithmRate, busRate}, sharesOfParts(),
-		[]*Entry{stragglerRank, stepsDone, settledTime}),
+	Doc:     "Runs with jobs have these. They are of the whole run: the measuring window does not matter. A `<collective>` is one of a job, `train.gradients-0`; collectives of one name count as one. Each value is of a step, or of one collective of one group of ranks in one step, when all its ranks have left it.",
+	Entries: []*Entry{iterationTime, settledTime, straggling, stragglerRank, stepsDone, messageTime, holdTime, lateTime, collectiveTime, arrivalSkew, algorithmRate, busRate},
 	More: "Percentiles of `message_us`, `schedule_hold_us` and `schedule_late_us` are off by up to 1/32 of the value, the others are exact. Connections of jobs are flows that carry many messages. They have rates, windows and samples as other flows, but no completion time: `fct_us`, `fct_rx_us`, `slowdown` and `flows.incomplete` leave them out. " +
 		"A run that is cut off counts the steps that all ranks have ended.",
 }
@@ -37,19 +36,19 @@ var (
 	settledTime = &Entry{Form: "iteration_settled_us.<job>", Words: []*words{jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noStep,
 		Doc: "mean of the second half of the steps' times: without the first steps, in which jobs that share links find their places"}
 	straggling = &Entry{Form: "straggler_ratio.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noCompute,
-		Doc: "of a step: the most that a rank computes, over the mean of the ranks; 1 without stragglers"}
-	stragglerRank = &Entry{Form: "straggler_rank.<job>", Words: []*words{jobNames}, Unit: "rank", Needs: ofJobs, Absent: noCompute, Doc: "that computed longest in most steps"}
-	stepsDone     = &Entry{Form: "steps_done.<job>", Words: []*words{jobNames}, Unit: "steps", Better: meaning.Higher, Needs: ofJobs, Doc: "that all ranks have ended"}
+		Doc: "the most that a rank computes in a step, over the mean of the ranks; 1 without stragglers"}
+	stragglerRank = &Entry{Form: "straggler_rank.<job>", Words: []*words{jobNames}, Unit: "rank", Needs: ofJobs, Absent: noCompute, Doc: "the rank that computed longest in most steps"}
+	stepsDone     = &Entry{Form: "steps_done.<job>", Words: []*words{jobNames}, Unit: "steps", Better: meaning.Higher, Needs: ofJobs, Doc: "steps that all ranks have ended"}
 	messageTime   = &Entry{Form: "message_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: "no message crossed the fabric",
 		Doc: "completion time of the messages that cross the fabric, at the sender: from when a message is ready to be sent, behind earlier ones of its connection, to when its last byte is acknowledged"}
 	holdTime = &Entry{Form: "schedule_hold_us.<statistic>.<job>", Words: []*words{statisticNames, scheduledJobs}, Needs: scheduled, Absent: noSlot,
 		Doc: "of a job with a [schedule](jobs.md#flow-scheduling), over ranks and steps: how long a rank was held back until its slot; 0 where it was late"}
 	lateTime = &Entry{Form: "schedule_late_us.<statistic>.<job>", Words: []*words{statisticNames, scheduledJobs}, Better: meaning.Lower, Needs: scheduled, Absent: noSlot,
-		Doc: "how long after the last slot its phase began: 0 where it waited for the slot"}
+		Doc: "of a job with a schedule: how long after the last slot its phase began: 0 where it waited for the slot"}
 	collectiveTime = &Entry{Form: "cct_us.<statistic>.<collective>", Words: []*words{statisticNames, collectives}, Better: meaning.Lower, Needs: ofJobs, Absent: noCollective,
-		Doc: "collective completion time: from when the first rank of the group enters it to when the last one leaves it"}
+		Doc: "collective completion time: from when the first rank of the group enters the collective to when the last one leaves it"}
 	arrivalSkew = &Entry{Form: "skew_us.<statistic>.<collective>", Words: []*words{statisticNames, collectives}, Better: meaning.Lower, Needs: ofJobs, Absent: noCollective,
-		Doc: "from when the first rank enters it to when the last one does"}
+		Doc: "from when the first rank of the group enters the collective to when the last one does"}
 	algorithmRate = &Entry{Form: "algbw_gbps.<statistic>.<collective>", Words: []*words{statisticNames, sizedCollectives}, Better: meaning.Higher, Needs: ofJobs, Absent: noCollective,
 		Doc: "algorithm bandwidth as of [nccl-tests](references.md#collectives): size of the buffer over the completion time. Of all-gather and reduce-scatter the size is that of the whole array"}
 	busRate = &Entry{Form: "busbw_gbps.<statistic>.<collective>", Words: []*words{statisticNames, sizedCollectives}, Better: meaning.Higher, Needs: ofJobs,
@@ -57,24 +56,10 @@ var (
 		Doc:    "bus bandwidth, which compares with the rate of a link whatever the number n of ranks: the algorithm bandwidth times 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, 1 for broadcast, reduce and send-recv"}
 )
 
-func timesOfParts() (entries []*Entry) {
-	for _, p := range parts {
-		entries = append(entries, p.time)
-	}
-	return entries
-}
-
-func sharesOfParts() (entries []*Entry) {
-	for _, p := range parts {
-		entries = append(entries, p.share)
-	}
-	return entries
-}
-
 // What jobs need, and their words.
 var (
 	ofJobs    = []*need{{"jobs", func(p *plan.Plan) bool { return len(p.Jobs) > 0 }, "it has no jobs"}}
-	scheduled = append(ofJobs[:1:1], &need{"a schedule", func(p *plan.Plan) bool { return len(jobsThat(p, hasSchedule)) > 0 }, "no job has a schedule"})
+	scheduled = append(ofJobs[:1:1], &need{"one with a schedule", func(p *plan.Plan) bool { return len(jobsThat(p, hasSchedule)) > 0 }, "no job has a schedule"})
 
 	jobNames         = &words{func(s *subjects) []string { return jobsThat(s.Plan, func(*metrics.JobInfo) bool { return true }) }}
 	scheduledJobs    = &words{func(s *subjects) []string { return jobsThat(s.Plan, hasSchedule) }}

@@ -1,9 +1,6 @@
 package measure
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -107,42 +104,5 @@ applications: {hosts: [0, 3]}
 	}
 	if families < 500 {
 		t.Errorf("only %d families", families)
-	}
-}
-
-// The units are those of docs/metrics.md.
-func TestUnitsAreThoseOfTheDocument(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	quoted := regexp.MustCompile("`([^`]+)`")
-	rows, inTable := 0, false
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "|") || len(cells) < 3 {
-			inTable = false
-			continue
-		}
-		if first := strings.TrimSpace(cells[0]); first == "metric" || strings.HasPrefix(first, "metric of ") {
-			inTable = strings.TrimSpace(cells[1]) == "unit"
-		}
-		if !inTable || !strings.Contains(cells[0], "`") || strings.Contains(cells[1], "its own") {
-			continue
-		}
-		unit := strings.TrimSpace(cells[1])
-		for _, m := range quoted.FindAllStringSubmatch(cells[0], -1) {
-			if strings.HasPrefix(m[1], ".") {
-				continue
-			}
-			rows++
-			want := map[string]string{"us": "µs", "bytes": "B", "share": ""}
-			if got, ok := Meaning(m[1]).Unit, want[unit]; got != ok && got != unit {
-				t.Errorf("%s: unit %q; docs/metrics.md has %q", m[1], got, unit)
-			}
-		}
-	}
-	if rows < 70 {
-		t.Errorf("only %d rows", rows)
 	}
 }

@@ -74,8 +74,12 @@ func (e *emitter) setOf(kind Kind, m *Entry, value float64, words ...string) {
 	e.take(&e.value, kind)
 }
 
-// counterMetrics are the sums of the counters that have names of their own.
-var counterMetrics = Group{Title: "Counters", Entries: []*Entry{tagOutcomes, programFrames}}
+// tagMetrics and programMetrics have the sums of the counters that have names of their own.
+var (
+	tagMetrics     = Group{Title: "CSIG tags", Entries: []*Entry{tagOutcomes}}
+	programMetrics = Group{Title: "Programs", Of: "programs", Entries: []*Entry{programFrames, rawBandwidth},
+		Doc: "Hosts that run [programs](applications.md) have these metrics. The flow `h0-h3 app` is all traffic from programs on h0 to programs on h3. The flows of [generators](experiment.md#generators), `h0-h3 raw`, have the same, with the samples that switches take where the domain ends. Both have the [metrics of flows](#flows) and of [samples](#csig-samples) too."}
+)
 
 var (
 	tagOutcomes = &Entry{Form: "tags.<outcome>", Words: []*words{countersOf(func(tags, _ []string) []string { return tags })}, Unit: "tags",

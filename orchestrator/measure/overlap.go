@@ -13,19 +13,19 @@ import (
 // overlapMetrics are of jobs that share links.
 var overlapMetrics = Group{Title: "Jobs that share links", Of: "jobs that share links", Words: []*words{sharingJobs}, Entries: []*Entry{overlapFirst, overlapLast, apartIteration},
 	More: "A job communicates while a collective of it is under way: from when the first rank of the group enters it to when the last one leaves it. So a rank that waits for a late one counts, though nothing may be sent then: where compute times vary, overlaps are larger than those of what is sent. Of two VGG16 that take turns by MLTCP with a jitter of 5 %, 34 % of the iterations overlap, and [27 %](jobs.md#robustness) while their senders send. " +
-		"Two jobs share a link if connections of both may take one port, by the shortest paths without faults; `shares` of the jobs in [manifest.json](metrics.md#manifestjson) names them. The metrics of overlap are of the iterations that begin to communicate while another job that shares a link runs: what a job does before the others start, or after they have ended, does not count.",
+		"Two jobs share a link if connections of both may take one port, by the shortest paths without faults; `shares` of the jobs in [manifest.json](run-folder.md#manifestjson) names them. The metrics of overlap are of the iterations that begin to communicate while another job that shares a link runs: what a job does before the others start, or after they have ended, does not count.",
 }
 
 const noOverlap = "no collective of it began while another job that shares a link ran"
 
 var (
 	overlapFirst = &Entry{Form: "overlap_share.first.<job>", Better: meaning.Lower, Share: true, Needs: sharing, Absent: noOverlap,
-		Doc: "of the communication of the first iteration: the time in which another job that shares a link with it communicates too"}
-	overlapLast    = &Entry{Form: "overlap_share.last.<job>", Better: meaning.Lower, Share: true, Needs: sharing, Absent: noOverlap, Doc: "the same, the median of the last quarter of the iterations"}
+		Doc: "overlap share of the first iteration: of its communication, the time in which another job that shares a link with it communicates too"}
+	overlapLast    = &Entry{Form: "overlap_share.last.<job>", Better: meaning.Lower, Share: true, Needs: sharing, Absent: noOverlap, Doc: "median of the overlap shares of the last quarter of the iterations"}
 	apartIteration = &Entry{Form: "apart_iteration.<job>", Unit: "iteration", Better: meaning.Lower, Needs: sharing, Absent: "it overlapped with other jobs to the end, or " + noOverlap,
 		Doc: "number of the first iteration, from 1, from which on all overlap shares are below 5 %; absent if the last one is not"}
 
-	sharing     = append(ofJobs[:1:1], &need{"jobs that share a link", func(p *plan.Plan) bool { return len(jobsThat(p, sharesLinks)) > 0 }, "it has no jobs that share a link"})
+	sharing     = append(ofJobs[:1:1], &need{"ones that share a link", func(p *plan.Plan) bool { return len(jobsThat(p, sharesLinks)) > 0 }, "it has no jobs that share a link"})
 	sharingJobs = &words{func(s *subjects) []string { return jobsThat(s.Plan, sharesLinks) }}
 )
 

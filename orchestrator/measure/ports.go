@@ -11,7 +11,7 @@ import (
 )
 
 // portMetrics are of ports, and of classes of them.
-var portMetrics = Group{Title: "Metrics of ports", Of: "ports", Entries: []*Entry{queueOfClass, queueOfPort, delayOfClass, delayOfPort, meanUse, mostUse, useOfPort},
+var portMetrics = Group{Title: "Ports", Of: "ports", Entries: []*Entry{queueOfClass, queueOfPort, delayOfClass, delayOfPort, meanUse, mostUse, useOfPort},
 	Doc: "They cover the [measuring window](#the-measuring-window). A port that did nothing has a queue of 0 and a utilisation of 0."}
 
 const (
@@ -26,8 +26,8 @@ var (
 	delayOfClass = &Entry{Form: "hop_delay_us.<statistic>.<class>", Words: []*words{statisticNames, queueClasses}, Better: meaning.Lower, Absent: noneLeft, Doc: "as `hop_delay_us.<statistic>.<port>`, over the packets of all ports of the class together"}
 	delayOfPort  = &Entry{Form: "hop_delay_us.<statistic>.<port>", Words: []*words{statisticNames, queueNames}, Better: meaning.Lower, Absent: noneLeft,
 		Doc: "time from the arrival of a packet in the port's data queue (after the switch's own delay) to the beginning of its transmission, over the packets that leave this queue in the window: data, probes, and frames of programs and generators. Ports of hosts with transfers alone have none"}
-	meanUse   = &Entry{Form: "utilisation.mean.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "mean of the ports of the class"}
-	mostUse   = &Entry{Form: "utilisation.max.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "greatest of the ports of the class"}
+	meanUse   = &Entry{Form: "utilisation.mean.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "mean utilisation of the ports of the class"}
+	mostUse   = &Entry{Form: "utilisation.max.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "greatest utilisation of the ports of the class"}
 	useOfPort = &Entry{Form: "utilisation.<port>", Words: []*words{portNames}, Share: true, Absent: endedEarly, Doc: "of the window, the time in which the port was sending anything, line overhead included"}
 )
 

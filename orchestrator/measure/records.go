@@ -199,10 +199,7 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 }
 
 // ccMetrics are what controllers did and were told.
-var ccMetrics = Group{Title: "Congestion control", Entries: []*Entry{ccDelay, ccShare}, More: "Actions are those that the congestion control declares. `nscc` has `noop`, `proportional_increase`, `fast_increase`, `fair_increase`, `multiplicative_decrease` and `quick_adapt` (which includes ACKs ignored because of it); `constant` and `rccc` have `none`; " +
-	"`dctcp` has `hold` (marked, and cut already in this window), `slow_start`, `additive_increase` and `multiplicative_decrease`; `swift` has `hold` (above the target, within an RTT of the last decrease), `additive_increase`, `headroom_increase` (by `fru` too) and `multiplicative_decrease`, all of its fabric window; " +
-	"`dcqcn` has the stage in which an ACK finds the rate: `hold` (line rate, no CNP so far), `rate_decrease`, `fast_recovery`, `additive_increase` and `hyper_increase`; `poseidon` has `hold` (no fresh sample), `multiplicative_increase` and `multiplicative_decrease`; " +
-	"`csig-hpcc` has `hold`, `additive_increase` and `multiplicative_change` (either way); `mltcp` and `csig-share` have those of the algorithms that they can wrap."}
+var ccMetrics = Group{Title: "Congestion control", Entries: []*Entry{ccDelay, ccShare}}
 
 var (
 	ccDelay = &Entry{Form: "cc_delay_us.<flow>", Words: []*words{transferNames}, Better: meaning.Lower, Absent: noACK,
@@ -212,7 +209,7 @@ var (
 			names = append(names, a.Name)
 		}
 		return names
-	}}}, Share: true, Absent: noACK, Doc: "of the flow's ACKs that CC answered with the action; together 1"}
+	}}}, Share: true, Absent: noACK, Doc: "of the flow's ACKs that CC answered with the [action](#actions); together 1"}
 )
 
 // measure adds the share of each action and the mean delay that a controller

@@ -77,9 +77,9 @@ var Runs = Group{Title: "Runs", Entries: []*Entry{
 	{Form: "postcards", Needs: collector, Run: ofNodes(ofSwitches, func(n *metrics.NodeTotals) int64 { return n.Postcards }),
 		Doc: "samples that switches sent to the collector"},
 	{Form: "postcards.received", Needs: collector, Run: ofNodes(ofHosts, func(n *metrics.NodeTotals) int64 { return n.Taken }),
-		Doc: "of these, received by it"},
+		Doc: "samples of switches that the collector received"},
 	{Form: "weights.set", Needs: collector, Run: ofNodes(ofSwitches, func(n *metrics.NodeTotals) int64 { return n.Taken }),
-		Doc: "settings of weights that switches received from it"},
+		Doc: "settings of weights that switches received from the collector"},
 
 	{Form: "retransmit_share", Better: meaning.Lower, Share: true, Needs: transfers, Absent: noDataSent, Run: retransmitShareOfAll,
 		Doc: "data packets sent again, of all data packets that transfers sent in the measuring window"},
@@ -91,11 +91,11 @@ var Runs = Group{Title: "Runs", Entries: []*Entry{
 	}), Doc: "flows that gave up after a [fault](faults.md#hosts-that-cannot-be-reached) left them no way"},
 
 	{Form: "trims", Better: meaning.Lower, Run: ofPorts(func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }),
-		Doc: "trimmed by switches"},
+		Doc: "packets trimmed by switches"},
 	{Form: "marks", Run: ofPorts(func(p *metrics.PortTotals) int64 { return p.MarkedPackets }),
-		Doc: "marked CE by switches"},
+		Doc: "packets marked CE by switches"},
 	{Form: "drops", Better: meaning.Lower, Run: always(drops),
-		Doc: "dropped anywhere, for whatever reason"},
+		Doc: "packets dropped anywhere, for whatever reason"},
 }}
 
 // constant is the figures of the congestion control that follow from the plan.
@@ -118,7 +118,7 @@ const (
 
 var (
 	transfers  = []*need{needTransfers}
-	completing = []*need{needTransfers, {"transfers that complete", func(p *plan.Plan) bool { return p.Completing() > 0 }, "its flows are connections of jobs, which have no completion time"}}
+	completing = []*need{needTransfers, {"ones that complete", func(p *plan.Plan) bool { return p.Completing() > 0 }, "its flows are connections of jobs, which have no completion time"}}
 	tagged     = []*need{needCSIG}
 	collector  = []*need{{"csig.collector", func(p *plan.Plan) bool {
 		return slices.ContainsFunc(p.Nodes[:p.Hosts()], func(n machine.Spec) bool { return n.Host != nil && n.Host.Collector != nil })
@@ -127,7 +127,7 @@ var (
 
 // completionMetrics are of each transfer that has a completion time. Connections of jobs have
 // none.
-var completionMetrics = Group{Words: []*words{completeNames}, Flows: (*Run).completing, Entries: []*Entry{
+var completionMetrics = Group{Title: "Flows", Words: []*words{completeNames}, Flows: (*Run).completing, Entries: []*Entry{
 	{Form: "fct_us.<flow>", Better: meaning.Lower, Absent: noCompletion, Flow: func(_ *Run, f *metrics.Flow, set Set) {
 		if f.Sender.Done != units.Never {
 			set(f.Sender.Done.Sub(f.Sender.Start).Microseconds())
@@ -137,7 +137,7 @@ var completionMetrics = Group{Words: []*words{completeNames}, Flows: (*Run).comp
 		if f.Receiver.Done != units.Never && f.Sender.Start != units.Never {
 			set(f.Receiver.Done.Sub(f.Sender.Start).Microseconds())
 		}
-	}, Doc: "the same to the last byte, at the receiver"},
+	}, Doc: "as `fct_us`, to the last byte at the receiver"},
 	{Form: "slowdown.<flow>", Better: meaning.Lower, Absent: noSlowdown, Flow: func(r *Run, f *metrics.Flow, set Set) {
 		if value, ok := slowdown(r, f); ok {
 			set(value)
@@ -149,7 +149,7 @@ var completionMetrics = Group{Words: []*words{completeNames}, Flows: (*Run).comp
 var Transfers = Group{Words: []*words{transferNames}, Flows: (*Run).transfers, Entries: []*Entry{
 	samplesOfFlow,
 	{Form: "samples_fresh.<flow>", Unit: "samples", Needs: tagged, Flow: func(_ *Run, f *metrics.Flow, set Set) { set(float64(f.Sender.FreshSamples)) },
-		Doc: "of these, the ones of packets sent no earlier than that of any sample before; the others came late, and replaced no newer one"},
+		Doc: "of the samples, those of packets sent no earlier than that of any sample before; the others came late, and replaced no newer one"},
 	{Form: "base_rtt_us.<flow>", Flow: func(_ *Run, f *metrics.Flow, set Set) { set(f.Sender.BaseRTT.Microseconds()) },
 		Doc: "least RTT that the sender's CC knew at the end; the network RTT where it learned of none"},
 	{Form: "retransmit_share.<flow>", Better: meaning.Lower, Share: true, Absent: noDataSent, Flow: retransmitShare,
@@ -160,7 +160,7 @@ var Transfers = Group{Words: []*words{transferNames}, Flows: (*Run).transfers, E
 		Doc: "the sender's window after each ACK that came in the measuring window"},
 	{Form: "rtt_us.<statistic>.<flow>", Words: []*words{statisticNames, transferNames}, Better: meaning.Lower, Absent: "no ACK that measures it came in the measuring window",
 		Flow: ofMeasured(func(m *Measured) *Distribution { return &m.RTT }),
-		Doc:  "the RTTs that these ACKs measured; an ACK of which it is not known which transmission it answers measures none"},
+		Doc:  "RTTs that the ACKs measured that came in the measuring window; an ACK of which it is not known which transmission it answers measures none"},
 }}
 
 // samplesOfFlow is of transfers, and by signalSums of programs.
@@ -169,7 +169,7 @@ var samplesOfFlow = &Entry{Form: "samples.<flow>", Words: []*words{flowNames}, U
 	Doc:  "CSIG samples that reached the sender, those of trimmed packets not counted; of programs those that reached the receiver"}
 
 // flowMetrics are of each flow: a transfer, or the flow between two hosts with programs.
-var flowMetrics = Group{Title: "Flows", Words: []*words{flowNames}, Flows: func(r *Run) []metrics.Flow { return r.Flows }, Entries: []*Entry{
+var flowMetrics = Group{Words: []*words{flowNames}, Flows: func(r *Run) []metrics.Flow { return r.Flows }, Entries: []*Entry{
 	{Form: "rate_gbps.<flow>", Better: meaning.Higher, Absent: noRate, Flow: func(r *Run, f *metrics.Flow, set Set) {
 		if rate, ok := meanRate(r, f, f.Receiver.MeasuredWire); ok {
 			set(rate)

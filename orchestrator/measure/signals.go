@@ -138,7 +138,7 @@ func quantityOf(t csig.Type) quantity {
 }
 
 // signalMetrics are of the CSIG samples that flows got.
-var signalMetrics = Group{Title: "CSIG samples", Entries: []*Entry{signalPoints, rawBandwidth, bottleneckOfAll, bottleneck},
+var signalMetrics = Group{Title: "CSIG samples", Entries: []*Entry{signalPoints, bottleneckOfAll, bottleneck},
 	More: "`csig_<signal>` is `csig_delay_us`, the greatest per-hop delay; `csig_abw_gbps`, the least available bandwidth; `csig_abwc`, the same as a share of its port; or `csig_nqd`, the greatest normalised queue depth as a share. " +
 		"Types of [modules](extend.md#signals) have the unit of their values: bytes are kB, bytes per second Gb/s, nanoseconds µs, and ppm a share."}
 
@@ -147,11 +147,11 @@ var (
 		Doc: "the flow's samples of one type that came in the measuring window, by the points that their codes stand for (`csig.decode`)"}
 	rawBandwidth = &Entry{Form: "abw_gbps.<flow>", Words: []*words{rawNames}, Absent: noSamples,
 		Needs: []*need{needCSIG, {"programs or generators", func(p *plan.Plan) bool { return len(p.Pairs) > 0 }, "it has no programs and no generators"}},
-		Doc:   "of programs and generators: mean of the available bandwidths that tags brought"}
+		Doc:   "mean of the available bandwidths that tags brought"}
 	bottleneckOfAll = &Entry{Form: "bottleneck_share.<signal>.<port>", Words: []*words{typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
 		Doc: "of the samples of this signal in the measuring window, of all flows together, those that name the port: `tor0-agg0`; `locator-9` for a locator that several ports share, one of them and no name of a port; `none` where no hop wrote a value; `unknown` for a locator that no port has, of a forged or damaged tag"}
 	bottleneck = &Entry{Form: "bottleneck_share.<flow>.<signal>.<port>", Words: []*words{flowNames, typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
-		Doc: "the same, of the flow's samples"}
+		Doc: "the same of the flow's samples"}
 )
 
 // Reasons why runs lack metrics of samples.
