@@ -92,16 +92,24 @@ func Meaning(name string) meaning.Meaning {
 	if m == nil {
 		return meaning.Meaning{Unit: meaning.UnitOf(name)}
 	}
-	return meaning.Meaning{Unit: m.UnitOf(name), Better: m.Better, Machine: m.Machine}
+	return meaning.Meaning{Unit: m.unitOf(name), Better: m.Better, Machine: m.Machine}
 }
 
-// UnitOf returns the unit of a metric with a name of the entry's form, or of the form; "" for a
+// unitOf returns the unit of a metric with a name of the entry's form, or of the form; "" for a
 // bare number and for a share.
-func (m *Entry) UnitOf(name string) string {
+func (m *Entry) unitOf(name string) string {
 	if m.Unit != "" {
 		return m.Unit
 	}
 	return meaning.UnitOf(name)
+}
+
+// FormUnit returns the unit of the form: that of its metrics, or share.
+func (m *Entry) FormUnit() string {
+	if m.Share {
+		return "share"
+	}
+	return m.unitOf(m.Form)
 }
 
 // Needed returns what a plan must have so that its runs can have the metric.

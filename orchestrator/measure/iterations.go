@@ -48,7 +48,7 @@ func partOf(word string, better meaning.Better, doc string) partEntries {
 		&Entry{Form: word + "_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: better, Needs: ofJobs, Absent: noDivision,
 			Doc: "of each step the mean over the ranks of the time in which a rank " + doc},
 		&Entry{Form: word + "_share.<job>", Words: []*words{jobNames}, Better: better, Share: true, Needs: ofJobs, Absent: noDivision,
-			Doc: "the same, `" + word + "_us`, as a share of the time of all steps"},
+			Doc: "`" + word + "_us` as a share of the time of all steps"},
 	}
 }
 

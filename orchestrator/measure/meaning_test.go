@@ -95,7 +95,7 @@ applications: {hosts: [0, 3]}
 					if m == constant {
 						continue // the suffix of its name says its unit
 					}
-					if of := entryOf(metric); of == nil || of.UnitOf(metric) != m.UnitOf(metric) || of.Better != m.Better || of.Machine != m.Machine || of.Absent != m.Absent {
+					if of := entryOf(metric); of == nil || of.unitOf(metric) != m.unitOf(metric) || of.Better != m.Better || of.Machine != m.Machine || of.Absent != m.Absent {
 						t.Errorf("%s: %s of the form %s leads to %+v", name, metric, m.Form, of)
 					}
 				}

@@ -46,14 +46,11 @@ func reference() string {
 			more = ""
 		}
 		for _, m := range g.Entries {
-			unit, doc := m.UnitOf(m.Form), m.Doc
-			if m.Share {
-				unit = "share"
-			}
+			doc := m.Doc
 			if statistics := m.Statistics(); statistics != nil {
 				doc = strings.Join(statistics, ", ") + ": " + doc
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Form, unit, m.Better, strings.Join(m.Needed(), ", "), doc)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Form, m.FormUnit(), m.Better, strings.Join(m.Needed(), ", "), doc)
 		}
 		if g.More != "" {
 			more += "\n" + g.More + "\n"

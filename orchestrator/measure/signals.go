@@ -151,7 +151,7 @@ var (
 	bottleneckOfAll = &Entry{Form: "bottleneck_share.<signal>.<port>", Words: []*words{typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
 		Doc: "of the samples of this signal in the measuring window, of all flows together, those that name the port: `tor0-agg0`; `locator-9` for a locator that several ports share, one of them and no name of a port; `none` where no hop wrote a value; `unknown` for a locator that no port has, of a forged or damaged tag"}
 	bottleneck = &Entry{Form: "bottleneck_share.<flow>.<signal>.<port>", Words: []*words{flowNames, typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
-		Doc: "the same of the flow's samples"}
+		Doc: "as `bottleneck_share.<signal>.<port>`, of the samples of the flow alone"}
 )
 
 // Reasons why runs lack metrics of samples.
