@@ -46,3 +46,15 @@ func UnitOf(metric string) string {
 	}
 	return ""
 }
+
+// SignalUnit says in which unit results have the values of a type of CSIG signal.
+type SignalUnit struct {
+	Suffix string  // of the quantity; "": a number or a share
+	Per    float64 // units of the values in tags and tables that one of results has
+	Share  bool
+}
+
+// SignalUnits is by the unit of values in tags and tables: csig.Unit as text.
+var SignalUnits = map[string]SignalUnit{
+	"": {Per: 1}, "B": {Suffix: "_kb", Per: 1e3}, "B/s": {Suffix: "_gbps", Per: 1e9 / 8}, "ppm": {Per: 1e6, Share: true}, "ns": {Suffix: "_us", Per: 1e3},
+}

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/units"
 )
 
 // signalSums adds up the CSIG samples of each flow.
@@ -120,21 +120,11 @@ type quantity struct {
 // quantityOf returns the quantity of a known type.
 func quantityOf(t csig.Type) quantity {
 	s := t.Definition()
-	name := strings.ReplaceAll(s.Name, "-", "_")
+	name, unit := strings.ReplaceAll(s.Name, "-", "_"), meaning.SignalUnits[s.Unit.String()]
 	if t == csig.ABWC {
 		name = "abwc"
 	}
-	switch s.Unit {
-	case csig.Bytes:
-		return quantity{name + "_kb", float64(units.KB)}
-	case csig.BytesPerSecond:
-		return quantity{name + "_gbps", float64(units.Gbps) / 8}
-	case csig.Nanoseconds:
-		return quantity{name + "_us", float64(units.Microsecond / units.Nanosecond)}
-	case csig.PPM:
-		return quantity{name, 1e6}
-	}
-	return quantity{name, 1}
+	return quantity{name + unit.Suffix, unit.Per}
 }
 
 // signalMetrics are of the CSIG samples that flows got.
