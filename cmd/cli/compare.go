@@ -114,7 +114,7 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 	}
 	if analysis.IsSweep(c.name) {
 		var err error
-		if c.measured, err = analysis.MeasureSweep(c.name, only); err != nil {
+		if c.measured, err = analysis.MeasureSweep(c.name, measure.Meaning, only); err != nil {
 			return nil, comparedSweepError(c.name, err)
 		}
 		return c, nil

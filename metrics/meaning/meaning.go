@@ -22,6 +22,7 @@ func (b Better) String() string { return [...]string{Neutral: "", Lower: "lower"
 type Meaning struct {
 	Unit   string // for people, such as µs, Gb/s, packets; empty: a bare number
 	Better Better
+	Single bool // of one flow, one port or one switch
 	// Machine: it is about the machine that runs, not about the model, and differs from run to
 	// run of the same seed.
 	Machine bool

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -92,7 +91,8 @@ func Meaning(name string) meaning.Meaning {
 	if m == nil {
 		return meaning.Meaning{Unit: meaning.UnitOf(name)}
 	}
-	return meaning.Meaning{Unit: m.unitOf(name), Better: m.Better, Machine: m.Machine}
+	kind := m.kind()
+	return meaning.Meaning{Unit: m.unitOf(name), Better: m.Better, Machine: m.Machine, Single: kind != ofRun && kind != ofCollective}
 }
 
 // unitOf returns the unit of a metric with a name of the entry's form, or of the form; "" for a
@@ -120,13 +120,12 @@ func (m *Entry) Needed() (what []string) {
 	return what
 }
 
-// Statistics returns the words of <statistic>, which are the same for every plan; nil if the form
-// has none.
+// Statistics returns the words of <statistic>; nil if the form has none.
 func (m *Entry) Statistics() []string {
 	i := 0
 	for _, placeholder := range m.places() {
 		if placeholder == "statistic" {
-			return m.Words[i].of(nil)
+			return m.Words[i].every
 		}
 		i++
 	}
@@ -142,32 +141,37 @@ func WhyAbsent(name string) string {
 	return ""
 }
 
-// entryOf returns the entry of a metric by its name, of several forms that fit the longest; nil
-// if there is none.
+// mostParts is more than the parts that names have.
+const mostParts = 8
+
+// entryOf returns the entry of a metric by its name; nil if there is none. Of several forms that
+// fit, that with more parts is the one, and then that with fewer words which only a plan knows.
 func entryOf(name string) (found *Entry) {
-	most := len("*")
+	most := 0
 	for _, g := range Catalogue {
 		for _, m := range g.Entries {
 			head, _, _ := strings.Cut(m.Form, "<")
-			if !strings.HasPrefix(name, head) {
+			if head == "" || !strings.HasPrefix(name, head) {
 				continue
 			}
-			if pattern := m.pattern(); len(pattern) > most && wildcard.Match(pattern, name) {
-				found, most = m, len(pattern)
+			parts := m.parts(g, func(of *words, prefix string) *part {
+				if of.every == nil {
+					return &part{any: true, prefix: prefix}
+				}
+				return Words(of.every...).after(prefix)
+			})
+			rank := 0
+			for _, p := range parts {
+				if rank += mostParts; !p.any {
+					rank++
+				}
+			}
+			if rank > most && has(parts, name) {
+				found, most = m, rank
 			}
 		}
 	}
 	return found
-}
-
-// pattern returns the form with a * for each placeholder.
-func (m *Entry) pattern() (pattern string) {
-	for text, placeholder := range m.places() {
-		if pattern += text; placeholder != "" {
-			pattern += "*"
-		}
-	}
-	return pattern
 }
 
 // places yields the placeholders of the form, each with the text before it, and the text behind
@@ -219,6 +223,15 @@ func (m *Entry) name(v *metrics.Value, words []string) (of Kind) {
 		of |= kind
 	}
 	v.Metric, v.Name = string(q), string(n)
+	return of
+}
+
+// kind returns what the metric is about.
+func (m *Entry) kind() (of Kind) {
+	for _, placeholder := range m.places() {
+		kind, _ := subjectKind(placeholder)
+		of |= kind
+	}
 	return of
 }
 

@@ -61,9 +61,9 @@ func countEntries() (entries []*Entry) {
 var (
 	ofClasses       = []*need{{"classes", func(p *plan.Plan) bool { return len(p.Classes) > 0 }, "it has no classes"}}
 	ofLossless      = []*need{{"a lossless class", func(p *plan.Plan) bool { return len(classesOfData(p, true)) > 0 }, "it has no lossless class"}}
-	dataClasses     = &words{func(s *subjects) []string { return classesOfData(s.Plan, false) }}
-	losslessClasses = &words{func(s *subjects) []string { return classesOfData(s.Plan, true) }}
-	switchNames     = &words{func(s *subjects) (names []string) {
+	dataClasses     = &words{of: func(s *subjects) []string { return classesOfData(s.Plan, false) }}
+	losslessClasses = &words{of: func(s *subjects) []string { return classesOfData(s.Plan, true) }}
+	switchNames     = &words{of: func(s *subjects) (names []string) {
 		for _, n := range s.Plan.Nodes[s.Plan.Hosts():] {
 			names = append(names, n.Name())
 		}

@@ -24,6 +24,15 @@ var statistics = []struct {
 	{"max", func(d *Distribution) float64 { return d.Max }},
 }
 
+// statisticNames are the words of statistics.
+var statisticNames = func() *words {
+	var names []string
+	for _, s := range statistics {
+		names = append(names, s.name)
+	}
+	return named(names...)
+}()
+
 // distributionOf returns the statistics of a histogram whose values are unit of the
 // metric's.
 func distributionOf(h *histogram.Histogram, unit float64) Distribution {
@@ -71,12 +80,11 @@ var (
 
 // namesOf returns the words of statistics.
 func namesOf(statistics []statistic) *words {
-	return &words{func(*subjects) (names []string) {
-		for _, s := range statistics {
-			names = append(names, s.name)
-		}
-		return names
-	}}
+	var names []string
+	for _, s := range statistics {
+		names = append(names, s.name)
+	}
+	return named(names...)
 }
 
 // emitAll emits statistics of ascending values, if there are any.

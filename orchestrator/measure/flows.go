@@ -90,7 +90,7 @@ func percentile(share float64) func(sorted []float64) float64 {
 // flows, but not that of all transfers.
 var fairnessMetrics = Group{Title: "Fairness", Entries: []*Entry{jain}}
 
-var jain = &Entry{Form: "jain.<group>", Words: []*words{{func(s *subjects) (names []string) {
+var jain = &Entry{Form: "jain.<group>", Words: []*words{{of: func(s *subjects) (names []string) {
 	for _, g := range s.Plan.Groups {
 		names = append(names, g.Name)
 	}

@@ -14,9 +14,9 @@ import (
 var groupMetrics = Group{Title: "Groups of flows", Entries: []*Entry{groupFCT, groupRPC}}
 
 var (
-	groupFCT = &Entry{Form: "fct_us.<statistic>.<group>", Words: []*words{namesOf(groupStatistics), {groupsThat(hasTransfers)}}, Better: meaning.Lower, Absent: noCompletion,
+	groupFCT = &Entry{Form: "fct_us.<statistic>.<group>", Words: []*words{namesOf(groupStatistics), {of: groupsThat(hasTransfers)}}, Better: meaning.Lower, Absent: noCompletion,
 		Doc: "completion times of the transfers of a group that completed, exact"}
-	groupRPC = &Entry{Form: "rpc_us.<statistic>.<group>", Words: []*words{namesOf(groupStatistics), {groupsThat(calls)}}, Better: meaning.Lower, Absent: "no RPC of the group was answered",
+	groupRPC = &Entry{Form: "rpc_us.<statistic>.<group>", Words: []*words{namesOf(groupStatistics), {of: groupsThat(calls)}}, Better: meaning.Lower, Absent: "no RPC of the group was answered",
 		Lacking: func(s *subjects) (all []lacking) {
 			if len(s.Plan.Calls) > 0 {
 				return nil

@@ -61,10 +61,10 @@ var (
 	ofJobs    = []*need{{"jobs", func(p *plan.Plan) bool { return len(p.Jobs) > 0 }, "it has no jobs"}}
 	scheduled = append(ofJobs[:1:1], &need{"one with a schedule", func(p *plan.Plan) bool { return len(jobsThat(p, hasSchedule)) > 0 }, "no job has a schedule"})
 
-	jobNames         = &words{func(s *subjects) []string { return jobsThat(s.Plan, func(*metrics.JobInfo) bool { return true }) }}
-	scheduledJobs    = &words{func(s *subjects) []string { return jobsThat(s.Plan, hasSchedule) }}
-	collectives      = &words{func(s *subjects) []string { return collectivesOf(s.Plan, false) }}
-	sizedCollectives = &words{func(s *subjects) []string { return collectivesOf(s.Plan, true) }}
+	jobNames         = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, func(*metrics.JobInfo) bool { return true }) }}
+	scheduledJobs    = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, hasSchedule) }}
+	collectives      = &words{of: func(s *subjects) []string { return collectivesOf(s.Plan, false) }}
+	sizedCollectives = &words{of: func(s *subjects) []string { return collectivesOf(s.Plan, true) }}
 )
 
 func hasSchedule(j *metrics.JobInfo) bool { return j.Schedule.Period > 0 }

@@ -15,8 +15,8 @@ import (
 func TestMeaning(t *testing.T) {
 	for metric, want := range map[string]meaning.Meaning{
 		"fct_us.p99":               {Unit: "µs", Better: meaning.Lower},
-		"fct_us.0-1":               {Unit: "µs", Better: meaning.Lower},
-		"goodput_gbps.h0-h3 app#2": {Unit: "Gb/s", Better: meaning.Higher},
+		"fct_us.0-1":               {Unit: "µs", Better: meaning.Lower, Single: true},
+		"goodput_gbps.h0-h3 app#2": {Unit: "Gb/s", Better: meaning.Higher, Single: true},
 		"jain.all":                 {Better: meaning.Higher},
 		"flows.incomplete":         {Unit: "flows", Better: meaning.Lower},
 		"packets.new":              {Unit: "packets"},
@@ -25,7 +25,7 @@ func TestMeaning(t *testing.T) {
 		"tags.updated":             {Unit: "tags"},
 		"drops":                    {Unit: "packets", Better: meaning.Lower},
 		"class_bytes.bulk":         {Unit: "B"},
-		"pauses.storage.tor0-agg0": {Unit: "frames", Better: meaning.Lower},
+		"pauses.storage.tor0-agg0": {Unit: "frames", Better: meaning.Lower, Single: true},
 		"cpu_seconds":              {Unit: "s", Better: meaning.Lower, Machine: true},
 		// Derived metrics have the unit that their names say, and no direction.
 		"worst_fct_us":   {Unit: "µs"},

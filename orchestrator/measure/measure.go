@@ -94,7 +94,7 @@ var (
 // countersOf returns the names of counters of all machines, of the two kinds that
 // machine.Spec.Counters returns.
 func countersOf(kind func(tags, programs []string) []string) *words {
-	return &words{func(s *subjects) (all []string) {
+	return &words{of: func(s *subjects) (all []string) {
 		for i := range s.Plan.Nodes {
 			for _, name := range kind(s.Plan.Nodes[i].Counters()) {
 				if !slices.Contains(all, name) {

@@ -32,7 +32,9 @@ type family struct {
 type part struct {
 	words []string
 	index map[string]struct{} // made when it is first needed
-	any   bool
+	// any: it has every word that begins with prefix.
+	any    bool
+	prefix string
 }
 
 // Words returns a part of the given words, which it keeps.
@@ -48,7 +50,7 @@ const linearWords = 16
 func (p *part) has(word string) bool {
 	switch {
 	case p.any:
-		return true
+		return strings.HasPrefix(word, p.prefix)
 	case len(p.words) <= linearWords:
 		return slices.Contains(p.words, word)
 	case p.index == nil:

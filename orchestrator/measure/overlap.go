@@ -26,7 +26,7 @@ var (
 		Doc: "number of the first iteration, from 1, from which on all overlap shares are below 5 %; absent if the last one is not"}
 
 	sharing     = append(ofJobs[:1:1], &need{"ones that share a link", func(p *plan.Plan) bool { return len(jobsThat(p, sharesLinks)) > 0 }, "it has no jobs that share a link"})
-	sharingJobs = &words{func(s *subjects) []string { return jobsThat(s.Plan, sharesLinks) }}
+	sharingJobs = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, sharesLinks) }}
 )
 
 func sharesLinks(j *metrics.JobInfo) bool { return len(j.Shares) > 0 }

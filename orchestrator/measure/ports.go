@@ -33,7 +33,7 @@ var (
 
 // Words of ports with a data queue, and of the classes that a fabric has.
 var (
-	queueNames = &words{func(s *subjects) (names []string) {
+	queueNames = &words{of: func(s *subjects) (names []string) {
 		for i, name := range s.portNames() {
 			if s.layout.queues[i] {
 				names = append(names, name)
@@ -41,8 +41,8 @@ var (
 		}
 		return names
 	}}
-	portClasses  = &words{func(s *subjects) []string { return s.classesOf(func(int) bool { return true }) }}
-	queueClasses = &words{func(s *subjects) []string { return s.classesOf(func(port int) bool { return s.layout.queues[port] }) }}
+	portClasses  = &words{of: func(s *subjects) []string { return s.classesOf(func(int) bool { return true }) }, every: classNames[:]}
+	queueClasses = &words{of: func(s *subjects) []string { return s.classesOf(func(port int) bool { return s.layout.queues[port] }) }, every: classNames[:]}
 )
 
 // classesOf returns the names of the classes that have a port that counts.

@@ -43,7 +43,7 @@ func predicted(lacks func(*Prediction) string, m Entry) *Entry {
 		return has, hasNot
 	}
 	m.Needs = ofJobs
-	m.Words = []*words{{func(s *subjects) []string { has, _ := each(s); return has }}}
+	m.Words = []*words{{of: func(s *subjects) []string { has, _ := each(s); return has }}}
 	m.Lacking = func(s *subjects) []lacking { _, hasNot := each(s); return hasNot }
 	return &m
 }

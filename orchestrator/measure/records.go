@@ -204,7 +204,7 @@ var ccMetrics = Group{Title: "Congestion control", Entries: []*Entry{ccDelay, cc
 var (
 	ccDelay = &Entry{Form: "cc_delay_us.<flow>", Words: []*words{transferNames}, Better: meaning.Lower, Absent: noACK,
 		Doc: "mean delay that CC judged ACKs by: RTT less base RTT; with CSIG max(Delay) the sample less what an idle path has (`hosts.cc.csig_unloaded`); of swift the delay in the fabric, propagation included"}
-	ccShare = &Entry{Form: "cc_share.<flow>.<action>", Words: []*words{transferNames, {func(s *subjects) (names []string) {
+	ccShare = &Entry{Form: "cc_share.<flow>.<action>", Words: []*words{transferNames, {of: func(s *subjects) (names []string) {
 		for _, a := range s.Plan.Actions {
 			names = append(names, a.Name)
 		}

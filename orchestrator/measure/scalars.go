@@ -99,7 +99,7 @@ var Runs = Group{Title: "Runs", Entries: []*Entry{
 }}
 
 // constant is the figures of the congestion control that follow from the plan.
-var constant = &Entry{Form: "<constant>", Words: []*words{{func(s *subjects) (names []string) {
+var constant = &Entry{Form: "<constant>", Words: []*words{{of: func(s *subjects) (names []string) {
 	for _, c := range s.Plan.Constants {
 		names = append(names, c.Name)
 	}

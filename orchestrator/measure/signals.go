@@ -152,19 +152,19 @@ const (
 
 // Words of signals.
 var (
-	quantityNames = &words{func(*subjects) (names []string) {
+	quantityNames = &words{of: func(*subjects) (names []string) {
 		for _, t := range csig.KnownTypes() {
 			names = append(names, quantityOf(t).name)
 		}
 		return names
 	}}
-	typeNames = &words{func(*subjects) (names []string) {
+	typeNames = &words{of: func(*subjects) (names []string) {
 		for _, t := range csig.KnownTypes() {
 			names = append(names, t.String())
 		}
 		return names
 	}}
-	locatorNames = &words{func(s *subjects) []string { // without CSIG they are not known
+	locatorNames = &words{of: func(s *subjects) []string { // without CSIG they are not known
 		if !needCSIG.has(s.Plan) {
 			return nil
 		}
@@ -172,7 +172,7 @@ var (
 		slices.Sort(names)
 		return names
 	}}
-	rawNames = &words{func(s *subjects) []string { // of flows of raw frames, which may have tags
+	rawNames = &words{of: func(s *subjects) []string { // of flows of raw frames, which may have tags
 		if !needCSIG.has(s.Plan) {
 			return nil
 		}

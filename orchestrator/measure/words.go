@@ -10,24 +10,19 @@ import (
 // words are what can stand for a placeholder, of one plan or another. Several entries may have
 // the same.
 type words struct {
-	of func(s *subjects) []string
+	of    func(s *subjects) []string
+	every []string // of all plans; nil: not known without a plan
 }
 
 // named returns words that are the same for every plan.
-func named(list ...string) *words { return &words{func(*subjects) []string { return list }} }
+func named(list ...string) *words { return &words{func(*subjects) []string { return list }, list} }
 
 // Words that several groups have.
 var (
-	flowNames      = &words{func(s *subjects) []string { return s.flows }}                       // of transfers and of programs
-	transferNames  = &words{func(s *subjects) []string { return s.flows[:s.Plan.Transfers] }}    // and of connections of jobs
-	completeNames  = &words{func(s *subjects) []string { return s.flows[:s.Plan.Completing()] }} // of transfers that complete at some time
-	portNames      = &words{func(s *subjects) []string { return s.portNames() }}
-	statisticNames = &words{func(*subjects) (names []string) { // of a Distribution
-		for _, s := range statistics {
-			names = append(names, s.name)
-		}
-		return names
-	}}
+	flowNames     = &words{of: func(s *subjects) []string { return s.flows }}                       // of transfers and of programs
+	transferNames = &words{of: func(s *subjects) []string { return s.flows[:s.Plan.Transfers] }}    // and of connections of jobs
+	completeNames = &words{of: func(s *subjects) []string { return s.flows[:s.Plan.Completing()] }} // of transfers that complete at some time
+	portNames     = &words{of: func(s *subjects) []string { return s.portNames() }}
 )
 
 // subjects is what the metrics of a plan can be about.
@@ -79,34 +74,16 @@ func (s *subjects) predictions() []Prediction {
 
 // families returns the families of an entry of a group: one, and those of subjects that lack it.
 func (s *subjects) families(g *Group, m *Entry) []family {
-	of := g.Words
-	if m.Words != nil {
-		of = m.Words
-	}
-	f := family{Lacks: m.lacks(s.Plan)}
-	for text, placeholder := range m.places() {
-		text = strings.TrimPrefix(text, ".")
-		if placeholder == "" {
-			if text != "" {
-				f.Parts = append(f.Parts, Words(text))
-			}
-			break
+	lacks := m.lacks(s.Plan)
+	f := family{Lacks: lacks, Parts: m.parts(g, func(of *words, prefix string) *part {
+		p := s.part(of)
+		if lacks != "" && len(p.words) == 0 {
+			return AnyWord()
 		}
-		dot := strings.LastIndexByte(text, '.')
-		if dot >= 0 {
-			f.Parts = append(f.Parts, Words(text[:dot]))
-		}
-		p := s.part(of[0])
-		if prefix := text[dot+1:]; prefix != "" {
-			p = p.after(prefix)
-		}
-		if f.Lacks != "" && len(p.words) == 0 {
-			p = AnyWord()
-		}
-		f.Parts, of = append(f.Parts, p), of[1:]
-	}
+		return p.after(prefix)
+	})}
 	all := []family{f}
-	if m.Lacking != nil && f.Lacks == "" {
+	if m.Lacking != nil && lacks == "" {
 		for _, l := range m.Lacking(s) {
 			last := len(f.Parts) - 1
 			all = append(all, family{Parts: append(slices.Clone(f.Parts[:last]), Words(l.subject)), Lacks: l.why})
@@ -115,8 +92,32 @@ func (s *subjects) families(g *Group, m *Entry) []family {
 	return all
 }
 
+// parts returns the parts of the names of an entry of a group. place returns that of a
+// placeholder, whose words have a prefix.
+func (m *Entry) parts(g *Group, place func(of *words, prefix string) *part) (parts []*part) {
+	of := g.Words
+	if m.Words != nil {
+		of = m.Words
+	}
+	for text, placeholder := range m.places() {
+		text = strings.TrimPrefix(text, ".")
+		if placeholder == "" {
+			return append(parts, Words(text))
+		}
+		dot := strings.LastIndexByte(text, '.')
+		if dot >= 0 {
+			parts = append(parts, Words(text[:dot]))
+		}
+		parts, of = append(parts, place(of[0], text[dot+1:])), of[1:]
+	}
+	return parts
+}
+
 // after returns the words of a part with a prefix.
 func (p *part) after(prefix string) *part {
+	if prefix == "" {
+		return p
+	}
 	words := make([]string, len(p.words))
 	for i, w := range p.words {
 		words[i] = prefix + w
