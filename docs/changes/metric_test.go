@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -20,7 +19,7 @@ import (
 // The two metrics of this file stand for new ones: each is the entry that its group in package
 // measure would have.
 var (
-	rxPackets = &measure.Entry{Form: "rx_packets", Better: meaning.Higher, Doc: "packets that ports received", Run: func(r *measure.Run, set measure.Set) {
+	rxPackets = &measure.Entry{Form: "rx_packets", Doc: "packets that ports received", Run: func(r *measure.Run, set measure.Set) {
 		total := 0.0
 		for _, n := range r.Nodes {
 			for _, p := range n.Ports {

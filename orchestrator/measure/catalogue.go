@@ -160,9 +160,9 @@ func entryOf(name string) (found *Entry) {
 				}
 				return Words(of.every...).after(prefix)
 			})
-			rank := 0
+			rank := mostParts * len(parts)
 			for _, p := range parts {
-				if rank += mostParts; !p.any {
+				if !p.any {
 					rank++
 				}
 			}
