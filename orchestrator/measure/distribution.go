@@ -13,25 +13,21 @@ type Distribution struct {
 	Mean, P50, P99, Max float64
 }
 
-// statistics are the statistics of a Distribution by name.
-var statistics = []struct {
+// statistic is a number that stands for many values, given as a Distribution or one by one.
+type statistic[Values any] struct {
 	name string
-	of   func(d *Distribution) float64
-}{
+	of   func(Values) float64
+}
+
+// statistics are those of a Distribution.
+var statistics = []statistic[*Distribution]{
 	{"mean", func(d *Distribution) float64 { return d.Mean }},
 	{"p50", func(d *Distribution) float64 { return d.P50 }},
 	{"p99", func(d *Distribution) float64 { return d.P99 }},
 	{"max", func(d *Distribution) float64 { return d.Max }},
 }
 
-// statisticNames are the words of statistics.
-var statisticNames = func() *words {
-	var names []string
-	for _, s := range statistics {
-		names = append(names, s.name)
-	}
-	return named(names...)
-}()
+var statisticNames = namesOf(statistics)
 
 // distributionOf returns the statistics of a histogram whose values are unit of the
 // metric's.
@@ -56,30 +52,27 @@ func (e *emitter) distribution(m *Entry, d *Distribution, subjects ...string) {
 	}
 }
 
-// statistic is of values that are all kept, and ascend.
-type statistic struct {
-	name string
-	of   func(sorted []float64) float64
-}
+// exact is a statistic of values that are all kept, and ascend.
+type exact = statistic[[]float64]
 
 // The statistics of figures, in the order in which a run has them.
 var (
-	groupStatistics    = []statistic{least, average, half, p95, p99, p999, greatest}
-	fctStatistics      = []statistic{least, greatest, average, p99, half, p95, p999}
-	slowdownStatistics = []statistic{average, half, p95, p99, greatest}
-	truthStatistics    = []statistic{half, p99}
+	groupStatistics    = []exact{least, average, half, p95, p99, p999, greatest}
+	fctStatistics      = []exact{least, greatest, average, p99, half, p95, p999}
+	slowdownStatistics = []exact{average, half, p95, p99, greatest}
+	truthStatistics    = []exact{half, p99}
 
-	least    = statistic{"min", slices.Min[[]float64]}
-	average  = statistic{"mean", mean}
-	half     = statistic{"p50", percentile(0.5)}
-	p95      = statistic{"p95", percentile(0.95)}
-	p99      = statistic{"p99", percentile(0.99)}
-	p999     = statistic{"p999", percentile(0.999)}
-	greatest = statistic{"max", slices.Max[[]float64]}
+	least    = exact{"min", slices.Min[[]float64]}
+	average  = exact{"mean", mean}
+	half     = exact{"p50", percentile(0.5)}
+	p95      = exact{"p95", percentile(0.95)}
+	p99      = exact{"p99", percentile(0.99)}
+	p999     = exact{"p999", percentile(0.999)}
+	greatest = exact{"max", slices.Max[[]float64]}
 )
 
 // namesOf returns the words of statistics.
-func namesOf(statistics []statistic) *words {
+func namesOf[Values any](statistics []statistic[Values]) *words {
 	var names []string
 	for _, s := range statistics {
 		names = append(names, s.name)
@@ -88,7 +81,7 @@ func namesOf(statistics []statistic) *words {
 }
 
 // emitAll emits statistics of ascending values, if there are any.
-func emitAll(set Set, statistics []statistic, sorted []float64) {
+func emitAll(set Set, statistics []exact, sorted []float64) {
 	if len(sorted) == 0 {
 		return
 	}
