@@ -15,6 +15,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/browsertest"
@@ -101,7 +102,7 @@ func TestBrowserOfManyFlows(t *testing.T) {
 	} else {
 		f = (&analysistest.Many{Leaves: 16, Spines: 8, Hosts: 8, Samples: true}).Folder(t)
 	}
-	numbers, err := analysis.Read(f)
+	numbers, err := analysis.Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

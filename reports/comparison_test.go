@@ -16,6 +16,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -47,7 +48,7 @@ func sideOf(folder string, cases, metrics, seeds int, factor float64) *analysis.
 
 func compareSides(t *testing.T, a, b *analysis.Measured) *analysis.FolderComparison {
 	t.Helper()
-	c, err := analysis.CompareFolders(a, b, analysis.FolderDesign{Confidence: 0.95, Delta: 0.01})
+	c, err := analysis.CompareFolders(a, b, analysis.FolderDesign{Meaning: measure.Meaning, Confidence: 0.95, Delta: 0.01})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,11 +168,11 @@ func threeFlows(t *testing.T) (*analysis.FolderComparison, []analysis.Overlay) {
 		return s.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Variants[1].CSIG = "compact" })
 	}
 	a, b := folder(50), folder(100)
-	c, err := analysis.CompareFolders(analysis.Measure(a), analysis.Measure(b), analysis.FolderDesign{Confidence: 0.95, Delta: 0.01, VariantA: "csig"})
+	c, err := analysis.CompareFolders(analysis.Measure(a), analysis.Measure(b), analysis.FolderDesign{Meaning: measure.Meaning, Confidence: 0.95, Delta: 0.01, VariantA: "csig"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlays, err := analysis.ReadOverlays(a, b, []analysis.VariantPair{{A: "csig", B: "csig", LabelA: "A", LabelB: "B"}})
+	overlays, err := analysis.ReadOverlays(a, b, measure.Meaning, []analysis.VariantPair{{A: "csig", B: "csig", LabelA: "A", LabelB: "B"}})
 	if err != nil {
 		t.Fatal(err)
 	}

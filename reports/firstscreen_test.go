@@ -20,6 +20,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
@@ -152,7 +153,7 @@ func pageOf(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := analysis.Read(f)
+	r, err := analysis.Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

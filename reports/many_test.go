@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -24,7 +25,7 @@ func TestManyFlows(t *testing.T) {
 	for _, hosts := range []int{5, 10} {
 		m := &analysistest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}
 		f := m.Folder(t)
-		numbers, err := analysis.Read(f)
+		numbers, err := analysis.Read(f, measure.Meaning)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func TestManyFlows(t *testing.T) {
 // The rates of flows that the summary lacks come from the table of metrics.
 func TestRatesBeyondTheSummary(t *testing.T) {
 	m := &analysistest.Many{Leaves: 4, Spines: 2, Hosts: 4}
-	numbers, err := analysis.Read(m.Folder(t))
+	numbers, err := analysis.Read(m.Folder(t), measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func BenchmarkReportOfManyFlows(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r, err := analysis.Read(opened)
+		r, err := analysis.Read(opened, measure.Meaning)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -24,7 +25,7 @@ func longRun(t testing.TB, windows int) *runfolder.Folder {
 
 // analyseAndRender makes the report of a folder.
 func analyseAndRender(t testing.TB, f *runfolder.Folder) {
-	r, err := analysis.Read(f)
+	r, err := analysis.Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

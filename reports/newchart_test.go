@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -48,7 +49,7 @@ func drawCwnd(r *analysis.Result, c *analysis.Chart) reports.Chart {
 }
 
 func TestANewChart(t *testing.T) {
-	r, err := analysis.Read(analysistest.ThreeFlow().Folder(t, nil), cwndNumbers)
+	r, err := analysis.Read(analysistest.ThreeFlow().Folder(t, nil), measure.Meaning, cwndNumbers)
 	if err != nil {
 		t.Fatal(err)
 	}

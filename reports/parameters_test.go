@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -81,7 +82,7 @@ func TestParameters(t *testing.T) {
 // formsOf returns the forms of a folder's report as text.
 func formsOf(t *testing.T, folder *runfolder.Folder) map[string]string {
 	t.Helper()
-	r, err := analysis.Read(folder)
+	r, err := analysis.Read(folder, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
@@ -117,7 +118,7 @@ func jobFolder(t *testing.T, s *graph.Static) *runfolder.Folder {
 // is on the critical path; computes, communication and waiting add up to the time of each.
 func TestStepPicture(t *testing.T) {
 	for _, c := range []struct{ ranks, slow, lanes int }{{8, 5, 8}, {64, 41, analysis.PictureWorst}} {
-		r, err := analysis.Read(jobFolder(t, training(t, c.ranks, c.slow)))
+		r, err := analysis.Read(jobFolder(t, training(t, c.ranks, c.slow)), measure.Meaning)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +175,7 @@ func TestBrowserOfSteps(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	ctx := browser(t)
 	for _, ranks := range []int{8, 1024} {
-		r, err := analysis.Read(jobFolder(t, training(t, ranks, ranks*5/8)))
+		r, err := analysis.Read(jobFolder(t, training(t, ranks, ranks*5/8)), measure.Meaning)
 		if err != nil {
 			t.Fatal(err)
 		}

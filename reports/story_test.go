@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -98,7 +99,7 @@ func TestStory(t *testing.T) {
 // Page, Markdown and JSON have the same sentences, and the blame table.
 func TestStoryForms(t *testing.T) {
 	f := analysistest.ThreeFlow().Folder(t, nil)
-	r, err := analysis.Read(f)
+	r, err := analysis.Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

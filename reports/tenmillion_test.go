@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -74,7 +75,7 @@ func measureReport(t *testing.T, f *runfolder.Folder) (took, used time.Duration,
 		}
 	}()
 	begin, usedBefore := time.Now(), cpu(t)
-	r, err := analysis.Read(f)
+	r, err := analysis.Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

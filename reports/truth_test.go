@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
@@ -12,7 +13,7 @@ import (
 // The histogram of errors is a table of the page and of Markdown; a run without truth has
 // none.
 func TestTruthTable(t *testing.T) {
-	r, err := analysis.Read(analysistest.ThreeFlow().Folder(t, nil))
+	r, err := analysis.Read(analysistest.ThreeFlow().Folder(t, nil), measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

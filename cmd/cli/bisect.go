@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/verdict"
 	"github.com/csiglab/csiglab/orchestrator/bisect"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/regress"
 )
 
@@ -162,7 +163,7 @@ func (s *bisection) question() (bisect.Question, error) {
 			return q, usage("--delta: %w", err)
 		}
 	}
-	switch better := meaning.Of(p.Metric).Better; {
+	switch better := measure.Meaning(p.Metric).Better; {
 	case p.Better != "":
 		if rule.Better, err = regress.ParseBetter(p.Better); err != nil {
 			return q, usage("--better: %w", err)

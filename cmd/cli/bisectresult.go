@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/bisect"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/regress"
 )
 
@@ -116,7 +117,7 @@ func (s *bisection) again(r *bisect.Result) string {
 	if p.Variant != "" {
 		args = append(args, "--variant", p.Variant)
 	}
-	if meaning.Of(p.Metric).Better == meaning.Neutral || p.Better != "" {
+	if measure.Meaning(p.Metric).Better == meaning.Neutral || p.Better != "" {
 		args = append(args, "--better", map[bisect.Direction]string{bisect.Lower: "lower", bisect.Higher: "higher"}[r.Better])
 	}
 	for _, set := range p.Set {
@@ -203,7 +204,7 @@ func quoted(text string) string {
 
 // amount returns a value of the metric with its unit.
 func (s *bisection) amount(v float64) string {
-	return strings.TrimSpace(strconv.FormatFloat(v, 'g', 5, 64) + " " + meaning.Of(s.plan.Metric).Unit)
+	return strings.TrimSpace(strconv.FormatFloat(v, 'g', 5, 64) + " " + measure.Meaning(s.plan.Metric).Unit)
 }
 
 // effect returns an effect with its interval.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/regress"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
@@ -63,7 +64,7 @@ func (a *app) compare() *cobra.Command {
 
 // design returns how folders are compared.
 func (f *compareFlags) design() (analysis.FolderDesign, error) {
-	d := analysis.FolderDesign{Confidence: 0.95, Single: f.single}
+	d := analysis.FolderDesign{Meaning: measure.Meaning, Confidence: 0.95, Single: f.single}
 	share, err := strconv.ParseFloat(strings.TrimSuffix(f.delta, "%"), 64)
 	if err != nil || !strings.HasSuffix(f.delta, "%") || !(share >= 0 && share < 100) {
 		return d, usage("--delta %q: want a share from 0%% to below 100%%, such as 1%%", f.delta)
@@ -113,7 +114,7 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 	}
 	if analysis.IsSweep(c.name) {
 		var err error
-		if c.measured, err = analysis.MeasureSweep(c.name, only); err != nil {
+		if c.measured, err = analysis.MeasureSweep(c.name, measure.Meaning, only); err != nil {
 			return nil, comparedSweepError(c.name, err)
 		}
 		return c, nil
@@ -213,7 +214,7 @@ func (a *app) writeCompared(ctx context.Context, c *analysis.FolderComparison, s
 		var overlays []analysis.Overlay
 		if sides[0].folder != nil && sides[1].folder != nil {
 			var err error
-			if overlays, err = analysis.ReadOverlays(sides[0].folder, sides[1].folder, overlaid(c)); err != nil {
+			if overlays, err = analysis.ReadOverlays(sides[0].folder, sides[1].folder, measure.Meaning, overlaid(c)); err != nil {
 				return nil, folderError(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/suites"
 )
 
@@ -35,87 +37,144 @@ const algorithms = "algorithms"
 
 // tables are the arguments of list: the names of all sections, and algorithms. They are written
 // down, as the sections take longer to read than most commands run.
-var tables = []string{"experiments", suiteSectionName, algorithms, "cc", "lb", "aqm", "routing", "signals", "topologies", "workloads", "jobs"}
+var tables = []string{"experiments", suiteSectionName, algorithms, "cc", "lb", "aqm", "routing", "signals", "topologies", "workloads", "jobs", metricTableName}
 
-// sections returns everything that list can print.
-func sections() []experiment.Section {
-	return append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...)
+// table is something that list can print.
+type table struct {
+	name       string
+	algorithms bool
+	entries    any // for JSON: a list
+	text       func() string
+}
+
+// allTables returns everything that list can print.
+func allTables() (all []table) {
+	for _, s := range append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...) {
+		all = append(all, table{s.Name, s.Algorithms, s.Entries, func() string { return sectionText(&s) }})
+	}
+	return append(all, table{name: metricTableName, entries: listedMetrics(), text: metricsText})
 }
 
 func (a *app) list() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [" + strings.Join(tables, "|") + "]",
-		Short: "List the built-in experiments and suites, and what an experiment may use: algorithms, topologies and workloads",
+		Short: "List the built-in experiments and suites, and what an experiment may use: algorithms, topologies, workloads and metrics",
 		Long: "List the experiments and suites that are built in, and the algorithms, topologies and workloads that an experiment\n" +
 			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb), marking (aqm) and\n" +
-			"the choice of paths in switches (routing).",
+			"the choice of paths in switches (routing). metrics are those that runs have, with unit, the better direction, what\n" +
+			"an experiment needs to have them, and what they are.",
 		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc --json",
 		Args:      atMostOne("a table"),
 		ValidArgs: tables,
 		RunE: func(_ *cobra.Command, args []string) error {
-			chosen := sections()
+			chosen := allTables()
 			if len(args) > 0 {
-				chosen = slices.DeleteFunc(chosen, func(s experiment.Section) bool { return s.Name != args[0] && (args[0] != algorithms || !s.Algorithms) })
+				chosen = slices.DeleteFunc(chosen, func(t table) bool { return t.name != args[0] && (args[0] != algorithms || !t.algorithms) })
 				if len(chosen) == 0 {
 					return usage("unknown table %q%s; want one of %s", args[0], didYouMean(args[0], tables), strings.Join(tables, ", "))
 				}
 			}
 			if asJSON {
-				byName := map[string][]experiment.Entry{}
-				for _, s := range chosen {
-					byName[s.Name] = s.Entries
+				byName := map[string]any{}
+				for _, t := range chosen {
+					byName[t.name] = t.entries
 				}
 				return a.printJSON(byName)
 			}
-			return a.print(listText(chosen))
+			var texts []string
+			for _, t := range chosen {
+				texts = append(texts, t.text())
+			}
+			return a.print(strings.Join(texts, "\n"))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	return cmd
 }
 
-// listText returns the sections as text: a line for each entry, and below it one
-// for each of its keys.
-func listText(sections []experiment.Section) string {
+// sectionText returns a section as text: a line for each entry, and below it one for each of
+// its keys.
+func sectionText(s *experiment.Section) string {
 	var text bytes.Buffer
-	for i, s := range sections {
-		if i > 0 {
-			text.WriteByte('\n')
+	switch {
+	case s.Path == "":
+		command := "run"
+		if s.Name == suiteSectionName {
+			command = "regress"
 		}
-		switch {
-		case s.Path == "":
-			command := "run"
-			if s.Name == suiteSectionName {
-				command = "regress"
-			}
-			fmt.Fprintf(&text, "%s: built in; csiglab %s NAME\n\n", s.Name, command)
-			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-			for _, e := range s.Entries {
-				fmt.Fprintf(t, "  %s\t%s\n", e.Name, e.Doc)
-			}
-			t.Flush() //nolint:errcheck // a buffer takes everything
-			continue
-		case s.Default != "":
-			fmt.Fprintf(&text, "%s: values of %s, by default %s\n", s.Name, s.Path, s.Default)
-		default:
-			fmt.Fprintf(&text, "%s: keys of %s, of which it has one\n", s.Name, s.Path)
-		}
+		fmt.Fprintf(&text, "%s: built in; csiglab %s NAME\n\n", s.Name, command)
+		t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		for _, e := range s.Entries {
-			fmt.Fprintf(&text, "\n  %s: %s\n", e.Name, e.Doc)
-			if e.Module != "" {
-				fmt.Fprintf(&text, "    of module %s\n", e.Module)
+			fmt.Fprintf(t, "  %s\t%s\n", e.Name, e.Doc)
+		}
+		t.Flush() //nolint:errcheck // a buffer takes everything
+		return text.String()
+	case s.Default != "":
+		fmt.Fprintf(&text, "%s: values of %s, by default %s\n", s.Name, s.Path, s.Default)
+	default:
+		fmt.Fprintf(&text, "%s: keys of %s, of which it has one\n", s.Name, s.Path)
+	}
+	for _, e := range s.Entries {
+		fmt.Fprintf(&text, "\n  %s: %s\n", e.Name, e.Doc)
+		if e.Module != "" {
+			fmt.Fprintf(&text, "    of module %s\n", e.Module)
+		}
+		t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, k := range e.Keys {
+			fallback := k.Default
+			if k.Required {
+				fallback = "required"
 			}
-			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-			for _, k := range e.Keys {
-				fallback := k.Default
-				if k.Required {
-					fallback = "required"
-				}
-				fmt.Fprintf(t, "    %s\t%s\t%s\t%s\t%s\n", cmp.Or(k.Path, "(value)"), k.Type, cmp.Or(fallback, "-"), cmp.Or(k.Range, "-"), k.Doc)
-			}
-			t.Flush() //nolint:errcheck // a buffer takes everything
+			fmt.Fprintf(t, "    %s\t%s\t%s\t%s\t%s\n", cmp.Or(k.Path, "(value)"), k.Type, cmp.Or(fallback, "-"), cmp.Or(k.Range, "-"), k.Doc)
+		}
+		t.Flush() //nolint:errcheck // a buffer takes everything
+	}
+	return text.String()
+}
+
+// metricTableName is the name of the table of the metrics of runs.
+const metricTableName = "metrics"
+
+// listedMetric is an entry of the catalogue of metrics.
+type listedMetric struct {
+	Name       string   `json:"name"`           // with <placeholders>
+	Unit       string   `json:"unit,omitempty"` // empty: a bare number
+	Better     string   `json:"better,omitempty"`
+	Needs      []string `json:"needs,omitempty"` // what an experiment must have
+	Statistics []string `json:"statistics,omitempty"`
+	Doc        string   `json:"doc"`
+	group      string
+}
+
+// markdownLink is a link of Markdown with its text.
+var markdownLink = regexp.MustCompile(`\[([^]]+)\]\([^)]+\)`)
+
+func listedMetrics() (all []listedMetric) {
+	group := ""
+	for _, g := range measure.Catalogue {
+		group = cmp.Or(g.Title, group)
+		for _, m := range g.Entries {
+			all = append(all, listedMetric{m.Form, m.FormUnit(), m.Better.String(), m.Needed(), m.Statistics(), markdownLink.ReplaceAllString(m.Doc, "$1"), group})
 		}
 	}
+	return all
+}
+
+// metricsText returns a line for each metric with the first sentence of its description.
+func metricsText() string {
+	var text bytes.Buffer
+	text.WriteString("metrics: of each run, for expect and derived; with unit, better direction and what the experiment must have\n")
+	group, t := "", tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, m := range listedMetrics() {
+		if m.group != group {
+			t.Flush() //nolint:errcheck // a buffer takes everything
+			group = m.group
+			fmt.Fprintf(&text, "\n  %s:\n", group)
+		}
+		first, _, _ := strings.Cut(m.Doc, ". ")
+		fmt.Fprintf(t, "    %s\t%s\t%s\t%s\t%s\n", m.Name, cmp.Or(m.Unit, "-"), cmp.Or(m.Better, "-"), cmp.Or(strings.Join(m.Needs, ", "), "-"), first)
+	}
+	t.Flush() //nolint:errcheck // a buffer takes everything
 	return text.String()
 }

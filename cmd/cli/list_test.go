@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -18,6 +21,7 @@ func TestList(t *testing.T) {
 		{[]string{"list", "experiments"}, []string{"  all-to-all  ", "  incast  ", "  one  "}},
 		{[]string{"list", "suites"}, []string{"suites: built in; csiglab regress NAME\n", "  standard  ", "incast"}},
 		{[]string{"list", "algorithms"}, []string{"cc: ", "  nscc: ", "lb: ", "  mixed: ", "aqm: ", "  linear: "}},
+		{[]string{"list", "metrics"}, []string{"metrics: ", "  Runs:\n", "    fct_us.<statistic>  ", " µs ", " lower ", " transfers, ones that complete ", " completion times of", "  Ports:\n", "    queue_kb.<statistic>.<port>  "}},
 		{[]string{"list", "topologies"}, []string{"topologies: ", "    tiers[].rate ", "required  1Mbps to 100Tbps ", "  dragonfly: ", "    groups ", "auto      2 to 1048576 or auto "}},
 		{[]string{"list", "workloads"}, []string{"  file: ", "    (value)  file ", "  transfers: ", "    [].size ", "1B to 1000TB", "    seed   text    run       -             which permutation"}},
 	} {
@@ -41,8 +45,8 @@ func TestListJSON(t *testing.T) {
 		t.Fatalf("exit %d, %s, %v", code, stderr, err)
 	}
 	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library(), suiteSection())
-	if len(got) != len(sections) {
-		t.Errorf("%d tables, want %d", len(got), len(sections))
+	if len(got) != len(sections)+1 {
+		t.Errorf("%d tables, want %d", len(got), len(sections)+1)
 	}
 	for _, s := range sections {
 		if len(s.Entries) == 0 || !slices.EqualFunc(got[s.Name], s.Entries, func(a, b experiment.Entry) bool { return a.Name == b.Name && slices.Equal(a.Keys, b.Keys) }) {
@@ -61,6 +65,30 @@ func TestListJSON(t *testing.T) {
 	}
 }
 
+// Every metric of the catalogue is listed, with all that is known of it.
+func TestListMetrics(t *testing.T) {
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "list", "metrics", "--json")
+	var got struct{ Metrics []listedMetric }
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
+		t.Fatalf("exit %d, %s, %v", code, stderr, err)
+	}
+	byName := map[string]listedMetric{}
+	for _, m := range got.Metrics {
+		byName[m.Name] = m
+		if m.Doc == "" || strings.Contains(m.Doc, "](") {
+			t.Errorf("%s: doc %q", m.Name, m.Doc)
+		}
+	}
+	want := listedMetric{Name: "schedule_hold_us.<statistic>.<job>", Unit: "µs", Needs: []string{"jobs", "one with a schedule"}, Statistics: []string{"mean", "p50", "p99", "max"},
+		Doc: "of a job with a schedule, over ranks and steps: how long a rank was held back until its slot; 0 where it was late"}
+	if d := cmp.Diff(byName[want.Name], want, cmpopts.IgnoreUnexported(want)); d != "" {
+		t.Errorf("got %s", d)
+	}
+	if byName["jain.<group>"].Better != "higher" || byName["utilisation.<port>"].Unit != "share" || len(byName) < 110 {
+		t.Errorf("%d metrics, such as %+v and %+v", len(byName), byName["jain.<group>"], byName["utilisation.<port>"])
+	}
+}
+
 func TestListUnknown(t *testing.T) {
 	code, _, stderr := csiglab(&fakeLab{}, nil, "list", "workload")
 	if want := `unknown table "workload" (did you mean "workloads"?)`; code != exitUsage || !strings.Contains(stderr, want) {
@@ -71,8 +99,8 @@ func TestListUnknown(t *testing.T) {
 // The arguments of list are the sections that it has.
 func TestListTables(t *testing.T) {
 	var names []string
-	for _, s := range sections() {
-		names = append(names, s.Name)
+	for _, s := range allTables() {
+		names = append(names, s.name)
 	}
 	if want := slices.DeleteFunc(slices.Clone(tables), func(name string) bool { return name == algorithms }); !slices.Equal(names, want) {
 		t.Errorf("sections %q, and arguments %q", names, tables)

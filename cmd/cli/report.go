@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
@@ -60,7 +61,7 @@ func analyse(folder string, progress func(share float64)) (*analysis.Result, err
 			progress(min(1, float64(read)/float64(rows)))
 		}
 	}
-	return analysis.Read(f)
+	return analysis.Read(f, measure.Meaning)
 }
 
 // writeReport writes a report and shows the progress.

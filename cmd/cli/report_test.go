@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -61,7 +62,7 @@ func (f *fakeLab) numbers() (*analysis.Result, error) {
 	for _, seed := range f.set.Base.Seeds {
 		folder.Manifest.Runs = append(folder.Manifest.Runs, runfolder.Run{Variant: m.Variants[0].Name, Seed: seed})
 	}
-	r, err := analysis.Read(folder)
+	r, err := analysis.Read(folder, measure.Meaning)
 	if err == nil {
 		r.Findings.Ports = []analysis.Port{{Place: analysis.Place{From: "tor0", To: "agg0"}, Full: true, Use: []analysis.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
 	}

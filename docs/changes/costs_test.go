@@ -34,7 +34,7 @@ var costs = []change{
 		[]string{"orchestrator/experiment/NEW_topology.go", "topologies/NEW.go"}, "docs/changes/kinds_test.go TestKindsRun"},
 	{"a kind of workload", 2,
 		[]string{"orchestrator/experiment/NEW_workload.go", "workloads/NEW.go"}, "docs/changes/kinds_test.go TestKindsRun"},
-	{"a scalar metric", 1,
+	{"a metric", 1,
 		[]string{"orchestrator/measure/scalars.go"}, "docs/changes/metric_test.go TestScalarMetric"},
 	{"a table of records", 3,
 		[]string{"metrics/records.go", "metrics/runfolder/rows.go", "nodes/switch/dataplane/result.go"}, "docs/changes/table_test.go TestANewTableCostsThreeFiles"},

@@ -16,19 +16,20 @@ import (
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
-// The two metrics of this file stand for new ones: each is the entry that its table
-// in package measure would have.
+// The two metrics of this file stand for new ones: each is the entry that its group in package
+// measure would have.
 var (
-	rxPackets = measure.Scalar{Name: "rx_packets", Of: func(r *measure.Run) (total float64, ok bool) {
+	rxPackets = &measure.Entry{Form: "rx_packets", Doc: "packets that ports received", Run: func(r *measure.Run, set measure.Set) {
+		total := 0.0
 		for _, n := range r.Nodes {
 			for _, p := range n.Ports {
 				total += float64(p.RxPackets)
 			}
 		}
-		return total, true
+		set(total)
 	}}
-	wait = measure.FlowScalar{Name: "wait_us", Of: func(_ *measure.Run, f *metrics.Flow) (float64, bool) {
-		return f.Sender.Done.Sub(f.Receiver.Done).Microseconds(), true
+	wait = &measure.Entry{Form: "wait_us.<flow>", Doc: "from the last byte to its ACK", Flow: func(_ *measure.Run, f *metrics.Flow, set measure.Set) {
+		set(f.Sender.Done.Sub(f.Receiver.Done).Microseconds())
 	}}
 )
 
@@ -51,12 +52,12 @@ derived:
   - {name: hops, expr: rx_packets / data_packets}
 `
 
-// TestScalarMetric adds a metric of a run and one of each transfer to their tables
+// TestScalarMetric adds a metric of a run and one of each transfer to their groups
 // and finds them where a user does: in expressions of the experiment, in summary.json
 // and in the report's tables, with their units.
 func TestScalarMetric(t *testing.T) {
-	extend(t, &measure.Scalars, rxPackets)
-	extend(t, &measure.TransferScalars, wait)
+	extend(t, &measure.Runs.Entries, rxPackets)
+	extend(t, &measure.Transfers.Entries, wait)
 	set, err := experiment.Parse("new.yaml", "", []byte(withNewMetrics), options(t, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestScalarMetric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers, err := analysis.Read(finished)
+	numbers, err := analysis.Read(finished, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

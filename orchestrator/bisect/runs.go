@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/statistics"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
@@ -117,7 +117,7 @@ func (c *Campaign) amount(v float64) string {
 	case !c.Absolute:
 		return Percent(v)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%+.4g %s", v, meaning.Of(c.Metric).Unit))
+	return strings.TrimSpace(fmt.Sprintf("%+.4g %s", v, measure.Meaning(c.Metric).Unit))
 }
 
 // Percent returns a share with its sign, in percent: three digits, and all that are before the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
@@ -51,7 +52,7 @@ func analysed(t *testing.T, set *experiment.Set) (*analysis.Result, *runfolder.F
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers, err := analysis.Read(f)
+	numbers, err := analysis.Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

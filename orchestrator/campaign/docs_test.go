@@ -16,7 +16,7 @@ import (
 )
 
 // described returns the first column, a name in backquotes, of the rows below a
-// heading of docs/metrics.md, down to the next heading of the same level or a
+// heading of a document, down to the next heading of the same level or a
 // higher one.
 func described(t *testing.T, document, heading string) []string {
 	t.Helper()
@@ -44,8 +44,7 @@ func sectionOf(t *testing.T, document, heading string) string {
 }
 
 // describedMetrics returns the names in the first column of the tables of metrics in
-// docs/metrics.md, but those of programs. A name that begins with a dot is another
-// statistic of the first one in its row.
+// docs/metrics.md, of all runs and of ports.
 func describedMetrics(t *testing.T) (names []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
@@ -61,16 +60,8 @@ func describedMetrics(t *testing.T) (names []string) {
 		case !strings.HasPrefix(line, "|"):
 			inTable = false
 		case inTable:
-			var quantity string
-			for i, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(first, -1) {
-				if i == 0 {
-					quantity, _, _ = strings.Cut(m[1], ".")
-				}
-				name := m[1]
-				if strings.HasPrefix(name, ".") {
-					name = quantity + name
-				}
-				names = append(names, name)
+			if name, quoted := strings.CutPrefix(first, "`"); quoted {
+				names = append(names, strings.TrimSuffix(name, "`"))
 			}
 		}
 	}
@@ -96,8 +87,8 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 `
 	named, _ := runVirtual(t, parseText(t, calls).Variants[0].Experiment, 1)
 	maps.Copy(m, named)
-	// A collector of postcards, without the fault: metrics of faults are described elsewhere.
-	spine, _, _ := strings.Cut(strings.Replace(slowSpine, "name: rpc", "name: calls", 1), "faults:")
+	// A collector of postcards, and a fault.
+	spine := strings.Replace(slowSpine, "name: rpc", "name: calls", 1)
 	collected, _ := runVirtual(t, parseText(t, spine).Variants[0].Experiment, 1)
 	maps.Copy(m, collected)
 	var actions, outcomes []string
@@ -132,7 +123,7 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 		pattern := "^" + strings.NewReplacer(
 			"<flow>", `[0-9]+-[0-9]+(#[0-9]+)?`, "<action>", "("+strings.Join(actions, "|")+")", "<outcome>", "("+strings.Join(outcomes, "|")+")",
 			"<signal>", "(abw_gbps|abwc|delay_us|nqd|abw|abw-c|delay)", "<statistic>", "(mean|min|max|p50|p95|p99|p999)",
-			"<class>", "(host|up|down|core)", "<group>", "(all|job-[0-9]+|calls)",
+			"<class>", "(host|up|down|core)", "<group>", "(all|job-[0-9]+|calls)", "<fault>", "[a-z0-9-]+", "<constant>", "[a-z]+_qdelay_us",
 			"<port>", "([a-z]+[0-9]+-[a-z]+[0-9]+|locator-[0-9]+|none)",
 		).Replace(regexp.QuoteMeta(name)) + "$"
 		is, found := regexp.MustCompile(pattern), false
@@ -153,7 +144,7 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 }
 
 // TestFilesAreDescribed compares the run folder's files, the columns of its
-// tables and the keys of its manifest with docs/telemetry.md and docs/metrics.md.
+// tables and the keys of its manifest with docs/telemetry.md and docs/run-folder.md.
 func TestFilesAreDescribed(t *testing.T) {
 	var tables []string
 	for name, row := range map[string]any{
@@ -166,9 +157,9 @@ func TestFilesAreDescribed(t *testing.T) {
 		same(t, "docs/telemetry.md", heading, described(t, "telemetry.md", heading), tags(row, "parquet"))
 		sayNull(t, name, sectionOf(t, "telemetry.md", heading), row)
 	}
-	same(t, "docs/metrics.md", "manifest.json", described(t, "metrics.md", "### manifest.json"), tags(runfolder.Manifest{}, "json"))
-	same(t, "docs/metrics.md", "fidelity", described(t, "metrics.md", "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
-	same(t, "docs/metrics.md", "cut", described(t, "metrics.md", "#### Cut"), tags(runfolder.Cut{}, "json"))
+	same(t, "docs/run-folder.md", "manifest.json", described(t, "run-folder.md", "### manifest.json"), tags(runfolder.Manifest{}, "json"))
+	same(t, "docs/run-folder.md", "fidelity", described(t, "run-folder.md", "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
+	same(t, "docs/run-folder.md", "cut", described(t, "run-folder.md", "#### Cut"), tags(runfolder.Cut{}, "json"))
 
 	folder := filepath.Join(t.TempDir(), "run")
 	set := parseText(t, fatTree16+"workload: {transfers: [0 -> 1 1kB]}\n")
@@ -183,7 +174,7 @@ func TestFilesAreDescribed(t *testing.T) {
 	for _, e := range entries {
 		files = append(files, e.Name())
 	}
-	same(t, "docs/metrics.md", "files", described(t, "metrics.md", "## Files"), files)
+	same(t, "docs/run-folder.md", "files", described(t, "run-folder.md", "## Files"), files)
 	f, err := runfolder.Open(folder)
 	if err != nil {
 		t.Fatal(err)

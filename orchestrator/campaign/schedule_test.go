@@ -185,7 +185,7 @@ topology: {dumbbell: {left: 2, right: 2, rate: 10Gbps, delay: 1us}}
 jobs: [{name: train, hosts: [0, 2], steps: 4, profile: {compute: 100us, bytes: 100kB}, schedule: {period: 300us}}]
 hosts: {cc: {name: constant}}
 `)
-	r, err := analysis.Read(folder)
+	r, err := analysis.Read(folder, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

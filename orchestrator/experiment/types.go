@@ -246,7 +246,7 @@ type Telemetry struct {
 	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
-	TraceHash  string     `yaml:"trace_hash" is:"trace hash" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](metrics.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
+	TraceHash  string     `yaml:"trace_hash" is:"trace hash" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](run-folder.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
 	Operations Operations `yaml:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
 	// Truth has one of so many tagged data packets recorded with the exact values of the hops
 	// beside its sample; 0: none.

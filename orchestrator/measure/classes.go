@@ -5,35 +5,87 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/histogram"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// Names of what is measured of data classes.
-const (
-	classQueue = "class_queue_kb"
-	classWait  = "class_wait_us"
-	pauses     = "pauses"
-	pausedTime = "paused_us"
-)
+// classMetrics are of classes of data.
+var classMetrics = Group{Title: "Classes of data", Of: "classes",
+	Doc:     "Runs with [classes](fabrics.md#classes), or with shared memory, have these. They are over the ports of switches unless they say otherwise; counts are of the whole run.",
+	Entries: slices.Concat([]*Entry{classQueue, classWait, bufferMost, bufferOfSwitch, pausedOfClass, headroom}, countEntries(), []*Entry{pausesOfPort, pausedOfPort}),
+}
 
-// Reasons why runs lack them.
-const (
-	lacksClasses  = "it has no classes"
-	lacksLossless = "it has no lossless class"
+var (
+	classQueue = &Entry{Form: "class_queue_kb.<statistic>.<class>", Words: []*words{statisticNames, dataClasses}, Better: meaning.Lower, Needs: ofClasses, Absent: noneOfClass,
+		Doc: "depth of the queues of the class in the measuring window, over the time of all ports that had packets of it"}
+	classWait = &Entry{Form: "class_wait_us.<statistic>.<class>", Words: []*words{statisticNames, dataClasses}, Better: meaning.Lower, Needs: ofClasses, Absent: noneOfClass,
+		Doc: "time that packets of the class waited at a port"}
+	bufferMost     = &Entry{Form: "buffer_kb.max", Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of one switch"}
+	bufferOfSwitch = &Entry{Form: "buffer_kb.max.<switch>", Words: []*words{switchNames}, Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of the switch"}
+	pausedOfClass  = &Entry{Form: "paused_us.<class>", Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless,
+		Doc: "time in which ports were paused, summed over all ports, NICs included"}
+	headroom     = &Entry{Form: "headroom_kb.max.<class>", Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless, Doc: "the most of a port's headroom that was in use"}
+	pausesOfPort = &Entry{Form: "pauses.<class>.<port>", Words: []*words{losslessClasses, portNames}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
+		Doc: "pause frames that the port sent to its peer"}
+	pausedOfPort = &Entry{Form: "paused_us.<class>.<port>", Words: []*words{losslessClasses, portNames}, Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
+		Doc: "time in which the port was paused by its peer"}
 )
 
 // classCounts are the metrics that are sums of a count over the switch ports of a class.
 var classCounts = []struct {
-	name     string
+	*Entry
 	lossless bool // of lossless classes alone
 	of       func(t *metrics.ClassTotals) int64
 }{
-	{"class_bytes", false, func(t *metrics.ClassTotals) int64 { return t.TxBytes }},
-	{"class_marks", false, func(t *metrics.ClassTotals) int64 { return t.MarkedPackets }},
-	{"class_trims", false, func(t *metrics.ClassTotals) int64 { return t.TrimmedPackets }},
-	{"class_drops", false, func(t *metrics.ClassTotals) int64 { return t.DroppedPackets + t.HeadroomDropped }},
-	{pauses, true, func(t *metrics.ClassTotals) int64 { return t.PausesSent }},
+	{&Entry{Form: "class_bytes.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "bytes of the class sent, by each switch port that a packet crosses"},
+		false, func(t *metrics.ClassTotals) int64 { return t.TxBytes }},
+	{&Entry{Form: "class_marks.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "packets of the class that were marked"},
+		false, func(t *metrics.ClassTotals) int64 { return t.MarkedPackets }},
+	{&Entry{Form: "class_trims.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were trimmed"},
+		false, func(t *metrics.ClassTotals) int64 { return t.TrimmedPackets }},
+	{&Entry{Form: "class_drops.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were dropped"},
+		false, func(t *metrics.ClassTotals) int64 { return t.DroppedPackets + t.HeadroomDropped }},
+	{&Entry{Form: "pauses.<class>", Words: []*words{losslessClasses}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless,
+		Doc: "pause frames that switches sent for a lossless class, refreshes and ends of pauses included"},
+		true, func(t *metrics.ClassTotals) int64 { return t.PausesSent }},
 }
+
+func countEntries() (entries []*Entry) {
+	for _, c := range classCounts {
+		entries = append(entries, c.Entry)
+	}
+	return entries
+}
+
+// What classes need, and their words.
+var (
+	ofClasses       = []*need{{"classes", func(p *plan.Plan) bool { return len(p.Classes) > 0 }, "it has no classes"}}
+	ofLossless      = []*need{{"a lossless class", func(p *plan.Plan) bool { return len(classesOfData(p, true)) > 0 }, "it has no lossless class"}}
+	dataClasses     = &words{of: func(s *subjects) []string { return classesOfData(s.Plan, false) }}
+	losslessClasses = &words{of: func(s *subjects) []string { return classesOfData(s.Plan, true) }}
+	switchNames     = &words{of: func(s *subjects) (names []string) {
+		for _, n := range s.Plan.Nodes[s.Plan.Hosts():] {
+			names = append(names, n.Name())
+		}
+		return names
+	}}
+)
+
+// classesOfData returns the names of a plan's classes, of all or of those that are lossless.
+func classesOfData(p *plan.Plan, lossless bool) (names []string) {
+	for i := range p.Classes {
+		if c := &p.Classes[i]; c.Lossless || !lossless {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Reasons why runs lack metrics of classes.
+const (
+	noneOfClass = "no packet of the class left a queue in the measuring window"
+	noPause     = "the port paused nobody and nobody paused it"
+)
 
 // classSums is what switch ports have measured of classes.
 type classSums struct {
@@ -87,58 +139,6 @@ func (c *classSums) Consume(b *metrics.Batch) {
 	}
 }
 
-// classMetricNames declares the metrics of classSums.
-func classMetricNames(s *subjects) []family {
-	all, lossless, switches := []string{}, []string{}, []string{}
-	for _, c := range s.Plan.Classes {
-		all = append(all, c.Name)
-		if c.Lossless {
-			lossless = append(lossless, c.Name)
-		}
-	}
-	for _, n := range s.Plan.Nodes[s.Plan.Hosts():] {
-		switches = append(switches, n.Name())
-	}
-	noClasses, noLossless := unless(len(all) > 0, lacksClasses), unless(len(lossless) > 0, lacksLossless)
-	words := func(list []string) *part {
-		if len(list) == 0 {
-			return AnyWord()
-		}
-		return Words(list...)
-	}
-	classes, safe := words(all), words(lossless)
-	families := []family{
-		{Parts: []*part{Words(classQueue), statisticNames(), classes}, Lacks: noClasses},
-		{Parts: []*part{Words(classWait), statisticNames(), classes}, Lacks: noClasses},
-		{Parts: []*part{Words("buffer_kb.max")}, Lacks: noClasses},
-		{Parts: []*part{Words("buffer_kb.max"), Words(switches...)}, Lacks: noClasses},
-		{Parts: []*part{Words(pausedTime), safe}, Lacks: noLossless},
-		{Parts: []*part{Words("headroom_kb.max"), safe}, Lacks: noLossless},
-	}
-	for _, c := range classCounts {
-		if c.lossless {
-			families = append(families, family{Parts: []*part{Words(c.name), safe}, Lacks: noLossless})
-		} else {
-			families = append(families, family{Parts: []*part{Words(c.name), classes}, Lacks: noClasses})
-		}
-	}
-	if len(lossless) == 0 {
-		return families
-	}
-	l := newPortLayout(s.Plan)
-	var ports []string
-	for n, list := range l.adjacency {
-		for port := range list {
-			ports = append(ports, l.name(n, port))
-		}
-	}
-	names := Words(ports...)
-	return append(families,
-		family{Parts: []*part{Words(pauses), safe, names}},
-		family{Parts: []*part{Words(pausedTime), safe, names}},
-	)
-}
-
 // measure adds the metrics of classes, then those of ports, then those of switches.
 func (c *classSums) measure(e *emitter, nodes []metrics.NodeTotals) {
 	if len(c.classes) == 0 {
@@ -147,16 +147,16 @@ func (c *classSums) measure(e *emitter, nodes []metrics.NodeTotals) {
 	for k := range c.classes {
 		of, class := &c.classes[k], &c.plan.Classes[k]
 		queue, wait := distributionOf(&of.depth, bytesPerKB), distributionOf(&of.wait, perMicrosecond)
-		e.distribution(classQueue, class.Name, &queue, ofRun)
-		e.distribution(classWait, class.Name, &wait, ofRun)
+		e.distribution(classQueue, &queue, class.Name)
+		e.distribution(classWait, &wait, class.Name)
 		for i, count := range classCounts {
 			if !count.lossless || class.Lossless {
-				e.of(count.name, class.Name, float64(of.counts[i]), ofRun)
+				e.set(count.Entry, float64(of.counts[i]), class.Name)
 			}
 		}
 		if class.Lossless {
-			e.of(pausedTime, class.Name, of.paused, ofRun)
-			e.of("headroom_kb.max", class.Name, float64(of.room)/bytesPerKB, ofRun)
+			e.set(pausedOfClass, of.paused, class.Name)
+			e.set(headroom, float64(of.room)/bytesPerKB, class.Name)
 		}
 	}
 	slices.SortFunc(c.ports, func(a, b metrics.ClassTotals) int {
@@ -165,15 +165,15 @@ func (c *classSums) measure(e *emitter, nodes []metrics.NodeTotals) {
 	for i := range c.ports {
 		t := &c.ports[i]
 		if class := &c.plan.Classes[t.Class]; class.Lossless {
-			subject := class.Name + "." + c.layout.name(int(t.Node), int(t.Port))
-			e.of(pauses, subject, float64(t.PausesSent), ofPort)
-			e.of(pausedTime, subject, t.Paused.Microseconds(), ofPort)
+			port := c.layout.name(int(t.Node), int(t.Port))
+			e.set(pausesOfPort, float64(t.PausesSent), class.Name, port)
+			e.set(pausedOfPort, t.Paused.Microseconds(), class.Name, port)
 		}
 	}
 	var most int64
 	for i := c.plan.Hosts(); i < len(nodes); i++ {
 		most = max(most, nodes[i].Memory.BufferMax)
-		e.of("buffer_kb.max", c.plan.Nodes[i].Name(), float64(nodes[i].Memory.BufferMax)/bytesPerKB, ofPort)
+		e.set(bufferOfSwitch, float64(nodes[i].Memory.BufferMax)/bytesPerKB, c.plan.Nodes[i].Name())
 	}
-	e.run("buffer_kb.max", float64(most)/bytesPerKB)
+	e.set(bufferMost, float64(most)/bytesPerKB)
 }

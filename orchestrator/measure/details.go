@@ -12,18 +12,18 @@ type Kind uint8
 
 // Kinds of metrics.
 const (
-	ofRun         Kind = iota // the whole run, a class of ports or a group of flows
-	ofFlow                    // one flow
-	ofPort                    // one port
-	ofFlowAndPort             // a transfer and a port
-	ofCollective              // a collective of a job
-	kinds
+	ofRun         Kind = 0               // the whole run, a class of ports or a group of flows
+	ofFlow        Kind = 1               // one flow
+	ofPort        Kind = 2               // one port, or one switch
+	ofFlowAndPort Kind = ofFlow | ofPort // a transfer and a port
+	ofCollective  Kind = 4               // a collective of a job
+	kinds              = 5
 )
 
 // kindNames are the kinds in manifest.json and summary.json.
 var kindNames = [kinds]string{ofFlow: "flows", ofPort: "ports", ofFlowAndPort: "flows by port", ofCollective: "collectives"}
 
-// Limits of summary.json (docs/metrics.md#metrics). They keep it to about 3 MB: a flow
+// Limits of summary.json (docs/metrics.md#where-they-are). They keep it to about 3 MB: a flow
 // has some 40 metrics of 50 bytes, for the run and for the median over the runs.
 const (
 	SummaryFlows     = 1024 // flows, summed over the runs of all variants

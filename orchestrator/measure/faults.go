@@ -4,26 +4,27 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
-// faultNames declares the metrics of addFaults.
-func faultNames(s *subjects) []family {
-	if len(s.Plan.Faults) == 0 {
-		return []family{
-			{Parts: []*part{Words("fault_drops")}, Lacks: lacksFaults},
-			{Parts: []*part{Words("fault_drops"), AnyWord()}, Lacks: lacksFaults},
+// faultMetrics are what faults did.
+var faultMetrics = Group{Title: "Faults", Entries: []*Entry{faultDrops, faultDropsOfOne}}
+
+var (
+	faultDrops = &Entry{Form: "fault_drops", Better: meaning.Lower, Needs: []*need{needFaults},
+		Doc: "packets that the [faults](faults.md) of the experiment dropped, on links and in switches. They are among `drops`; those of switches are also drops of ports"}
+	faultDropsOfOne = &Entry{Form: "fault_drops.<fault>", Words: []*words{{of: func(s *subjects) []string {
+		names := make([]string, len(s.Plan.Faults))
+		for i := range s.Plan.Faults {
+			names[i] = s.Plan.Faults[i].Name
 		}
-	}
-	names := make([]string, len(s.Plan.Faults))
-	for i, f := range s.Plan.Faults {
-		names[i] = f.Name
-	}
-	return []family{{Parts: []*part{Words("fault_drops")}}, {Parts: []*part{Words("fault_drops"), Words(names...)}}}
-}
+		return names
+	}}}, Better: meaning.Lower, Needs: []*need{needFaults}, Doc: "packets that the fault dropped"}
+)
 
 // addFaults adds the packets that faults dropped: of each fault and of all.
 func addFaults(e *emitter, r *Run) {
@@ -33,10 +34,10 @@ func addFaults(e *emitter, r *Run) {
 	all := 0.0
 	for i, t := range faultTotals(r.Plan, r.Nodes) {
 		packets := float64(t.Arriving + t.Queued)
-		e.named("fault_drops", r.Plan.Faults[i].Name, "fault_drops."+r.Plan.Faults[i].Name, packets, ofRun)
+		e.set(faultDropsOfOne, packets, r.Plan.Faults[i].Name)
 		all += packets
 	}
-	e.run("fault_drops", all)
+	e.set(faultDrops, all)
 }
 
 // faultTotals returns what each fault of a plan dropped at all nodes.

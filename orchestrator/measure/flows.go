@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
@@ -26,47 +27,42 @@ func (c flowSums) Consume(b *metrics.Batch) {
 	}
 }
 
-// ofMeasured returns the entries of the statistics of a quantity of transfers.
-func ofMeasured(quantity string, of func(m *Measured) *Distribution) (entries []FlowScalar) {
-	for _, s := range statistics {
-		entries = append(entries, FlowScalar{Name: quantity + "." + s.name, Of: func(r *Run, f *metrics.Flow) (float64, bool) {
-			m := r.measured(f)
-			if m == nil || !of(m).Any {
-				return 0, false
-			}
-			return s.of(of(m)), true
-		}})
+// ofMeasured computes the statistics of a quantity of a transfer.
+func ofMeasured(of func(m *Measured) *Distribution) func(*Run, *metrics.Flow, Set) {
+	return func(r *Run, f *metrics.Flow, set Set) {
+		m := r.measured(f)
+		if m == nil || !of(m).Any {
+			return
+		}
+		for _, s := range statistics {
+			set(s.of(of(m)), s.name)
+		}
 	}
-	return entries
 }
 
 // measured returns what the sender of a transfer saw, nil if nothing.
 func (r *Run) measured(f *metrics.Flow) *Measured { return r.Measured[f.Info.Flow] }
 
-func retransmitShare(r *Run, f *metrics.Flow) (float64, bool) {
-	m := r.measured(f)
-	if m == nil || m.New+m.Retransmitted == 0 {
-		return 0, false
+func retransmitShare(r *Run, f *metrics.Flow, set Set) {
+	if m := r.measured(f); m != nil {
+		set(float64(m.Retransmitted) / float64(m.New+m.Retransmitted)) // without packets none
 	}
-	return float64(m.Retransmitted) / float64(m.New+m.Retransmitted), true
 }
 
-func retransmitShareOfAll(r *Run) (float64, bool) {
+func retransmitShareOfAll(r *Run, set Set) {
 	var again, all int64
 	for _, m := range r.Measured {
 		if m != nil {
 			again, all = again+m.Retransmitted, all+m.New+m.Retransmitted
 		}
 	}
-	return float64(again) / float64(all), all > 0
+	set(float64(again) / float64(all)) // without packets none
 }
 
-func samplesPerAck(r *Run, f *metrics.Flow) (float64, bool) {
-	m := r.measured(f)
-	if m == nil || m.Acks == 0 || r.Plan.CSIG == nil {
-		return 0, false
+func samplesPerAck(r *Run, f *metrics.Flow, set Set) {
+	if m := r.measured(f); m != nil {
+		set(float64(m.Samples) / float64(m.Acks)) // without ACKs none
 	}
-	return float64(m.Samples) / float64(m.Acks), true
 }
 
 // slowdown returns the completion time of a transfer over that on an idle fabric. One that
@@ -90,27 +86,25 @@ func percentile(share float64) func(sorted []float64) float64 {
 	}
 }
 
-// jain begins the names of the fairness of groups of flows.
-const jain = "jain"
+// fairnessMetrics are of each group of flows. A plan without transfers has groups of other
+// flows, but not that of all transfers.
+var fairnessMetrics = Group{Title: "Fairness", Entries: []*Entry{jain}}
 
-// fairnessNames declares the metrics of addFairness.
-func fairnessNames(s *subjects) []family {
-	var groups []string
+var jain = &Entry{Form: "jain.<group>", Words: []*words{{of: func(s *subjects) (names []string) {
 	for _, g := range s.Plan.Groups {
-		groups = append(groups, g.Name)
+		names = append(names, g.Name)
 	}
-	if s.Plan.Transfers == 0 {
-		return []family{
-			{Parts: []*part{Words(jain), Words(groups...)}},
-			{Parts: []*part{Words(jain), Words(plan.AllTransfers)}, Lacks: lacksTransfers},
+	return names
+}}}, Better: meaning.Higher, Absent: "no flow of the group got anything in the measuring window",
+	Lacking: func(s *subjects) []lacking {
+		if needTransfers.has(s.Plan) {
+			return nil
 		}
-	}
-	return []family{{Parts: []*part{Words(jain), Words(groups...)}}}
-}
+		return []lacking{{plan.AllTransfers, needTransfers.lacks}}
+	},
+	Doc: "Jain's index over the goodputs of the flows of a group in the measuring window (`goodput_gbps`): the square of their sum, over their number times the sum of their squares ([Jain et al.](references.md#fairness-index)). It is 1 if all get the same, and 1/n if one of n flows gets everything. Flows without a goodput, which never started, do not count; a group that got nothing at all has no index"}
 
-// addFairness adds Jain's index of each group: the square of the sum of the flows'
-// goodputs, over their number times the sum of the squares. Flows without a goodput do
-// not count; a group of which no flow got anything has no index.
+// addFairness adds the index of each group.
 func addFairness(e *emitter, r *Run) {
 	for _, g := range r.Plan.Groups {
 		var n, sum, squares float64
@@ -120,11 +114,6 @@ func addFairness(e *emitter, r *Run) {
 				n, sum, squares = n+1, sum+goodput, squares+float64(goodput*goodput)
 			}
 		}
-		if sum > 0 {
-			e.of(jain, g.Name, sum*sum/(n*squares), ofRun)
-		}
+		e.set(jain, sum*sum/(n*squares), g.Name) // without goodput none
 	}
 }
-
-// bottleneckShare begins the names of the shares of samples that name a port.
-const bottleneckShare = "bottleneck_share"

@@ -5,50 +5,44 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Names of the figures of groups.
-const (
-	groupFCT = "fct_us"
-	groupRPC = "rpc_us"
+// groupMetrics are figures of groups of flows.
+var groupMetrics = Group{Title: "Groups of flows", Entries: []*Entry{groupFCT, groupRPC}}
+
+var (
+	groupFCT = &Entry{Form: "fct_us.<statistic>.<group>", Words: []*words{namesOf(groupStatistics), {of: groupsThat(hasTransfers)}}, Better: meaning.Lower, Absent: noCompletion,
+		Doc: "completion times of the transfers of a group that completed, exact"}
+	groupRPC = &Entry{Form: "rpc_us.<statistic>.<group>", Words: []*words{namesOf(groupStatistics), {of: groupsThat(calls)}}, Better: meaning.Lower, Absent: "no RPC of the group was answered",
+		Lacking: func(s *subjects) (all []lacking) {
+			if len(s.Plan.Calls) > 0 {
+				return nil
+			}
+			for _, name := range groupsThat(hasTransfers)(s) {
+				all = append(all, lacking{name, "its workload has no RPCs"})
+			}
+			return all
+		},
+		Doc: "latencies of the RPCs of a group (`workload.traffic[].rpc` with a response), exact: from the start of the request, jitter included, to the last byte of the response at the client"}
 )
 
-// exact are the statistics of figures of which a run keeps all values, by name; values
-// ascend.
-var exact = []struct {
-	name string
-	of   func(sorted []float64) float64
-}{
-	{"min", slices.Min[[]float64]}, {"mean", mean}, {"p50", percentile(0.5)}, {"p95", percentile(0.95)}, {"p99", percentile(0.99)},
-	{"p999", percentile(0.999)}, {"max", slices.Max[[]float64]},
+// groupsThat returns the function for the names of the groups that are so.
+func groupsThat(are func(*plan.Plan, plan.Group) bool) func(s *subjects) []string {
+	return func(s *subjects) (names []string) {
+		for _, g := range s.Plan.Groups {
+			if are(s.Plan, g) {
+				names = append(names, g.Name)
+			}
+		}
+		return names
+	}
 }
 
-// groupNames declares the metrics of addGroups.
-func groupNames(s *subjects) []family {
-	names := make([]string, len(exact))
-	for i := range exact {
-		names[i] = exact[i].name
-	}
-	var groups, calling []string
-	for _, g := range s.Plan.Groups {
-		if hasTransfers(s.Plan, g) {
-			groups = append(groups, g.Name)
-		}
-		if len(callsOf(s.Plan, g)) > 0 {
-			calling = append(calling, g.Name)
-		}
-	}
-	families := []family{
-		{Parts: []*part{Words(groupFCT), Words(names...), Words(groups...)}},
-		{Parts: []*part{Words(groupRPC), Words(names...), Words(calling...)}},
-	}
-	if s.Plan.Transfers > 0 && len(s.Plan.Calls) == 0 {
-		families = append(families, family{Parts: []*part{Words(groupRPC), Words(names...), Words(groups...)}, Lacks: "its workload has no RPCs"})
-	}
-	return families
-}
+// calls reports whether requests of RPCs belong to a group.
+func calls(p *plan.Plan, g plan.Group) bool { return len(callsOf(p, g)) > 0 }
 
 // hasTransfers reports whether flows of a group are transfers. The group of all has its
 // figures as those of the run, and so has the only job of a workload without names.
@@ -74,14 +68,9 @@ func callsOf(p *plan.Plan, g plan.Group) []plan.Call {
 // addGroups adds the completion times of the transfers of each group, and the latencies of
 // its RPCs: from the start of the request to the last byte of the response at the client.
 func addGroups(e *emitter, r *Run) {
-	add := func(quantity, group string, values []float64) {
-		if len(values) == 0 {
-			return
-		}
+	add := func(m *Entry, group string, values []float64) {
 		slices.Sort(values)
-		for _, s := range exact {
-			e.named(quantity+"."+s.name, group, quantity+"."+s.name+"."+group, s.of(values), ofRun)
-		}
+		emitAll(func(value float64, words ...string) { e.set(m, value, append(words, group)...) }, groupStatistics, values)
 	}
 	took := func(from, to units.Time, values []float64) []float64 {
 		if from == units.Never || to == units.Never {

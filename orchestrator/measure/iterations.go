@@ -1,29 +1,55 @@
 package measure
 
 import (
+	"slices"
+
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/units"
 )
 
-// shareNames are the words for the parts of an iteration, in the order of their constants.
-// Metrics are the mean time of a rank in each, WORD_us, and the share of all iterations,
-// WORD_share.
-var shareNames = [shareCount]string{"compute", "bubble", "exposed", "skew_wait", "held", "idle"}
+// noDivision is why a run lacks the parts of iterations.
+const noDivision = "the ranks did not end a step, or a step has more than 2097152 operations"
 
-// partTimes returns the names of the times of the parts of an iteration.
-func partTimes() (names []string) {
-	for _, s := range shareNames {
-		names = append(names, s+"_us")
-	}
-	return names
+// partEntries are the metrics of a part of an iteration: the mean time of a rank, and the share
+// of all iterations.
+type partEntries struct{ time, share *Entry }
+
+// parts are the parts of an iteration, in the order of their constants.
+var parts = [shareCount]partEntries{
+	shareCompute: partOf("compute", meaning.Neutral, "computes, on any of its units. What it sends and receives meanwhile is hidden"),
+	shareBubble:  partOf("bubble", meaning.Lower, "waits for what a rank computes, and the rank that it waits for first is of another stage of the pipeline"),
+	shareNetwork: partOf("exposed", meaning.Lower, "waits for the network: a message is under way, between hosts or within a server"),
+	shareSkew:    partOf("skew_wait", meaning.Lower, "waits for what a rank computes, and the rank that it waits for first is of the same stage, or the job has no pipeline: it waits for a late rank"),
+	shareHeld:    partOf("held", meaning.Neutral, "is held back by the job's [schedule](jobs.md#flow-scheduling), or waits for a rank that is"),
+	shareIdle:    partOf("idle", meaning.Neutral, "waits for nothing that has a record: a trace of another tool gives a time before which an operation does not begin, or the run [dropped records](telemetry.md)"),
 }
 
-// partShares returns the names of the shares of the parts.
-func partShares() (names []string) {
-	for _, s := range shareNames {
-		names = append(names, s+"_share")
+// iterationMetrics are of the parts of iterations.
+var iterationMetrics = Group{Title: "What an iteration is made of", Of: "iterations",
+	Doc:     "Each moment of each rank, from the beginning of the first step to the end of the last one, belongs to one part. They are counted in picoseconds, and none is left over: the means add up to `iteration_us.mean`, the shares to 1.",
+	Entries: slices.Concat(partsBy(func(p partEntries) *Entry { return p.time }), partsBy(func(p partEntries) *Entry { return p.share })),
+	More: "A rank that does not compute waits for its next computation, or for the end of its step. What it waits for at each moment is found from there, back along the operation that made each one ready: from a computation to the receive that it needed, from a receive to its send, and from there on at the sender's rank. " +
+		"While the message was under way, the rank waits for the network. Before, it waits for whatever its sender waited for: for a computation, or for another message. A message that is ready behind others of its connection is under way. A rank that has ended its last step waits for the rank that ends last.\n\n" +
+		"So a late message is never a bubble, however many ranks wait behind it. With p stages of equal compute, m microbatches and free messages `bubble_share` is (p-1)/(m+p-1), interleaved with v chunks (p-1)/(v m+p-1). Messages between stages that take time are exposed; they may make the bubble longer, as stages then wait for computations which they would have overlapped. " +
+		"Jobs of the kinds `pipeline` and `model` have stages. A trace does not say which ranks are a stage: there such waits are `skew_wait`.\n\n" +
+		"The parts are absent where one step has more than 2097152 operations; a note says so.",
+}
+
+func partsBy(which func(partEntries) *Entry) (entries []*Entry) {
+	for _, p := range parts {
+		entries = append(entries, which(p))
 	}
-	return names
+	return entries
+}
+
+func partOf(word string, better meaning.Better, doc string) partEntries {
+	return partEntries{
+		&Entry{Form: word + "_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: better, Needs: ofJobs, Absent: noDivision,
+			Doc: "of each step the mean over the ranks of the time in which a rank " + doc},
+		&Entry{Form: word + "_share.<job>", Words: []*words{jobNames}, Better: better, Share: true, Needs: ofJobs, Absent: noDivision,
+			Doc: "`" + word + "_us` as a share of the time of all steps"},
+	}
 }
 
 // iterations measures the steps of a job from start to start, so that they add up where they
@@ -83,14 +109,13 @@ func (t *iterations) measure(e *emitter, job string) {
 	if len(t.times) == 0 {
 		return
 	}
-	e.of(settledTime, job, mean(t.times[len(t.times)/2:]), ofRun)
-	e.values(iterationTime, job, t.times, ofRun)
+	e.set(settledTime, mean(t.times[len(t.times)/2:]), job)
+	e.values(iterationTime, t.times, job)
 	if t.lacks {
 		return
 	}
-	times, shares := partTimes(), partShares()
-	for i := range t.parts {
-		e.values(times[i], job, t.parts[i], ofRun)
-		e.of(shares[i], job, float64(t.sum[i])/(float64(t.length)*float64(len(t.ranks))), ofRun)
+	for i, part := range parts {
+		e.values(part.time, t.parts[i], job)
+		e.set(part.share, float64(t.sum[i])/(float64(t.length)*float64(len(t.ranks))), job)
 	}
 }

@@ -7,81 +7,92 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/histogram"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
-// Names of what is measured of jobs.
+// jobMetrics are of jobs and their collectives.
+var jobMetrics = Group{Title: "Jobs", Of: "jobs",
+	Doc:     "Runs with jobs have these. They are of the whole run: the measuring window does not matter. A `<collective>` is one of a job, `train.gradients-0`; collectives of one name count as one. Each value is of a step, or of one collective of one group of ranks in one step, when all its ranks have left it.",
+	Entries: []*Entry{iterationTime, settledTime, straggling, stragglerRank, stepsDone, messageTime, holdTime, lateTime, collectiveTime, arrivalSkew, algorithmRate, busRate},
+	More: "Percentiles of `message_us`, `schedule_hold_us` and `schedule_late_us` are off by up to 1/32 of the value, the others are exact. Connections of jobs are flows that carry many messages. They have rates, windows and samples as other flows, but no completion time: `fct_us`, `fct_rx_us`, `slowdown` and `flows.incomplete` leave them out. " +
+		"A run that is cut off counts the steps that all ranks have ended.",
+}
+
+// Reasons why runs lack metrics of jobs.
 const (
-	iterationTime  = "iteration_us"
-	settledTime    = "iteration_settled_us"
-	straggling     = "straggler_ratio"
-	stragglerRank  = "straggler_rank"
-	messageTime    = "message_us"
-	stepsDone      = "steps_done"
-	collectiveTime = "cct_us"
-	arrivalSkew    = "skew_us"
-	algorithmRate  = "algbw_gbps"
-	busRate        = "busbw_gbps"
-	holdTime       = "schedule_hold_us"
-	lateTime       = "schedule_late_us"
+	noStep       = "the ranks did not end a step"
+	noCompute    = "the ranks did not end a step in which they compute"
+	noCollective = "not all ranks of a group left the collective"
+	noSlot       = "no rank came to a slot"
 )
 
-const (
-	lacksJobs     = "it has no jobs"
-	lacksSchedule = "no job has a schedule"
+var (
+	iterationTime = &Entry{Form: "iteration_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noStep,
+		Doc: "the steps' times, start to start: from when the first rank begins a step to when the first rank begins the next one; of the last step to when its last rank ends it. So the mean is the time of all steps over their number, also where steps overlap"}
+	settledTime = &Entry{Form: "iteration_settled_us.<job>", Words: []*words{jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noStep,
+		Doc: "mean of the second half of the steps' times: without the first steps, in which jobs that share links find their places"}
+	straggling = &Entry{Form: "straggler_ratio.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noCompute,
+		Doc: "the most that a rank computes in a step, over the mean of the ranks; 1 without stragglers"}
+	stragglerRank = &Entry{Form: "straggler_rank.<job>", Words: []*words{jobNames}, Unit: "rank", Needs: ofJobs, Absent: noCompute, Doc: "the rank that computed longest in most steps"}
+	stepsDone     = &Entry{Form: "steps_done.<job>", Words: []*words{jobNames}, Unit: "steps", Better: meaning.Higher, Needs: ofJobs, Doc: "steps that all ranks have ended"}
+	messageTime   = &Entry{Form: "message_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: "no message crossed the fabric",
+		Doc: "completion time of the messages that cross the fabric, at the sender: from when a message is ready to be sent, behind earlier ones of its connection, to when its last byte is acknowledged"}
+	holdTime = &Entry{Form: "schedule_hold_us.<statistic>.<job>", Words: []*words{statisticNames, scheduledJobs}, Needs: scheduled, Absent: noSlot,
+		Doc: "of a job with a [schedule](jobs.md#flow-scheduling), over ranks and steps: how long a rank was held back until its slot; 0 where it was late"}
+	lateTime = &Entry{Form: "schedule_late_us.<statistic>.<job>", Words: []*words{statisticNames, scheduledJobs}, Better: meaning.Lower, Needs: scheduled, Absent: noSlot,
+		Doc: "of a job with a schedule: how long after the last slot its phase began: 0 where it waited for the slot"}
+	collectiveTime = &Entry{Form: "cct_us.<statistic>.<collective>", Words: []*words{statisticNames, collectives}, Better: meaning.Lower, Needs: ofJobs, Absent: noCollective,
+		Doc: "collective completion time: from when the first rank of the group enters the collective to when the last one leaves it"}
+	arrivalSkew = &Entry{Form: "skew_us.<statistic>.<collective>", Words: []*words{statisticNames, collectives}, Better: meaning.Lower, Needs: ofJobs, Absent: noCollective,
+		Doc: "from when the first rank of the group enters the collective to when the last one does"}
+	algorithmRate = &Entry{Form: "algbw_gbps.<statistic>.<collective>", Words: []*words{statisticNames, sizedCollectives}, Better: meaning.Higher, Needs: ofJobs, Absent: noCollective,
+		Doc: "algorithm bandwidth as of [nccl-tests](references.md#collectives): size of the buffer over the completion time. Of all-gather and reduce-scatter the size is that of the whole array"}
+	busRate = &Entry{Form: "busbw_gbps.<statistic>.<collective>", Words: []*words{statisticNames, sizedCollectives}, Better: meaning.Higher, Needs: ofJobs,
+		Absent: noCollective + ", or nccl-tests have no factor for its kind",
+		Doc:    "bus bandwidth, which compares with the rate of a link whatever the number n of ranks: the algorithm bandwidth times 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter, all-to-all, gather and scatter, 1 for broadcast, reduce and send-recv"}
 )
 
-// jobNames declares the metrics of jobSums.
-func jobNames(s *subjects) []family {
-	jobs := s.Plan.Jobs
-	if len(jobs) == 0 {
-		var families []family
-		for _, quantity := range slices.Concat([]string{iterationTime, straggling, messageTime, collectiveTime, arrivalSkew, algorithmRate, busRate, holdTime, lateTime}, partTimes()) {
-			families = append(families, family{Parts: []*part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksJobs})
+// What jobs need, and their words.
+var (
+	ofJobs    = []*need{{"jobs", func(p *plan.Plan) bool { return len(p.Jobs) > 0 }, "it has no jobs"}}
+	scheduled = append(ofJobs[:1:1], &need{"one with a schedule", func(p *plan.Plan) bool { return len(jobsThat(p, hasSchedule)) > 0 }, "no job has a schedule"})
+
+	jobNames         = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, func(*metrics.JobInfo) bool { return true }) }}
+	scheduledJobs    = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, hasSchedule) }}
+	collectives      = &words{of: func(s *subjects) []string { return collectivesOf(s.Plan, false) }}
+	sizedCollectives = &words{of: func(s *subjects) []string { return collectivesOf(s.Plan, true) }}
+)
+
+func hasSchedule(j *metrics.JobInfo) bool { return j.Schedule.Period > 0 }
+
+func jobsThat(p *plan.Plan, are func(*metrics.JobInfo) bool) (names []string) {
+	for i := range p.Jobs {
+		if are(&p.Jobs[i]) {
+			names = append(names, p.Jobs[i].Name)
 		}
-		return append(families,
-			family{Parts: []*part{Words(stragglerRank), AnyWord()}, Lacks: lacksJobs},
-			family{Parts: []*part{Words(append(partShares(), stepsDone, settledTime)...), AnyWord()}, Lacks: lacksJobs})
 	}
-	var names, scheduled, collectives, sized []string
-	for i := range jobs {
-		j := &jobs[i]
-		names = append(names, j.Name)
-		if j.Schedule.Period > 0 {
-			scheduled = append(scheduled, j.Name)
-		}
-		for k := range j.Collectives {
-			c := &j.Collectives[k]
-			if name := j.Name + "." + c.Name; !slices.Contains(collectives, name) {
-				collectives = append(collectives, name)
-				if c.Bytes > 0 {
-					sized = append(sized, name)
-				}
+	return names
+}
+
+// collectivesOf returns the names of the collectives of jobs, each once: of all, or of those of
+// whose name the first has a size.
+func collectivesOf(p *plan.Plan, sized bool) (names []string) {
+	known := map[string]bool{}
+	for i := range p.Jobs {
+		for k := range p.Jobs[i].Collectives {
+			c := &p.Jobs[i].Collectives[k]
+			name := p.Jobs[i].Name + "." + c.Name
+			if !known[name] && (c.Bytes > 0 || !sized) {
+				names = append(names, name)
 			}
+			known[name] = true
 		}
 	}
-	var families []family
-	add := func(of []string, quantities ...string) {
-		subjects := Words(of...)
-		for _, quantity := range quantities {
-			families = append(families, family{Parts: []*part{Words(quantity), statisticNames(), subjects}})
-		}
-	}
-	add(names, iterationTime, straggling, messageTime)
-	add(names, partTimes()...)
-	if len(scheduled) > 0 {
-		add(scheduled, holdTime, lateTime)
-	} else {
-		for _, quantity := range []string{holdTime, lateTime} {
-			families = append(families, family{Parts: []*part{Words(quantity), statisticNames(), AnyWord()}, Lacks: lacksSchedule})
-		}
-	}
-	add(collectives, collectiveTime, arrivalSkew)
-	add(sized, algorithmRate, busRate)
-	return append(families, family{Parts: []*part{Words(append(partShares(), stragglerRank, stepsDone, settledTime)...), Words(names...)}})
+	return names
 }
 
 // jobSums computes the metrics and the instances of jobs from the operations of their
@@ -416,18 +427,18 @@ func (s *jobSums) measure(e *emitter) {
 	for k := range s.jobs {
 		j := &s.jobs[k]
 		name := j.info.Name
-		e.of(stepsDone, name, float64(j.done), ofRun)
+		e.set(stepsDone, float64(j.done), name)
 		j.iterations.measure(e, name)
 		messages := distributionOf(&j.messages, perMicrosecond)
-		e.distribution(messageTime, name, &messages, ofRun)
-		if j.info.Schedule.Period > 0 {
+		e.distribution(messageTime, &messages, name)
+		if hasSchedule(j.info) {
 			held, late := distributionOf(&j.held, perMicrosecond), distributionOf(&j.late, perMicrosecond)
-			e.distribution(holdTime, name, &held, ofRun)
-			e.distribution(lateTime, name, &late, ofRun)
+			e.distribution(holdTime, &held, name)
+			e.distribution(lateTime, &late, name)
 		}
-		e.values(straggling, name, j.straggling, ofRun)
+		e.values(straggling, j.straggling, name)
 		if len(j.straggling) > 0 {
-			e.of(stragglerRank, name, float64(slices.Index(j.slow, slices.Max(j.slow))), ofRun)
+			e.set(stragglerRank, float64(slices.Index(j.slow, slices.Max(j.slow))), name)
 		}
 		for i := range j.collectives {
 			c := &j.collectives[i]
@@ -435,24 +446,23 @@ func (s *jobSums) measure(e *emitter) {
 				continue
 			}
 			subject := name + "." + j.info.Collectives[i].Name
-			e.values(collectiveTime, subject, c.times, ofCollective)
-			e.values(arrivalSkew, subject, c.skews, ofCollective)
-			e.values(algorithmRate, subject, c.alg, ofCollective)
-			e.values(busRate, subject, c.bus, ofCollective)
+			e.values(collectiveTime, c.times, subject)
+			e.values(arrivalSkew, c.skews, subject)
+			e.values(algorithmRate, c.alg, subject)
+			e.values(busRate, c.bus, subject)
 		}
 		s.measureOverlaps(e, j)
 	}
 }
 
-// values emits the statistics of a quantity of a subject, if there are any. It sorts the
-// values.
-func (e *emitter) values(quantity, subject string, values []float64, of Kind) {
+// values emits the statistics of a metric of a subject, if there are any. It sorts the values.
+func (e *emitter) values(m *Entry, values []float64, subject string) {
 	if len(values) == 0 {
 		return
 	}
 	slices.Sort(values)
 	d := Distribution{Any: true, Mean: mean(values), P50: percentile(0.5)(values), P99: percentile(0.99)(values), Max: values[len(values)-1]}
-	e.distribution(quantity, subject, &d, of)
+	e.distribution(m, &d, subject)
 }
 
 // intervals is a set of moments: disjoint intervals, ascending.

@@ -1,9 +1,6 @@
 package measure
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,9 +10,43 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// Every family of names that a run can have, of every kind of experiment and every
-// congestion control, has a unit and a direction.
-func TestEveryMetricHasAMeaning(t *testing.T) {
+// Unit, direction and reasons of absence are found by the name of a metric, with any words for
+// its placeholders.
+func TestMeaning(t *testing.T) {
+	for metric, want := range map[string]meaning.Meaning{
+		"fct_us.p99":               {Unit: "µs", Better: meaning.Lower},
+		"fct_us.0-1":               {Unit: "µs", Better: meaning.Lower, Single: true},
+		"goodput_gbps.h0-h3 app#2": {Unit: "Gb/s", Better: meaning.Higher, Single: true},
+		"jain.all":                 {Better: meaning.Higher},
+		"flows.incomplete":         {Unit: "flows", Better: meaning.Lower},
+		"packets.new":              {Unit: "packets"},
+		"packets.retransmitted":    {Unit: "packets", Better: meaning.Lower},
+		"programs.arp_answered":    {Unit: "packets"},
+		"tags.updated":             {Unit: "tags"},
+		"drops":                    {Unit: "packets", Better: meaning.Lower},
+		"class_bytes.bulk":         {Unit: "B"},
+		"pauses.storage.tor0-agg0": {Unit: "frames", Better: meaning.Lower, Single: true},
+		"cpu_seconds":              {Unit: "s", Better: meaning.Lower, Machine: true},
+		// Derived metrics have the unit that their names say, and no direction.
+		"worst_fct_us":   {Unit: "µs"},
+		"lost_packets":   {Unit: "packets"},
+		"fairness_ratio": {},
+		"":               {},
+	} {
+		if got := Meaning(metric); got != want {
+			t.Errorf("%q: %+v, want %+v", metric, got, want)
+		}
+	}
+	for metric, want := range map[string]bool{"packets.new": true, "packets.lost": false, "packets": false, "jain.train": true, "fct": false, "lost_packets": false} {
+		if got := entryOf(metric) != nil; got != want {
+			t.Errorf("%q is known: %v, want %v", metric, got, want)
+		}
+	}
+}
+
+// Every name that a run can have, of every kind of experiment and every congestion control,
+// leads back to an entry that says the same of it as the one that declares it.
+func TestNamesLeadToEntries(t *testing.T) {
 	const fabric = `schema: 1
 name: families
 topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
@@ -51,66 +82,27 @@ applications: {hosts: [0, 3]}
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for _, f := range Names(p).families {
-			for _, word := range f.Parts[0].words {
-				families++
-				metric := word
-				for _, part := range f.Parts[1:] {
-					metric += "." + append(part.words, "x")[0]
-				}
-				if _, known := meaning.Known(metric); !known {
-					t.Errorf("%s: metrics/meaning does not know %s: add it to the table quantities", name, metric)
+		subjects := newSubjects(p)
+		for _, g := range Catalogue {
+			for _, m := range g.Entries {
+				for _, f := range subjects.families(g, m) {
+					families++
+					var words []string
+					for _, part := range f.Parts {
+						words = append(words, append(part.words, "x")[0])
+					}
+					metric := strings.Join(words, ".")
+					if m == constant {
+						continue // the suffix of its name says its unit
+					}
+					if of := entryOf(metric); of == nil || of.unitOf(metric) != m.unitOf(metric) || of.Better != m.Better || of.Machine != m.Machine || of.Absent != m.Absent {
+						t.Errorf("%s: %s of the form %s leads to %+v", name, metric, m.Form, of)
+					}
 				}
 			}
 		}
 	}
 	if families < 500 {
 		t.Errorf("only %d families", families)
-	}
-}
-
-// The units are those of docs/metrics.md.
-func TestUnitsAreThoseOfTheDocument(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	quoted := regexp.MustCompile("`([^`]+)`")
-	rows, inTable := 0, false
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "|") || len(cells) < 3 {
-			inTable = false
-			continue
-		}
-		if first := strings.TrimSpace(cells[0]); first == "metric" || strings.HasPrefix(first, "metric of ") {
-			inTable = strings.TrimSpace(cells[1]) == "unit"
-		}
-		if !inTable || !strings.Contains(cells[0], "`") || strings.Contains(cells[1], "its own") {
-			continue
-		}
-		unit := strings.TrimSpace(cells[1])
-		for _, m := range quoted.FindAllStringSubmatch(cells[0], -1) {
-			if strings.HasPrefix(m[1], ".") {
-				continue
-			}
-			rows++
-			got := meaning.Of(m[1])
-			want := meaning.Meaning{Unit: unit, Better: got.Better, Share: got.Share, Machine: got.Machine}
-			switch unit {
-			case "us":
-				want.Unit = "µs"
-			case "bytes":
-				want.Unit = "B"
-			case "share":
-				want.Unit, want.Share = "", true
-			}
-			if got != want {
-				t.Errorf("%s: unit %q, a share: %v; docs/metrics.md has %q", m[1], got.Unit, got.Share, unit)
-			}
-		}
-	}
-	if rows < 70 {
-		t.Errorf("only %d rows", rows)
 	}
 }

@@ -1,7 +1,7 @@
-// Package measure computes a run's metrics from its plan and its outcome. The suffix
-// of a quantity's name is its unit; docs/metrics.md describes them. A scalar metric is
-// an entry of a table (Scalars, completionScalars, TransferScalars, flowScalars), in this package alone. Each
-// part of Each also declares from the plan the names that runs can have (Names).
+// Package measure computes a run's metrics from its plan and its outcome. Each metric is an
+// entry of the Catalogue, in the file that computes it. Values are emitted by entry, and so
+// none has a name that the catalogue does not know. The names that runs of a plan can have
+// (Names), what reports say of a metric (Meaning) and docs/metrics.md follow from the entries.
 package measure
 
 import (
@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
@@ -24,11 +25,11 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	e := emitter{take: take}
 	r.finish()
 	for _, c := range p.Constants {
-		e.run(c.Name, c.Value)
+		e.set(constant, c.Value, c.Name)
 	}
 	run := newRun(p, out, r)
 	run.addScalars(&e)
-	addNamed(&e, run.Nodes)
+	addCounters(&e, run.Nodes)
 	addFaults(&e, run)
 	addFairness(&e, run)
 	addGroups(&e, run)
@@ -55,36 +56,72 @@ type emitter struct {
 	value metrics.Value // here because a pointer that goes to a func would be a new object each time
 }
 
-// run emits a metric of the whole run.
-func (e *emitter) run(metric string, value float64) { e.named(metric, "", metric, value, ofRun) }
+// set emits a value of a metric, with the words of its placeholders.
+func (e *emitter) set(m *Entry, value float64, words ...string) { e.setOf(asForm, m, value, words...) }
 
-// of emits a metric of a subject, with the usual name.
-func (e *emitter) of(metric, subject string, value float64, of Kind) {
-	e.named(metric, subject, metric+"."+subject, value, of)
-}
+// asForm stands for what the form of a metric says that it is about.
+const asForm Kind = kinds
 
-// named emits a metric with a name of its own.
-func (e *emitter) named(metric, subject, name string, value float64, of Kind) {
+// setOf emits a value of a metric that is about something else than its form says.
+func (e *emitter) setOf(kind Kind, m *Entry, value float64, words ...string) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return
 	}
-	e.value = metrics.Value{Metric: metric, Subject: subject, Name: name, Value: value}
-	e.take(&e.value, of)
+	of := m.name(&e.value, words)
+	if e.value.Value = value; kind == asForm {
+		kind = of
+	}
+	e.take(&e.value, kind)
 }
 
-// addNamed adds the sums of the counters that have names of their own.
-func addNamed(e *emitter, nodes []metrics.NodeTotals) {
-	sums := map[string]float64{}
+// tagMetrics and programMetrics have the sums of the counters that have names of their own.
+var (
+	tagMetrics     = Group{Title: "CSIG tags", Entries: []*Entry{tagOutcomes}}
+	programMetrics = Group{Title: "Programs", Of: "programs", Entries: []*Entry{programFrames, rawBandwidth},
+		Doc: "Hosts that run [programs](applications.md) have these metrics. The flow `h0-h3 app` is all traffic from programs on h0 to programs on h3. The flows of [generators](applications.md#generators), `h0-h3 raw`, have the same, with the samples that switches take where the domain ends. Both have the [metrics of flows](#flows) and of [samples](#csig-samples) too."}
+)
+
+var (
+	tagOutcomes = &Entry{Form: "tags.<outcome>", Words: []*words{countersOf(func(tags, _ []string) []string { return tags })}, Unit: "tags",
+		Doc: "times that a switch did this to a CSIG tag as a packet left. Outcomes are `updated` (the switch's value was the worse one), `kept`, `frozen` (the D bit), `unknown` (a type or code that is none), `passed`, `stripped`, `terminated`, `untouched` (terminated without a sample, as no hop could measure), `several` (the frame has more than one tag and is left alone), `refused` (a tag that came from outside the domain) and `initiated` (put on as the frame came in). Hosts with [generators](applications.md#generators) count the frames that still have a tag where they arrive: `delivered`, and `delivered_several` with more than one"}
+	programFrames = &Entry{Form: "programs.<what>", Words: []*words{countersOf(func(_, programs []string) []string { return programs })}, Unit: "packets", Needs: []*need{needPrograms},
+		Doc: "frames of [programs](applications.md) that did not enter the fabric: questions that the host answers itself (`arp_answered`, `nd_answered`), other broadcast and `multicast`, to hosts that have `no_programs`, from a source address that is not the host's (`other_source`), with a `csig_tag` already, or for UDP 4793, the `transport_port`"}
+	needPrograms = &need{"programs", func(p *plan.Plan) bool {
+		return slices.ContainsFunc(p.Nodes, func(n machine.Spec) bool { _, programs := n.Counters(); return len(programs) > 0 })
+	}, "it has no programs"}
+)
+
+// countersOf returns the names of counters of all machines, of the two kinds that
+// machine.Spec.Counters returns.
+func countersOf(kind func(tags, programs []string) []string) *words {
+	return &words{of: func(s *subjects) (all []string) {
+		for i := range s.Plan.Nodes {
+			for _, name := range kind(s.Plan.Nodes[i].Counters()) {
+				if !slices.Contains(all, name) {
+					all = append(all, name)
+				}
+			}
+		}
+		return all
+	}}
+}
+
+// addCounters adds them.
+func addCounters(e *emitter, nodes []metrics.NodeTotals) {
+	tags, programs := map[string]float64{}, map[string]float64{}
 	for _, n := range nodes {
 		for _, t := range n.Tags {
-			sums["tags."+t.Name] += float64(t.Packets)
+			tags[t.Name] += float64(t.Packets)
 		}
 		for _, c := range n.Programs {
-			sums["programs."+c.Name] += float64(c.Packets)
+			programs[c.Name] += float64(c.Packets)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		e.run(name, sums[name])
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		e.set(programFrames, programs[name], name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		e.set(tagOutcomes, tags[name], name)
 	}
 }
 

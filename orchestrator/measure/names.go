@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -33,7 +32,9 @@ type family struct {
 type part struct {
 	words []string
 	index map[string]struct{} // made when it is first needed
-	any   bool
+	// any: it has every word that begins with prefix.
+	any    bool
+	prefix string
 }
 
 // Words returns a part of the given words, which it keeps.
@@ -49,7 +50,7 @@ const linearWords = 16
 func (p *part) has(word string) bool {
 	switch {
 	case p.any:
-		return true
+		return strings.HasPrefix(word, p.prefix)
 	case len(p.words) <= linearWords:
 		return slices.Contains(p.words, word)
 	case p.index == nil:
@@ -62,33 +63,14 @@ func (p *part) has(word string) bool {
 	return ok
 }
 
-// subjects are the parts that several families have in common: what metrics are about.
-type subjects struct {
-	Plan      *plan.Plan
-	Transfers *part // names of the workload's transfers, and of the connections of jobs
-	Completes *part // of Transfers, those that are complete at some time: no connections
-	Raw       *part // names of the flows of raw frames: of programs and generators
-	Flows     *part // both
-}
-
-// namers is the table of what declares the names of metrics: one entry for each part of
-// Metrics, in the same file.
-var namers = []func(s *subjects) []family{
-	constantNames, scalarNames, flowNames, counterNames, faultNames, fairnessNames, groupNames, ccNames, signalNames, truthNames, portNames, classMetricNames, jobNames, overlapNames, predictionNames,
-}
-
 // Names returns the names of the metrics that a run of the plan can have. They do not
 // depend on the seed.
 func Names(p *plan.Plan) *NameSet {
-	flows := make([]string, len(p.Flows))
-	for i := range p.Flows {
-		flows[i] = p.Flows[i].Name
-	}
-	s := &subjects{Plan: p, Flows: Words(flows...), Transfers: Words(flows[:p.Transfers]...), Raw: Words(flows[p.Transfers:]...)}
-	s.Completes = Words(flows[:p.Completing()]...)
-	n := &NameSet{}
-	for _, declare := range namers {
-		n.families = append(n.families, declare(s)...)
+	n, s := &NameSet{}, newSubjects(p)
+	for _, g := range Catalogue {
+		for _, m := range g.Entries {
+			n.families = append(n.families, s.families(g, m)...)
+		}
 	}
 	return n
 }
@@ -277,64 +259,4 @@ func (n *NameSet) some(pattern string) []string {
 		names = append(names, name)
 	}
 	return names
-}
-
-// Reasons why runs lack metrics.
-const (
-	lacksTransfers = "it has no transfers"
-	lacksComplete  = "its flows are connections of jobs, which have no completion time"
-	lacksCSIG      = "it has no CSIG"
-	lacksRaw       = "it has no programs and no generators"
-	lacksPrograms  = "it has no programs"
-	lacksFaults    = "it has no faults"
-	lacksTruth     = "its telemetry.truth is none"
-	lacksSecond    = "its tags have one format"
-)
-
-// noTransfers, noCSIG, noFaults and noRaw return why a plan's runs lack a metric that needs these,
-// "" if they have them.
-func noTransfers(p *plan.Plan) string { return unless(p.Transfers > 0, lacksTransfers) }
-func noComplete(p *plan.Plan) string {
-	return cmp.Or(noTransfers(p), unless(p.Completing() > 0, lacksComplete))
-}
-func noCSIG(p *plan.Plan) string   { return unless(p.CSIG != nil, lacksCSIG) }
-func noFaults(p *plan.Plan) string { return unless(len(p.Faults) > 0, lacksFaults) }
-func noRaw(p *plan.Plan) string    { return unless(len(p.Pairs) > 0, lacksRaw) }
-
-func unless(has bool, reason string) string {
-	if has {
-		return ""
-	}
-	return reason
-}
-
-// constantNames declares the metrics of p.Constants.
-func constantNames(s *subjects) []family {
-	var names []string
-	for _, c := range s.Plan.Constants {
-		names = append(names, c.Name)
-	}
-	return []family{{Parts: []*part{Words(names...)}}}
-}
-
-// counterNames declares the metrics of addNamed.
-func counterNames(s *subjects) []family {
-	var tags, programs []string
-	add := func(to *[]string, names []string) {
-		for _, name := range names {
-			if !slices.Contains(*to, name) {
-				*to = append(*to, name)
-			}
-		}
-	}
-	for i := range s.Plan.Nodes {
-		t, p := s.Plan.Nodes[i].Counters()
-		add(&tags, t)
-		add(&programs, p)
-	}
-	families := []family{{Parts: []*part{Words("tags"), Words(tags...)}}}
-	if len(programs) == 0 {
-		return append(families, family{Parts: []*part{Words("programs"), AnyWord()}, Lacks: lacksPrograms})
-	}
-	return append(families, family{Parts: []*part{Words("programs"), Words(programs...)}})
 }

@@ -3,18 +3,63 @@ package measure
 import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/histogram"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
-// Names of what is measured of ports.
+// portMetrics are of ports, and of classes of them.
+var portMetrics = Group{Title: "Ports", Of: "ports", Entries: []*Entry{queueOfClass, queueOfPort, delayOfClass, delayOfPort, meanUse, mostUse, useOfPort},
+	Doc: "They cover the [measuring window](#the-measuring-window). A port that did nothing has a queue of 0 and a utilisation of 0."}
+
 const (
-	queueDepth  = "queue_kb"
-	hopDelay    = "hop_delay_us"
-	utilisation = "utilisation"
+	endedEarly = "the run ended before the measuring window began"
+	noneLeft   = "no packet left the queue in the measuring window"
 )
+
+var (
+	queueOfClass = &Entry{Form: "queue_kb.<statistic>.<class>", Words: []*words{statisticNames, portClasses}, Better: meaning.Lower, Absent: endedEarly, Doc: "as `queue_kb.<statistic>.<port>`, over the time of all ports of the class together"}
+	queueOfPort  = &Entry{Form: "queue_kb.<statistic>.<port>", Words: []*words{statisticNames, portNames}, Better: meaning.Lower, Absent: endedEarly,
+		Doc: "depth of the port's data queue, weighted by time: `p99` is the depth that was exceeded for 1 % of the window. A depth that lasted no time does not count, so that a packet that finds the port idle makes no queue. The packet being sent is not in the queue, nor are ACKs, NACKs and trimmed packets, which have one of their own. At a NIC it is the queue of programs' and generators' frames; the transport makes a packet when the NIC is free for it"}
+	delayOfClass = &Entry{Form: "hop_delay_us.<statistic>.<class>", Words: []*words{statisticNames, queueClasses}, Better: meaning.Lower, Absent: noneLeft, Doc: "as `hop_delay_us.<statistic>.<port>`, over the packets of all ports of the class together"}
+	delayOfPort  = &Entry{Form: "hop_delay_us.<statistic>.<port>", Words: []*words{statisticNames, queueNames}, Better: meaning.Lower, Absent: noneLeft,
+		Doc: "time from the arrival of a packet in the port's data queue (after the switch's own delay) to the beginning of its transmission, over the packets that leave this queue in the window: data, probes, and frames of programs and generators. Ports of hosts with transfers alone have none"}
+	meanUse   = &Entry{Form: "utilisation.mean.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "mean utilisation of the ports of the class"}
+	mostUse   = &Entry{Form: "utilisation.max.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "greatest utilisation of the ports of the class"}
+	useOfPort = &Entry{Form: "utilisation.<port>", Words: []*words{portNames}, Share: true, Absent: endedEarly, Doc: "of the window, the time in which the port was sending anything, line overhead included"}
+)
+
+// Words of ports with a data queue, and of the classes that a fabric has.
+var (
+	queueNames = &words{of: func(s *subjects) (names []string) {
+		for i, name := range s.portNames() {
+			if s.layout.queues[i] {
+				names = append(names, name)
+			}
+		}
+		return names
+	}}
+	portClasses  = &words{of: func(s *subjects) []string { return s.classesOf(func(int) bool { return true }) }, every: classNames[:]}
+	queueClasses = &words{of: func(s *subjects) []string { return s.classesOf(func(port int) bool { return s.layout.queues[port] }) }, every: classNames[:]}
+)
+
+// classesOf returns the names of the classes that have a port that counts.
+func (s *subjects) classesOf(counts func(port int) bool) (names []string) {
+	var has uint8
+	for i := range s.portNames() {
+		if counts(i) {
+			has |= s.layout.classes[i]
+		}
+	}
+	for c, name := range classNames {
+		if has>>c&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // class is a kind of port by where it leads. A port may be of several.
 type class uint8
@@ -82,39 +127,6 @@ func newPortLayout(p *plan.Plan) *portLayout {
 
 func (l *portLayout) name(node, port int) string {
 	return plan.PortName(l.graph, l.adjacency, node, port)
-}
-
-// portNames declares the metrics of portSums.
-func portNames(s *subjects) []family {
-	l := newPortLayout(s.Plan)
-	var names, queues, present, queueing []string
-	var has, queue uint8
-	for n, ports := range l.adjacency {
-		for port := range ports {
-			i, name := l.first[n]+port, l.name(n, port)
-			names, has = append(names, name), has|l.classes[i]
-			if l.queues[i] {
-				queues, queue = append(queues, name), queue|l.classes[i]
-			}
-		}
-	}
-	for c, name := range classNames {
-		if has>>c&1 != 0 {
-			present = append(present, name)
-		}
-		if queue>>c&1 != 0 {
-			queueing = append(queueing, name)
-		}
-	}
-	ports, ofClass := Words(names...), Words(present...)
-	return []family{
-		{Parts: []*part{Words(queueDepth), statisticNames(), ofClass}},
-		{Parts: []*part{Words(queueDepth), statisticNames(), ports}},
-		{Parts: []*part{Words(hopDelay), statisticNames(), Words(queueing...)}},
-		{Parts: []*part{Words(hopDelay), statisticNames(), Words(queues...)}},
-		{Parts: []*part{Words(utilisation), Words("mean", "max"), ofClass}},
-		{Parts: []*part{Words(utilisation), ports}},
-	}
 }
 
 // portSums is what ports have measured: of each the statistics, of each class of ports
@@ -187,10 +199,10 @@ func (c *portSums) measure(e *emitter, out *backend.Outcome) {
 		depth := of.depth
 		depth.Add(0, counts[k]*int64(window)-depth.Weight()) // ports that did nothing
 		queue, wait := distributionOf(&depth, bytesPerKB), distributionOf(&of.wait, perMicrosecond)
-		e.distribution(queueDepth, name, &queue, ofRun)
-		e.distribution(hopDelay, name, &wait, ofRun)
-		e.of(utilisation+".mean", name, float64(of.busy)/float64(window)/float64(counts[k]), ofRun)
-		e.of(utilisation+".max", name, float64(of.most)/float64(window), ofRun)
+		e.distribution(queueOfClass, &queue, name)
+		e.distribution(delayOfClass, &wait, name)
+		e.set(meanUse, float64(of.busy)/float64(window)/float64(counts[k]), name)
+		e.set(mostUse, float64(of.most)/float64(window), name)
 	}
 	idle := portSum{queue: Distribution{Any: true}}
 	for n, ports := range c.layout.adjacency {
@@ -200,9 +212,9 @@ func (c *portSums) measure(e *emitter, out *backend.Outcome) {
 				of = &idle
 			}
 			name := c.layout.name(n, port)
-			e.distribution(queueDepth, name, &of.queue, ofPort)
-			e.distribution(hopDelay, name, &of.wait, ofPort)
-			e.of(utilisation, name, float64(of.busy)/float64(window), ofPort)
+			e.distribution(queueOfPort, &of.queue, name)
+			e.distribution(delayOfPort, &of.wait, name)
+			e.set(useOfPort, float64(of.busy)/float64(window), name)
 		}
 	}
 }

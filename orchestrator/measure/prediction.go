@@ -15,11 +15,38 @@ import (
 	"github.com/csiglab/csiglab/workloads/training"
 )
 
-// Names of what the plan predicts of jobs.
-const (
-	iterationAlone = "iteration_alone_us"
-	iterationFluid = "iteration_fluid_us"
+// predictedMetrics are what the plan predicts of jobs.
+var predictedMetrics = Group{Title: "Predictions", Of: "predictions", Entries: []*Entry{iterationAlone, iterationFluid}}
+
+var (
+	iterationAlone = predicted(func(p *Prediction) string { return p.NoAlone },
+		Entry{Form: "iteration_alone_us.<job>", Doc: "predicted by the plan, for jobs of kind profile: an iteration with the network for itself, compute and then the communication through the narrowest port of its ways, with headers"})
+	iterationFluid = predicted(func(p *Prediction) string { return p.NoFluid },
+		Entry{Form: "iteration_fluid_us.<job>", Absent: "the run, or the part of it at which the fluid model looks, ends before the first iteration that the model predicts",
+			Doc: "predicted by the plan: the mean of the second half of the iterations by the [fluid model](jobs.md#what-the-fluid-model-predicts), as `iteration_settled_us` is of the run, under the variant's congestion control, classes and schedules"})
 )
+
+// predicted completes the entry of a prediction, which jobs lack for some reason.
+func predicted(lacks func(*Prediction) string, m Entry) *Entry {
+	each := func(s *subjects) (has []string, hasNot []lacking) {
+		if len(s.Plan.Jobs) == 0 {
+			return nil, nil
+		}
+		all := s.predictions()
+		for i := range all {
+			if why := lacks(&all[i]); why == "" {
+				has = append(has, s.Plan.Jobs[i].Name)
+			} else {
+				hasNot = append(hasNot, lacking{s.Plan.Jobs[i].Name, why})
+			}
+		}
+		return has, hasNot
+	}
+	m.Needs = ofJobs
+	m.Words = []*words{{of: func(s *subjects) []string { has, _ := each(s); return has }}}
+	m.Lacking = func(s *subjects) []lacking { _, hasNot := each(s); return hasNot }
+	return &m
+}
 
 // Prediction is what follows from the plan alone about the iterations of a job of kind
 // profile: its times with the network for itself, and under ideal sharing by
@@ -276,32 +303,16 @@ func spread(jobs []fluid.Job, s *fluid.Sharing) {
 	}
 }
 
-// predictionNames declares the metrics of predictions. Jobs without one say why.
-func predictionNames(s *subjects) []family {
-	if len(s.Plan.Jobs) == 0 {
-		return []family{{Parts: []*part{Words(iterationAlone, iterationFluid), AnyWord()}, Lacks: lacksJobs}}
-	}
-	var families []family
-	all := newOutlook(s.Plan).all
-	for i := range all {
-		name := Words(s.Plan.Jobs[i].Name)
-		families = append(families,
-			family{Parts: []*part{Words(iterationAlone), name}, Lacks: all[i].NoAlone},
-			family{Parts: []*part{Words(iterationFluid), name}, Lacks: all[i].NoFluid})
-	}
-	return families
-}
-
 // addPredictions adds what the plan predicts of jobs.
 func addPredictions(e *emitter, p *plan.Plan) {
 	all := Predict(p)
 	for i := range all {
 		name := p.Jobs[i].Name
 		if all[i].NoAlone == "" {
-			e.of(iterationAlone, name, all[i].Alone.Microseconds(), ofRun)
+			e.set(iterationAlone, all[i].Alone.Microseconds(), name)
 		}
 		if all[i].NoFluid == "" && all[i].Fluid > 0 {
-			e.of(iterationFluid, name, all[i].Fluid.Microseconds(), ofRun)
+			e.set(iterationFluid, all[i].Fluid.Microseconds(), name)
 		}
 	}
 }

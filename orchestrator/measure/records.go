@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/nodes/deadlock"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
@@ -197,17 +198,19 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 	}
 }
 
-// ccNames declares the metrics of ccSums.
-func ccNames(s *subjects) []family {
-	var actions []string
-	for _, a := range s.Plan.Actions {
-		actions = append(actions, a.Name)
-	}
-	return []family{
-		{Parts: []*part{Words("cc_delay_us"), s.Transfers}},
-		{Parts: []*part{Words("cc_share"), s.Transfers, Words(actions...)}},
-	}
-}
+// ccMetrics are what controllers did and were told.
+var ccMetrics = Group{Title: "Congestion control", Entries: []*Entry{ccDelay, ccShare}}
+
+var (
+	ccDelay = &Entry{Form: "cc_delay_us.<flow>", Words: []*words{transferNames}, Better: meaning.Lower, Absent: noACK,
+		Doc: "mean delay that CC judged ACKs by: RTT less base RTT; with CSIG max(Delay) the sample less what an idle path has (`hosts.cc.csig_unloaded`); of swift the delay in the fabric, propagation included"}
+	ccShare = &Entry{Form: "cc_share.<flow>.<action>", Words: []*words{transferNames, {of: func(s *subjects) (names []string) {
+		for _, a := range s.Plan.Actions {
+			names = append(names, a.Name)
+		}
+		return names
+	}}}, Share: true, Absent: noACK, Doc: "of the flow's ACKs that CC answered with the [action](#actions); together 1"}
+)
 
 // measure adds the share of each action and the mean delay that a controller
 // received.
@@ -217,9 +220,9 @@ func (c *ccSums) measure(e *emitter) {
 			continue
 		}
 		name := c.plan.Flows[i].Name
-		e.of("cc_delay_us", name, s.delay.Microseconds()/float64(s.acks), ofFlow)
+		e.set(ccDelay, s.delay.Microseconds()/float64(s.acks), name)
 		for _, a := range c.plan.Actions {
-			e.named("cc_share."+a.Name, name, "cc_share."+name+"."+a.Name, float64(s.actions[a.Name])/float64(s.acks), ofFlow)
+			e.set(ccShare, float64(s.actions[a.Name])/float64(s.acks), name, a.Name)
 		}
 	}
 }

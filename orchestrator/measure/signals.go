@@ -2,14 +2,14 @@ package measure
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/units"
 )
 
 // signalSums adds up the CSIG samples of each flow.
@@ -110,40 +110,75 @@ func addLocator(sums []locatorSum, locator int32, samples int64) []locatorSum {
 	return sums
 }
 
-// signalMetric is the name of the metrics of a type, and how many units of the tags' values
-// one of the metric has.
-type signalMetric struct {
+// quantity is the name of what the metrics of a type of signal are of, and how many units of
+// the tags' values one of the metrics has.
+type quantity struct {
 	name string
 	unit float64
 }
 
-// metricOf returns the metric of a known type.
-func metricOf(t csig.Type) signalMetric {
+// quantityOf returns the quantity of a known type.
+func quantityOf(t csig.Type) quantity {
 	s := t.Definition()
-	m := signalMetric{"csig_" + strings.ReplaceAll(s.Name, "-", "_"), 1}
+	name, unit := strings.ReplaceAll(s.Name, "-", "_"), meaning.SignalUnits[s.Unit.String()]
 	if t == csig.ABWC {
-		m.name = "csig_abwc"
+		name = "abwc"
 	}
-	switch s.Unit {
-	case csig.Bytes:
-		return signalMetric{m.name + "_kb", float64(units.KB)}
-	case csig.BytesPerSecond:
-		return signalMetric{m.name + "_gbps", float64(units.Gbps) / 8}
-	case csig.Nanoseconds:
-		return signalMetric{m.name + "_us", float64(units.Microsecond / units.Nanosecond)}
-	case csig.PPM:
-		m.unit = 1e6
-	}
-	return m
+	return quantity{name + unit.Suffix, unit.Per}
 }
 
-// signalWords returns the names of the metrics of all types, and of the types.
-func signalWords() (metrics, types []string) {
-	for _, t := range csig.KnownTypes() {
-		metrics, types = append(metrics, metricOf(t).name), append(types, t.String())
-	}
-	return metrics, types
-}
+// signalMetrics are of the CSIG samples that flows got.
+var signalMetrics = Group{Title: "CSIG samples", Entries: []*Entry{signalPoints, bottleneckOfAll, bottleneck},
+	More: "`csig_<signal>` is `csig_delay_us`, the greatest per-hop delay; `csig_abw_gbps`, the least available bandwidth; `csig_abwc`, the same as a share of its port; or `csig_nqd`, the greatest normalised queue depth as a share. " +
+		"Types of [modules](extend.md#signals) have the unit of their values: bytes are kB, bytes per second Gb/s, nanoseconds µs, and ppm a share."}
+
+var (
+	signalPoints = &Entry{Form: "csig_<signal>.<statistic>.<flow>", Words: []*words{quantityNames, named("mean", "min", "max"), flowNames}, Needs: tagged, Absent: noSamples,
+		Doc: "the flow's samples of one type that came in the measuring window, by the points that their codes stand for (`csig.decode`)"}
+	rawBandwidth = &Entry{Form: "abw_gbps.<flow>", Words: []*words{rawNames}, Absent: noSamples,
+		Needs: []*need{needCSIG, {"programs or generators", func(p *plan.Plan) bool { return len(p.Pairs) > 0 }, "it has no programs and no generators"}},
+		Doc:   "mean of the available bandwidths that tags brought"}
+	bottleneckOfAll = &Entry{Form: "bottleneck_share.<signal>.<port>", Words: []*words{typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
+		Doc: "of the samples of this signal in the measuring window, of all flows together, those that name the port: `tor0-agg0`; `locator-9` for a locator that several ports share, one of them and no name of a port; `none` where no hop wrote a value; `unknown` for a locator that no port has, of a forged or damaged tag"}
+	bottleneck = &Entry{Form: "bottleneck_share.<flow>.<signal>.<port>", Words: []*words{flowNames, typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
+		Doc: "as `bottleneck_share.<signal>.<port>`, of the samples of the flow alone"}
+)
+
+// Reasons why runs lack metrics of samples.
+const (
+	noSamples = "no sample of it came in the measuring window"
+	noneNames = "no sample in the measuring window names it"
+)
+
+// Words of signals.
+var (
+	quantityNames = &words{of: func(*subjects) (names []string) {
+		for _, t := range csig.KnownTypes() {
+			names = append(names, quantityOf(t).name)
+		}
+		return names
+	}}
+	typeNames = &words{of: func(*subjects) (names []string) {
+		for _, t := range csig.KnownTypes() {
+			names = append(names, t.String())
+		}
+		return names
+	}}
+	locatorNames = &words{of: func(s *subjects) []string { // without CSIG they are not known
+		if !needCSIG.has(s.Plan) {
+			return nil
+		}
+		names := append(slices.Collect(maps.Values(s.Plan.PortNames())), unknownPort)
+		slices.Sort(names)
+		return names
+	}}
+	rawNames = &words{of: func(s *subjects) []string { // of flows of raw frames, which may have tags
+		if !needCSIG.has(s.Plan) {
+			return nil
+		}
+		return s.flows[s.Plan.Transfers:]
+	}}
+)
 
 // portName returns the name of the port that a locator stands for.
 func (c *signalSums) portName(locator int32) string {
@@ -151,31 +186,6 @@ func (c *signalSums) portName(locator int32) string {
 		return unknownPort
 	}
 	return c.names[uint32(locator)]
-}
-
-// signalNames declares the metrics of signalSums.
-func signalNames(s *subjects) []family {
-	metrics, types := signalWords()
-	ports := []string{unknownPort}
-	for _, name := range s.Plan.PortNames() {
-		ports = append(ports, name)
-	}
-	slices.Sort(ports)
-	raw, flows, named, ofRaw := s.Raw, s.Flows, Words(ports...), cmp.Or(noCSIG(s.Plan), noRaw(s.Plan))
-	if ofRaw != "" {
-		raw = AnyWord()
-	}
-	untagged := noCSIG(s.Plan)
-	if untagged != "" {
-		named = AnyWord()
-	}
-	return []family{
-		{Parts: []*part{Words(metrics...), Words("mean", "min", "max"), flows}, Lacks: untagged},
-		{Parts: []*part{Words("samples"), s.Raw}, Lacks: untagged},
-		{Parts: []*part{Words("abw_gbps"), raw}, Lacks: ofRaw},
-		{Parts: []*part{Words(bottleneckShare), Words(types...), named}, Lacks: untagged},
-		{Parts: []*part{Words(bottleneckShare), flows, Words(types...), named}, Lacks: untagged},
-	}
 }
 
 // measure adds the number of samples of each flow, the mean and the extremes of each
@@ -190,26 +200,23 @@ func (c *signalSums) measure(e *emitter) {
 		name, ofPrograms, kind := c.plan.Flows[flow].Name, flow >= c.plan.Transfers, ofFlowAndPort
 		if ofPrograms {
 			kind = ofFlow // few flows: no limit of its own
-			e.of("samples", name, float64(signals.samples), ofFlow)
+			e.set(samplesOfFlow, float64(signals.samples), name)
 		}
 		for t := range signals.types {
 			s := &signals.types[t]
 			if s.samples == 0 {
 				continue
 			}
-			metric := metricOf(csig.Type(t))
-			mean := float64(s.points) / float64(s.samples)
-			e.of(metric.name+".mean", name, mean/metric.unit, ofFlow)
-			e.of(metric.name+".min", name, float64(s.least)/metric.unit, ofFlow)
-			e.of(metric.name+".max", name, float64(s.most)/metric.unit, ofFlow)
+			of, signal := quantityOf(csig.Type(t)), csig.Type(t).String()
+			mean := float64(s.points) / float64(s.samples) / of.unit
+			e.set(signalPoints, mean, of.name, "mean", name)
+			e.set(signalPoints, float64(s.least)/of.unit, of.name, "min", name)
+			e.set(signalPoints, float64(s.most)/of.unit, of.name, "max", name)
 			if ofPrograms && csig.Type(t) == csig.ABW {
-				e.of("abw_gbps", name, mean/metric.unit, ofFlow)
+				e.set(rawBandwidth, mean, name)
 			}
-			share := bottleneckShare + "." + csig.Type(t).String()
 			for _, l := range s.named {
-				port := c.portName(l.locator)
-				e.named(share, name+"."+port, fmt.Sprintf("%s.%s.%v.%s", bottleneckShare, name, csig.Type(t), port),
-					float64(l.samples)/float64(s.samples), kind)
+				e.setOf(kind, bottleneck, float64(l.samples)/float64(s.samples), name, signal, c.portName(l.locator))
 				all[t].named = addLocator(all[t].named, l.locator, l.samples)
 			}
 			all[t].samples += s.samples
@@ -217,7 +224,7 @@ func (c *signalSums) measure(e *emitter) {
 	}
 	for t := range all {
 		for _, l := range all[t].named {
-			e.of(bottleneckShare+"."+csig.Type(t).String(), c.portName(l.locator), float64(l.samples)/float64(all[t].samples), ofPort)
+			e.set(bottleneckOfAll, float64(l.samples)/float64(all[t].samples), csig.Type(t).String(), c.portName(l.locator))
 		}
 	}
 }

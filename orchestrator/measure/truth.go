@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
@@ -168,30 +169,51 @@ func (v *portValues) at(h *metrics.HopValue, s *metrics.TaggedSample) int64 {
 	return metrics.Absent
 }
 
-// Statistics of a run's samples beside the truth.
-const (
-	truthSamples = "truth_samples"
-	truthMissed  = "truth_missed"
-	truthOutside = "truth_outside"
-	errorPercent = "csig_error_percent"
+// truthMetrics are of the samples beside the truth, formatMetrics of those whose tags have one
+// of two formats.
+var (
+	truthMetrics = Group{Title: "Signal truth", Entries: truthEntries("", "", nil, needCSIG, needTruth),
+		Doc: "With [`telemetry.truth`](telemetry.md#signal-truth) the samples that came in the measuring window are compared with the exact values of the hops of their packets. Errors are without their sign, and have the unit of the signal."}
+	formatMetrics = Group{Title: "Signal truth by format", Of: "tags of two formats", Entries: truthEntries(".<format>", ", of tags of one format", named(csig.FormatNone.Names()[1:]...), needCSIG, needTruth, needSecond),
+		Doc: "Where tags have [two formats](csig.md#two-formats), each of these also has the metrics of either format, with its name at the end: `csig_abw_gbps.error_p50.wide`, `truth_missed.delay.compact`."}
+
+	needTruth  = &need{"telemetry.truth", func(p *plan.Plan) bool { return p.Truth != 0 }, "its telemetry.truth is none"}
+	needSecond = &need{"tags of two formats", func(p *plan.Plan) bool { return p.Second != nil }, "its tags have one format"}
 )
 
-// truthNames declares the metrics of truths.
-func truthNames(s *subjects) []family {
-	metrics, types := signalWords()
-	lacks := cmp.Or(noCSIG(s.Plan), unless(s.Plan.Truth != 0, lacksTruth))
-	families := []family{
-		{Parts: []*part{Words(truthSamples, truthMissed, truthOutside), Words(types...)}, Lacks: lacks},
-		{Parts: []*part{Words(metrics...), Words("error_p50", "error_p99", "stale_p50", "stale_p99")}, Lacks: lacks},
-		{Parts: []*part{Words(errorPercent), Words("p50", "p99"), Words(types...)}, Lacks: lacks},
+// The entries of truthEntries.
+const (
+	truthSamples = iota
+	truthMissed
+	truthOutside
+	truthError
+	truthStale
+	truthPercent
+)
+
+// truthEntries returns the entries of some samples, whose names end with a word if ending is not nil.
+func truthEntries(form, doc string, ending *words, needs ...*need) []*Entry {
+	const noTruth = "no sample of it that was chosen came in the measuring window"
+	percentiles := namesOf(truthStatistics)
+	entries := []*Entry{
+		truthSamples: {Form: "truth_samples.<signal>", Words: []*words{typeNames}, Unit: "samples", Absent: noTruth, Doc: "samples compared"},
+		truthMissed: {Form: "truth_missed.<signal>", Words: []*words{typeNames}, Better: meaning.Lower, Share: true, Absent: noTruth,
+			Doc: "of the samples, those that name another port than the worst hop"},
+		truthOutside: {Form: "truth_outside.<signal>", Words: []*words{typeNames}, Better: meaning.Lower, Share: true, Absent: noTruth,
+			Doc: "of the samples, those whose truth is not in the interval that the code stands for"},
+		truthError: {Form: "csig_<signal>.error_<statistic>", Words: []*words{quantityNames, percentiles}, Absent: noSamples, Doc: "the decoded value less the truth"},
+		truthStale: {Form: "csig_<signal>.stale_<statistic>", Words: []*words{quantityNames, percentiles}, Absent: noSamples,
+			Doc: "the decoded value less the truth at the time when the sample was read, of samples for which this is known"},
+		truthPercent: {Form: "csig_error_percent.<statistic>.<signal>", Words: []*words{percentiles, typeNames}, Better: meaning.Lower, Absent: noSamples,
+			Doc: "the error over the truth, of samples whose truth is not 0"},
 	}
-	if lacks == "" {
-		lacks = unless(s.Plan.Second != nil, lacksSecond)
+	for _, m := range entries {
+		m.Form, m.Doc, m.Needs = m.Form+form, m.Doc+doc, needs
+		if ending != nil {
+			m.Words = append(m.Words, ending)
+		}
 	}
-	for _, f := range families[:3:3] {
-		families = append(families, family{Parts: append(slices.Clone(f.Parts), Words(csig.Format(0).Names()[1:]...)), Lacks: lacks})
-	}
-	return families
+	return entries
 }
 
 // truthSum is what the metrics of one type are made of.
@@ -203,18 +225,22 @@ type truthSum struct {
 // measure adds, by type, how far the samples of the measuring window are from the truth, of
 // all samples and, where tags have two formats, of those of each format.
 func (t *truths) measure(e *emitter) {
-	t.measureOf(e, "", func(*metrics.Truth) bool { return true })
+	t.measureOf(func(*metrics.Truth) bool { return true }, func(entry int, value float64, words ...string) {
+		e.set(truthMetrics.Entries[entry], value, words...)
+	})
 	if t.plan.Second == nil {
 		return
 	}
 	for _, table := range t.plan.LocatorTables() {
 		second := table == t.plan.Second
-		t.measureOf(e, "."+table.FormatName(), func(r *metrics.Truth) bool { return r.Locator >= metrics.SecondFormat == second })
+		t.measureOf(func(r *metrics.Truth) bool { return r.Locator >= metrics.SecondFormat == second }, func(entry int, value float64, words ...string) {
+			e.set(formatMetrics.Entries[entry], value, append(words, table.FormatName())...)
+		})
 	}
 }
 
-// measureOf adds the metrics of some samples, with an ending to their names.
-func (t *truths) measureOf(e *emitter, ending string, has func(*metrics.Truth) bool) {
+// measureOf emits the metrics of some samples.
+func (t *truths) measureOf(has func(*metrics.Truth) bool, set func(entry int, value float64, words ...string)) {
 	var sums [csig.Types]truthSum
 	for i := range t.rows {
 		if r := &t.rows[i]; t.plan.Measure.Contains(r.At) && has(r) {
@@ -226,26 +252,19 @@ func (t *truths) measureOf(e *emitter, ending string, has func(*metrics.Truth) b
 		if len(s.errors) == 0 {
 			continue
 		}
-		metric, signal := metricOf(csig.Type(k)), csig.Type(k).String()
+		of, signal := quantityOf(csig.Type(k)), csig.Type(k).String()
 		n := float64(len(s.errors))
-		e.run(truthSamples+"."+signal+ending, n)
-		e.run(truthMissed+"."+signal+ending, float64(s.missed)/n)
-		e.run(truthOutside+"."+signal+ending, float64(s.outside)/n)
-		for _, of := range []struct {
-			before, after string
-			values        []float64
-			factor        float64
-		}{
-			{metric.name + ".error_", "", s.errors, 1 / metric.unit},
-			{metric.name + ".stale_", "", s.stale, 1 / metric.unit},
-			{errorPercent + ".", "." + signal, s.relative, 100},
-		} {
-			if len(of.values) > 0 {
-				slices.Sort(of.values)
-				e.run(of.before+"p50"+of.after+ending, percentile(0.5)(of.values)*of.factor)
-				e.run(of.before+"p99"+of.after+ending, percentile(0.99)(of.values)*of.factor)
-			}
+		set(truthSamples, n, signal)
+		set(truthMissed, float64(s.missed)/n, signal)
+		set(truthOutside, float64(s.outside)/n, signal)
+		statistics := func(entry int, values []float64, factor float64, words func(statistic string) []string) {
+			slices.Sort(values)
+			emitAll(func(value float64, statistic ...string) { set(entry, value*factor, words(statistic[0])...) }, truthStatistics, values)
 		}
+		ofQuantity := func(statistic string) []string { return []string{of.name, statistic} }
+		statistics(truthError, s.errors, 1/of.unit, ofQuantity)
+		statistics(truthStale, s.stale, 1/of.unit, ofQuantity)
+		statistics(truthPercent, s.relative, 100, func(statistic string) []string { return []string{statistic, signal} })
 	}
 }
 

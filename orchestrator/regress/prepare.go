@@ -316,18 +316,13 @@ func ruleOf(r *Rule, known *expression.Known, set *experiment.Set) (judged, erro
 		}
 	}
 	j := judged{Rule: *r}
-	m := meaning.Of(r.Metric)
+	m := measure.Meaning(r.Metric)
 	if derived { // its name says the unit, but not what is better
 		m.Better = meaning.Neutral
 	}
 	j.unit = m.Unit
 	if j.Better == "" {
-		switch m.Better {
-		case meaning.Lower:
-			j.Better = verdict.Lower
-		case meaning.Higher:
-			j.Better = verdict.Higher
-		default:
+		if j.Better = verdict.Better(m.Better.String()); j.Better == "" {
 			return j, fmt.Errorf("it is not known whether less or more of %s is better; say which: better: lower, or better: higher", r.Metric)
 		}
 	}

@@ -78,8 +78,8 @@ type Rule struct {
 	Absolute bool    `json:"absolute,omitempty"`
 	// Of is what is compared over the seeds: median, or a percentile such as p90.
 	Of string `json:"of"`
-	// Better is needed for metrics without a direction of their own; empty: that of package
-	// metrics/meaning.
+	// Better is needed for metrics without a direction of their own; empty: that of
+	// measure.Meaning.
 	Better verdict.Better `json:"better,omitempty"`
 
 	node *experiment.Node

@@ -13,10 +13,10 @@ import (
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/internal/wildcard"
-	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
@@ -101,7 +101,7 @@ func (s *Sweep) metrics(patterns []string) ([]string, error) {
 		}
 		if ok {
 			for name := range out.Metrics {
-				if slices.Contains(patterns, name) || !meaning.Of(name).Machine {
+				if slices.Contains(patterns, name) || !measure.Meaning(name).Machine {
 					all[name] = true
 				}
 			}

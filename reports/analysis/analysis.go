@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -149,10 +150,10 @@ func Rows(f *runfolder.Folder) int64 {
 	return rows
 }
 
-// Read analyses a run folder. It collects the charts of this package's table and
-// those of more. Errors wrap runfolder.ErrDamaged when a table cannot be read.
-func Read(f *runfolder.Folder, more ...ChartKind) (*Result, error) {
-	r, err := read(f, more)
+// Read analyses a run folder, whose metrics have the units of a meaning. It collects the
+// charts of this package's table and those of more. Errors wrap runfolder.ErrDamaged when a table cannot be read.
+func Read(f *runfolder.Folder, of meaning.Of, more ...ChartKind) (*Result, error) {
+	r, err := read(f, of, more)
 	if err != nil {
 		return nil, fmt.Errorf("analyse run: %w", err)
 	}
@@ -162,6 +163,7 @@ func Read(f *runfolder.Folder, more ...ChartKind) (*Result, error) {
 // reading is a run folder between the two passes over its tables.
 type reading struct {
 	folder  *runfolder.Folder
+	meaning meaning.Of
 	metrics *flowMetrics
 	totals  *totals
 	flows   []runfolder.Flow
@@ -177,7 +179,7 @@ type reading struct {
 }
 
 // begin makes the first pass.
-func begin(f *runfolder.Folder) (*reading, error) {
+func begin(f *runfolder.Folder, of meaning.Of) (*reading, error) {
 	m, s := &f.Manifest, &f.Summary
 	if len(m.Variants) == 0 {
 		return nil, errors.New("the manifest names no variant")
@@ -198,7 +200,7 @@ func begin(f *runfolder.Folder) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &reading{folder: f, metrics: metrics, totals: t, flows: flows, done: done, rates: t.rates(metrics), all: usedPorts(m, t), pointUS: pointUS(m, t.longest())}
+	g := &reading{folder: f, meaning: of, metrics: metrics, totals: t, flows: flows, done: done, rates: t.rates(metrics), all: usedPorts(m, t), pointUS: pointUS(m, t.longest())}
 	g.medians = g.rates.medians()
 	g.ports = busiestPorts(m, g.all)
 	g.charted = g.ports
@@ -207,8 +209,8 @@ func begin(f *runfolder.Folder) (*reading, error) {
 	return g, nil
 }
 
-func read(f *runfolder.Folder, more []ChartKind) (*Result, error) {
-	g, err := begin(f)
+func read(f *runfolder.Folder, of meaning.Of, more []ChartKind) (*Result, error) {
+	g, err := begin(f, of)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +225,7 @@ func (g *reading) finish(more []ChartKind) (*Result, error) {
 	c := compared{manifest: m, summary: s, totals: t, rates: g.rates, sharing: g.sharing, ports: g.ports, all: g.all, completed: done.flows}
 	r := &Result{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m),
-		Verdict: verdict(m, s), Notes: notes(m), Variants: variants(m, s, t.shown),
+		Verdict: verdict(m, s, g.meaning), Notes: notes(m), Variants: variants(m, s, t.shown, g.meaning),
 		Findings: Findings{Ports: g.ports, Crossings: crossings(m, g.flows, g.ports), Sharing: g.sharing, Losses: losses(g.all), Differences: c.differences(), Steps: c.steps()},
 		Slowest:  g.slowest,
 		Progress: done.progress, Completion: done.flows, Worst: done.worst, Ports: manyPortsOf(m, g.all),

@@ -15,12 +15,13 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
 
 func numbers(t *testing.T, f *runfolder.Folder) *Result {
 	t.Helper()
-	r, err := Read(f)
+	r, err := Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestDamagedTable(t *testing.T) {
 			if err := os.WriteFile(path, text, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Read(f)
+			_, err := Read(f, measure.Meaning)
 			if damaged := len(text) < len(whole); damaged != errors.Is(err, runfolder.ErrDamaged) || damaged && !strings.Contains(err.Error(), path) {
 				t.Errorf("Read with %d of %d bytes of %s: %v", len(text), len(whole), table, err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -103,7 +104,7 @@ func (p *planted) blame(t *testing.T) []Blame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Read(f)
+	r, err := Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -77,7 +78,8 @@ func Measure(f *runfolder.Folder) *Measured {
 		all.LeftOut = s.Details.Of
 	}
 	all.facts = factsOf(m)
-	for _, v := range variants(m, s, nil) {
+	noUnits := func(string) meaning.Meaning { return meaning.Meaning{} } // a comparison asks for itself
+	for _, v := range variants(m, s, nil, noUnits) {
 		c := Case{Variant: v.Name, ofOne: map[string]bool{}}
 		for _, metric := range v.Metrics {
 			c.ofOne[metric.Name] = metric.OfFlow

@@ -95,11 +95,11 @@ func TestPlansThatAreNone(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, planFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := MeasureSweep(dir, nil); !errors.Is(err, ErrNoSweep) {
+		if _, err := MeasureSweep(dir, nil, nil); !errors.Is(err, ErrNoSweep) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := MeasureSweep(t.TempDir(), nil); !errors.Is(err, ErrNoSweep) {
+	if _, err := MeasureSweep(t.TempDir(), nil, nil); !errors.Is(err, ErrNoSweep) {
 		t.Error(err)
 	}
 }

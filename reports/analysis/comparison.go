@@ -83,6 +83,7 @@ type MetricComparison struct {
 
 // FolderDesign is how two folders are compared. The zero value of Only compares all metrics.
 type FolderDesign struct {
+	Meaning    meaning.Of               // of metrics
 	Confidence float64                  // such as 0.95
 	Delta      float64                  // see FolderComparison
 	VariantA   string                   // "": all that both have
@@ -240,7 +241,7 @@ func (d *FolderDesign) compare(a, b *Case) CaseComparison {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		n := names[name]
 		switch {
-		case d.Only != nil && !d.Only(name), d.Only == nil && meaning.Of(name).Machine:
+		case d.Only != nil && !d.Only(name), d.Only == nil && d.Meaning(name).Machine:
 		case !d.Single && d.Only == nil && (a.ofOne[name] || b.ofOne[name]):
 			c.LeftOut++
 		case n[1] == 0:
@@ -293,8 +294,8 @@ func (c *Case) values(metric string, seeds []uint64, all bool) map[uint64]float6
 
 // metric estimates by how much a metric differs. It reports whether there are values.
 func (d *FolderDesign) metric(name string, a, b *Case, paired bool, seeds []uint64) (MetricComparison, bool) {
-	of := meaning.Of(name)
-	m := MetricComparison{Name: name, Unit: of.Unit, Better: map[meaning.Better]string{meaning.Lower: "lower", meaning.Higher: "higher"}[of.Better]}
+	of := d.Meaning(name)
+	m := MetricComparison{Name: name, Unit: of.Unit, Better: of.Better.String()}
 	va, vb := a.values(name, seeds, !paired), b.values(name, seeds, !paired)
 	for _, seed := range slices.Sorted(maps.Keys(va)) {
 		if _, both := vb[seed]; both || !paired {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 )
@@ -38,7 +39,7 @@ func noisy(n int, level float64) []float64 {
 	return values
 }
 
-var design = analysis.FolderDesign{Confidence: 0.95, Delta: 0.01}
+var design = analysis.FolderDesign{Meaning: measure.Meaning, Confidence: 0.95, Delta: 0.01}
 
 func compared(t *testing.T, a, b *analysis.Measured, d analysis.FolderDesign) *analysis.FolderComparison {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 )
 
@@ -35,7 +36,7 @@ func Example() {
 		return
 	}
 
-	r, err := analysis.Read(folder)
+	r, err := analysis.Read(folder, measure.Meaning)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -151,12 +152,23 @@ type heavyTest struct {
 	ofRate    bool // the threshold is a quarter of the locator's rate
 }
 
-// signalUnits are the units in which results have the points of samples, by signal, and
-// how many of them one in the unit of points is.
-var signalUnits = map[string]struct {
+// signalUnits are the units in which charts have the points of samples, by signal.
+var signalUnits = map[string]chartUnit{"abw": unitInCharts("B/s"), "abw-c": unitInCharts("ppm"), "nqd": unitInCharts("ppm"), "delay": unitInCharts("ns")}
+
+// chartUnit is a unit of charts, and how many of it one in the unit of points is.
+type chartUnit struct {
 	scale float64
 	unit  string
-}{"abw": {8e-9, "Gb/s"}, "abw-c": {1e-4, "%"}, "nqd": {1e-4, "%"}, "delay": {1e-3, "µs"}}
+}
+
+// unitInCharts returns the unit that results have for points in a unit; shares are in per cent.
+func unitInCharts(points string) chartUnit {
+	u := meaning.SignalUnits[points]
+	if u.Share {
+		return chartUnit{100 / u.Per, "%"}
+	}
+	return chartUnit{1 / u.Per, meaning.UnitOf(u.Suffix)}
+}
 
 // newHeatReaders prepares the heatmaps of the variants that have CSIG.
 func newHeatReaders(t *totals) []*heatReader {
@@ -332,17 +344,11 @@ func (h *heatReader) test(signal string) (heavyTest, bool) {
 	return t, known
 }
 
-// unitsOfModules are the units in which results have the values of signals of modules, as
-// signalUnits.
-var unitsOfModules = map[string]struct {
-	scale float64
-	unit  string
-}{"": {1, ""}, "B": {1e-3, "kB"}, "B/s": {8e-9, "Gb/s"}, "ppm": {1e-4, "%"}, "ns": {1e-3, "µs"}}
-
 // moduleTest is test of a signal that a module has registered.
 func (h *heatReader) moduleTest(signal string) (t heavyTest, known bool) {
 	for _, s := range h.manifest.ModuleSignals {
-		if u, ok := unitsOfModules[s.Unit]; ok && s.Name == signal {
+		if _, ok := meaning.SignalUnits[s.Unit]; ok && s.Name == signal {
+			u := unitInCharts(s.Unit)
 			return heavyTest{rule: HeavyModule, below: s.Least, threshold: s.Heavy, scale: u.scale, unit: u.unit}, true
 		}
 	}

@@ -48,7 +48,7 @@ type Metric struct {
 	Seeds  Spread   `json:"seeds"`
 }
 
-func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64) []Variant {
+func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64, of meaning.Of) []Variant {
 	subjects := map[string]bool{}
 	for _, v := range m.Variants {
 		for _, f := range m.FlowsOf(v.Name) {
@@ -63,13 +63,13 @@ func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint
 		summary := s.Variants[v.Name]
 		all = append(all, Variant{
 			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, Routing: v.Routing, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
-			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, subjects),
+			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, subjects, of),
 		})
 	}
 	return all
 }
 
-func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
+func metricsOf(s runfolder.VariantSummary, subjects map[string]bool, of meaning.Of) []Metric {
 	names := map[string]bool{}
 	for name := range s.Metrics {
 		names[name] = true
@@ -82,7 +82,7 @@ func metricsOf(s runfolder.VariantSummary, subjects map[string]bool) []Metric {
 	metrics := make([]Metric, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		ofOne := strings.HasPrefix(name, "bottleneck_share.") || isOfOne(name, subjects)
-		metric := Metric{Name: name, Unit: meaning.Of(name).Unit, OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
+		metric := Metric{Name: name, Unit: of(name).Unit, OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
 		}

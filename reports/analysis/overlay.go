@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -126,19 +127,19 @@ func signalOverTime(s *Scope, signal string) Collector {
 
 // ReadOverlays reads two run folders, which may be one, and lays variants over each other.
 // Errors are as those of Read.
-func ReadOverlays(a, b *runfolder.Folder, pairs []VariantPair) ([]Overlay, error) {
-	overlays, err := readOverlays(a, b, pairs)
+func ReadOverlays(a, b *runfolder.Folder, of meaning.Of, pairs []VariantPair) ([]Overlay, error) {
+	overlays, err := readOverlays(a, b, of, pairs)
 	if err != nil {
 		return nil, fmt.Errorf("analyse runs: %w", err)
 	}
 	return overlays, nil
 }
 
-func readOverlays(a, b *runfolder.Folder, pairs []VariantPair) ([]Overlay, error) {
+func readOverlays(a, b *runfolder.Folder, of meaning.Of, pairs []VariantPair) ([]Overlay, error) {
 	var sides [2]*reading
 	for i, f := range []*runfolder.Folder{a, b} {
 		var err error
-		if sides[i], err = begin(f); err != nil {
+		if sides[i], err = begin(f, of); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Dir, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/units"
@@ -19,7 +20,7 @@ import (
 
 func overlaid(t *testing.T, a, b *runfolder.Folder, variantA, variantB string) analysis.Overlay {
 	t.Helper()
-	all, err := analysis.ReadOverlays(a, b, []analysis.VariantPair{{A: variantA, B: variantB, LabelA: "A", LabelB: "B"}})
+	all, err := analysis.ReadOverlays(a, b, measure.Meaning, []analysis.VariantPair{{A: variantA, B: variantB, LabelA: "A", LabelB: "B"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func TestOverlayHasTheLinesOfBothSides(t *testing.T) {
 	s := analysistest.ThreeFlow()
 	s.Samples = map[string]map[uint16]int64{"csig": {5: 30}}
 	folder := s.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Variants[1].CSIG = "compact" })
-	alone, err := analysis.Read(folder)
+	alone, err := analysis.Read(folder, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestOverlayDifferences(t *testing.T) {
 	}
 	a, b := folder(0.9), folder(0.6)
 	o := overlaid(t, a, b, "csig", "csig")
-	alone, err := analysis.Read(a)
+	alone, err := analysis.Read(a, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/units"
@@ -54,7 +55,7 @@ func sharedJobs(t *testing.T, variants []string, of map[string][]sharedJob) []an
 				}
 			}
 		}}
-	r, err := analysis.Read(p.Folder(t))
+	r, err := analysis.Read(p.Folder(t), measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/results"
 )
 
@@ -76,14 +77,14 @@ func IsSweep(dir string) bool {
 // MeasureSweep returns what the folder of a sweep has for a comparison, of the metrics that
 // only takes; nil takes all. The error wraps ErrNoSweep, ErrSweepIncomplete,
 // ErrSweepInvalid, ErrTooMany or results.ErrDamaged.
-func MeasureSweep(dir string, only func(metric string) bool) (*Measured, error) {
+func MeasureSweep(dir string, of meaning.Of, only func(metric string) bool) (*Measured, error) {
 	p, err := readPlan(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read sweep %s: %w", dir, err)
 	}
 	m := &Measured{Folder: dir, Sweep: true, Experiment: p.Name, Version: p.Version, Clock: p.Clock, Command: p.Command, Started: p.Started}
 	m.facts = []fact{{"experiment", p.Name}, {"clock", p.Clock}, {"set at all points", strings.Join(p.Given, " ")}, {"csiglab", p.Version}}
-	if err := m.readRows(dir, p, only); err != nil {
+	if err := m.readRows(dir, p, of, only); err != nil {
 		return nil, fmt.Errorf("read sweep %s: %w", dir, err)
 	}
 	return m, nil
@@ -118,7 +119,7 @@ func readPlan(dir string) (*plan, error) {
 }
 
 // readRows reads the cases.
-func (m *Measured) readRows(dir string, p *plan, only func(string) bool) error {
+func (m *Measured) readRows(dir string, p *plan, of meaning.Of, only func(string) bool) error {
 	t, err := results.Open(filepath.Join(dir, results.File))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: it has no %s", ErrSweepIncomplete, results.File)
@@ -127,7 +128,7 @@ func (m *Measured) readRows(dir string, p *plan, only func(string) bool) error {
 		return err
 	}
 	defer t.Close() // opened for reading
-	single := singles(t.Metrics)
+	single := singles(t.Metrics, of)
 	taken := slices.DeleteFunc(slices.Clone(t.Metrics), func(name string) bool { return only != nil && !only(name) })
 	rows, invalid, first := 0, 0, ""
 	for row, err := range t.Rows() {
@@ -177,43 +178,11 @@ func (m *Measured) addRow(row *results.Row, paths, metrics []string) {
 	m.Cases[last].Seeds = append(m.Cases[last].Seeds, s)
 }
 
-// ofFlowsAndPorts are the quantities of which single flows and ports have metrics. Those of
-// CSIG signals, csig_…, are too.
-var ofFlowsAndPorts = []string{"fct_us", "fct_rx_us", "slowdown", "rate_gbps", "goodput_gbps", "base_rtt_us", "rtt_us", "cwnd_kb", "retransmit_share", "cc_delay_us", "cc_share",
-	"samples", "samples_fresh", "samples_untouched", "samples_per_ack", "bottleneck_share", "abw_gbps", "queue_kb", "hop_delay_us", "utilisation", "pauses", "paused_us", "buffer_kb"}
-
-// classesOfPorts are subjects of metrics that stand for many ports (docs/metrics.md, Names).
-var classesOfPorts = []string{"host", "down", "up", "core", "local", "global"}
-
-// statisticNames are those of metrics (docs/metrics.md, Names).
-var statisticNames = []string{"mean", "min", "p50", "p95", "p99", "p999", "max"}
-
-// singles returns the metrics of single flows and ports among all of an experiment. A table
-// of results names no flows and ports; the groups of flows are those that have an index of
-// fairness.
-func singles(metrics []string) map[string]bool {
-	several := map[string]bool{"all": true}
-	for _, name := range classesOfPorts {
-		several[name] = true
-	}
-	for _, name := range metrics {
-		if group, ok := strings.CutPrefix(name, "jain."); ok {
-			several[group] = true
-		}
-	}
+// singles returns the metrics of single flows and ports.
+func singles(metrics []string, of meaning.Of) map[string]bool {
 	all := map[string]bool{}
 	for _, name := range metrics {
-		quantity, subject, _ := strings.Cut(name, ".")
-		if statistic, rest, _ := strings.Cut(subject, "."); slices.Contains(statisticNames, statistic) {
-			subject = rest
-		}
-		switch {
-		case subject == "" || !slices.Contains(ofFlowsAndPorts, quantity) && !strings.HasPrefix(quantity, "csig_"):
-		case quantity == "pauses" || quantity == "paused_us": // of a class of data, or of a class at a port
-			all[name] = strings.Contains(subject, ".")
-		default:
-			all[name] = !several[subject]
-		}
+		all[name] = of(name).Single
 	}
 	return all
 }

@@ -106,7 +106,7 @@ func spreadOf(values []float64) Spread {
 	return Spread{len(values), slices.Min(values), slices.Max(values)}
 }
 
-func verdict(m *runfolder.Manifest, s *runfolder.Summary) Verdict {
+func verdict(m *runfolder.Manifest, s *runfolder.Summary, of meaning.Of) Verdict {
 	v := Verdict{Valid: s.Valid, Reasons: s.Reasons, Expectations: s.Expectations, Published: []Comparison{}, Incomplete: incomplete(m, s)}
 	if v.Incomplete != nil { // the summary of an incomplete folder is never valid
 		v.Valid = !slices.ContainsFunc(m.Runs, func(r runfolder.Run) bool { return !r.Valid })
@@ -115,7 +115,7 @@ func verdict(m *runfolder.Manifest, s *runfolder.Summary) Verdict {
 	for _, p := range m.Published {
 		variant := s.Variants[p.Variant]
 		c := Comparison{
-			Variant: p.Variant, Metric: p.Metric, Unit: meaning.Of(p.Metric).Unit, Seeds: spreadOverSeeds(variant, p.Metric),
+			Variant: p.Variant, Metric: p.Metric, Unit: of(p.Metric).Unit, Seeds: spreadOverSeeds(variant, p.Metric),
 			Published: p.Value, Low: p.Low, High: p.High, Outcome: NotMeasured, Source: p.Source, Note: p.Note,
 		}
 		if value, ok := variant.Metrics[p.Metric]; ok {
