@@ -255,7 +255,7 @@ type plain[V any] struct {
 }
 
 func valuesOf[V any](rows reflect.Value, field int, name string, decode func(parquet.Page) func(int) V, entry func(parquet.Value) V) filler {
-	c := &plain[V]{values: values[V]{leaf: leaf{path: []string{name}}, decode: decode, entry: entry}, to: fields[V](rows, field)}
+	c := &plain[V]{values: values[V]{leaf: leaf{path: []string{name}}, decode: decode, entry: entry}, to: fields[V](rows, []int{field})}
 	c.set = func(row int, v V) { *c.to[row] = v }
 	return c
 }
@@ -271,7 +271,7 @@ type pointers[V any] struct {
 }
 
 func pointersOf[V any](rows reflect.Value, field int, name string, decode func(parquet.Page) func(int) V, entry func(parquet.Value) V) filler {
-	c := &pointers[V]{values: values[V]{leaf: leaf{path: []string{name}}, decode: decode, entry: entry}, to: fields[*V](rows, field)}
+	c := &pointers[V]{values: values[V]{leaf: leaf{path: []string{name}}, decode: decode, entry: entry}, to: fields[*V](rows, []int{field})}
 	c.set = func(row int, v V) {
 		if c.slab == nil {
 			c.slab = make([]V, len(c.to))
@@ -287,11 +287,11 @@ func (c *pointers[V]) fill(rows int) error {
 	return c.each(rows, c.set)
 }
 
-// fields returns pointers to a field of all rows.
-func fields[V any](rows reflect.Value, field int) []*V {
+// fields returns pointers to a field of all rows, whose type is V or made of it.
+func fields[V any](rows reflect.Value, index []int) []*V {
 	list := make([]*V, rows.Len())
 	for i := range list {
-		list[i] = rows.Index(i).Field(field).Addr().Interface().(*V)
+		list[i] = rows.Index(i).FieldByIndex(index).Addr().Convert(reflect.TypeFor[*V]()).Interface().(*V)
 	}
 	return list
 }
@@ -307,7 +307,7 @@ func newCounts(rows reflect.Value, field int, name string) filler {
 	return &counts{
 		keys:   values[string]{leaf: leaf{path: []string{name, "key_value", "key"}}, decode: texts, entry: parquet.Value.String},
 		values: values[int64]{leaf: leaf{path: []string{name, "key_value", "value"}}, decode: numbers64, entry: parquet.Value.Int64},
-		to:     fields[map[string]int64](rows, field),
+		to:     fields[map[string]int64](rows, []int{field}),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,33 +164,45 @@ func TestConsumeAfterAbort(t *testing.T) {
 	}
 }
 
-// Every list of windows in a batch has its table: one record in each list makes one
-// row in each table of records.
-func TestEveryListHasItsTable(t *testing.T) {
+// Every type of records that has a table reaches it: one record of each makes one row in each
+// table.
+func TestEveryTableGetsItsRecords(t *testing.T) {
 	b := &metrics.Batch{Node: 1}
-	v := reflect.ValueOf(b).Elem()
-	lists := 0
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if name := v.Type().Field(i).Name; f.Kind() != reflect.Slice || name == "Totals" || name == "Traces" || name == "PortMeasurements" || name == "Stalls" || name == "Hops" || name == "Tagged" || name == "FlowMeasurements" {
-			continue // RunData has them, or what is computed from them; Truths has what Hops and Tagged are joined to
+	for _, table := range metrics.Tables() {
+		if table.Record == reflect.TypeFor[metrics.Transfer]() {
+			continue // they are made of RunData
 		}
-		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-		lists++
+		b.Emit(reflect.New(table.Record).Interface().(metrics.Record))
 	}
 	dir := filepath.Join(t.TempDir(), "r")
 	w := must(Create(dir, manifest()))(t)
-	if err := addRun(w, "base", 1, RunData{}, b); err != nil {
+	if err := addRun(w, "base", 1, RunData{Nodes: []metrics.NodeTotals{{Senders: []metrics.SenderTotals{{}}}}}, b); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Finish(summary()); err != nil {
 		t.Fatal(err)
 	}
-	rows := int64(0)
-	for _, n := range must(Open(dir))(t).Manifest.Tables {
-		rows += n
+	tables := must(Open(dir))(t).Manifest.Tables
+	for name, rows := range tables {
+		if rows != 1 {
+			t.Errorf("%d rows in %s", rows, name)
+		}
 	}
-	if rows != int64(lists) || lists != len(recordTables) {
-		t.Errorf("%d lists of a batch made %d rows in %d tables", lists, rows, len(recordTables))
+	if len(tables) != len(metrics.Tables()) || len(tables) < 11 {
+		t.Errorf("%d tables, %d types of records", len(tables), len(metrics.Tables()))
+	}
+}
+
+// A list of a batch belongs to records that have a table, or to those of which RunData, or
+// rows, are made.
+func TestEveryListHasItsTable(t *testing.T) {
+	tables := map[reflect.Type]bool{}
+	for _, table := range metrics.Tables() {
+		tables[table.Record] = true
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[metrics.Batch]()) {
+		if made := []string{"Totals", "Traces", "PortMeasurements", "FlowMeasurements", "Stalls", "Hops", "Tagged", "Rows"}; f.Type.Kind() == reflect.Slice && tables[f.Type.Elem()] == slices.Contains(made, f.Name) {
+			t.Errorf("%s: has a table: %v", f.Name, tables[f.Type.Elem()])
+		}
 	}
 }

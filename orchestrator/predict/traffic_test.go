@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -18,7 +19,12 @@ import (
 type rowCounter struct{ rows int64 }
 
 func (c *rowCounter) Consume(b *metrics.Batch) {
-	c.rows += int64(len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events))
+	c.rows += int64(len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals))
+	for _, t := range metrics.Tables() {
+		if t.Record == reflect.TypeFor[metrics.Event]() {
+			c.rows += int64(t.Of(b).Len())
+		}
+	}
 }
 
 func (c *rowCounter) Err() error { return nil }
