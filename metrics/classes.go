@@ -14,9 +14,9 @@ import (
 type ClassTotals struct {
 	_              Table  `name:"classes" schema:"ClassRow" doc:"A row is what one port did with one data class over the whole run. Hosts and switches of runs with [classes](experiment.md#classes) or shared memory emit it at the end; other runs have no rows."`
 	Node           int32  `column:"node"`
-	_              Column `column:"node_name,dict" from:"port.node"`
+	_              Column `column:"node_name,dict" names:"Node.Name"`
 	Port           int32  `column:"port"`
-	_              Column `column:"port_name,dict" from:"port.name"`
+	_              Column `column:"port_name,dict" names:"Port.Name"`
 	Class          int32  `column:"class" doc:"number of the data class; 0 is 'default'"`
 	Name           string `column:"class_name,dict"`
 	TxPackets      int64  `column:"tx_packets" unit:"packets" doc:"data sent"`

@@ -13,9 +13,9 @@ import (
 type Event struct {
 	_      Table      `name:"events" schema:"EventRow" of:"Kind" doc:"One row for each event of a flow that ['trace'](experiment.md#telemetry) chooses. A value that is not known, or that events of this kind do not have, is null. The column after the unit says which kinds have it."`
 	Flow   int32      `column:"flow" doc:"number of the flow"`
-	_      Column     `column:"flow_name,dict" from:"flow.name" doc:"its name"`
-	_      Column     `column:"src_name,dict" from:"flow.source" doc:"host that sends"`
-	_      Column     `column:"dst_name,dict" from:"flow.destination" doc:"host that receives"`
+	_      Column     `column:"flow_name,dict" names:"Flow.Name" doc:"its name"`
+	_      Column     `column:"src_name,dict" names:"Flow.Source" doc:"host that sends"`
+	_      Column     `column:"dst_name,dict" names:"Flow.Destination" doc:"host that receives"`
 	Kind   EventKind  `column:"event,dict" doc:"'send': the transmission of a data packet began; 'ack': an ACK reached the sender; 'sample': a CSIG sample reached the sender. Of raw frames a sample reached the host where the flow ends, or the switch where the domain ends"`
 	At     units.Time `column:"time_us" unit:"us" doc:"model time"`
 	_      Column     `column:"time_ps" from:"At" unit:"ps" doc:"the same, exact"`
@@ -35,22 +35,22 @@ type Event struct {
 	Action   string         `column:"action,dict,optional" of:"ack, sample" doc:"that CC answered the ACK with, of a sample the ACK which brought it; null where a NACK or the reply to a probe brought it, and of raw frames"`
 
 	Type    uint8   // csig signal type
-	_       Column  `column:"type,dict,optional" from:"signal.name" of:"sample" doc:"signal: 'abw', 'abw-c', 'delay' or 'nqd'"`
-	_       Column  `column:"format,dict,optional" from:"locator.format" of:"sample" doc:"of the tag, as in 'signals.parquet'"`
+	_       Column  `column:"type,dict,optional" names:"Signal" of:"sample" doc:"signal: 'abw', 'abw-c', 'delay' or 'nqd'"`
+	_       Column  `column:"format,dict,optional" names:"Locator.Format" of:"sample" doc:"of the tag, as in 'signals.parquet'"`
 	Code    uint32  `column:"code,optional" of:"sample" doc:"as in the tag"`
 	Value   Reading // that the code stands for
 	_       Column  `column:"point,optional" from:"Value.Point" of:"sample" unit:"the type's" doc:"the decoded value, in the unit of 'signals.parquet': abw in bytes/s, delay in ns, abw-c and nqd in ppm"`
 	_       Column  `column:"low,optional" from:"Value.Low" of:"sample" unit:"the type's" doc:"lower end of the interval that the code stands for"`
 	_       Column  `column:"high,optional" from:"Value.High" of:"sample" unit:"the type's" doc:"upper end; null if there is none"`
 	Locator uint32  `column:"locator,optional" as:"int32" of:"sample" doc:"as in 'signals.parquet'"`
-	_       Column  `column:"shared,optional" from:"locator.shared" of:"sample" unit:"ports" doc:"that have this locator, as in 'signals.parquet'"`
-	_       Column  `column:"port_name,dict,optional" from:"locator.port_name" of:"sample" doc:"port of the locator; null if several ports share it, and of locator 0"`
+	_       Column  `column:"shared,optional" names:"Locator.Shared" of:"sample" unit:"ports" doc:"that have this locator, as in 'signals.parquet'"`
+	_       Column  `column:"port_name,dict,optional" names:"Locator.PortName" of:"sample" doc:"port of the locator; null if several ports share it, and of locator 0"`
 	_       Column  `column:"age_us,optional" from:"Age" of:"sample" unit:"us" doc:"since the packet that brought it was sent; null if that is not known, and of raw frames"`
-	_       Column  `column:"job,optional" from:"message.job" doc:"number of the job, of a connection of a job; null otherwise"`
-	_       Column  `column:"step,optional" from:"message.step" doc:"of the message that the row is about, from 1; null: none"`
-	_       Column  `column:"phase,dict,optional" from:"message.phase" doc:"its phase; null: none"`
-	_       Column  `column:"collective,dict,optional" from:"message.collective" doc:"its collective; null: none"`
-	_       Column  `column:"group,optional" from:"message.group" doc:"which of the groups of ranks that run the collective; null without"`
+	_       Column  `column:"job,optional" names:"Message.Job" doc:"number of the job, of a connection of a job; null otherwise"`
+	_       Column  `column:"step,optional" names:"Message.Step" doc:"of the message that the row is about, from 1; null: none"`
+	_       Column  `column:"phase,dict,optional" names:"Message.Phase" doc:"its phase; null: none"`
+	_       Column  `column:"collective,dict,optional" names:"Message.Collective" doc:"its collective; null: none"`
+	_       Column  `column:"group,optional" names:"Message.Group" doc:"which of the groups of ranks that run the collective; null without"`
 	Age     units.Duration
 }
 

@@ -38,19 +38,19 @@ func (k OperationKind) String() string { return operationNames[k] }
 type Operation struct {
 	_       Table         `name:"operations" schema:"OperationRow" of:"Kind" doc:"What the ranks of jobs did. The host of a rank emits a row when the operation is complete. 'telemetry.operations' says how much of it is kept. A receive is joined to its send by the job, the two ranks, 'channel' and 'message'; 'after' is the operation of the same rank that made a row's operation ready. From these two follows what a step waited for."`
 	Job     int32         `column:"job" doc:"number of the job"`
-	_       Column        `column:"job_name,dict" from:"job.name"`
+	_       Column        `column:"job_name,dict" names:"Job.Name"`
 	Rank    int32         `column:"rank"`
-	_       Column        `column:"host_name,dict" from:"host.Rank" doc:"host of the rank"`
+	_       Column        `column:"host_name,dict" names:"Host.Rank" doc:"host of the rank"`
 	Op      uint32        `column:"op" doc:"number of the operation in the rank's program; of a span that of its end"`
 	Kind    OperationKind `column:"kind,dict" doc:"'send', 'recv', 'compute', 'hold': the time for which the job's schedule holds the rank back, or 'span': a collective, a phase or a step, from where the rank enters it to where it leaves it"`
 	Tag     Tag
 	_       Column `column:"step" from:"Tag.Step" doc:"from 1; 0: none"`
-	_       Column `column:"phase,dict,optional" from:"job.phase" doc:"name; null: none"`
-	_       Column `column:"collective,dict,optional" from:"job.collective" doc:"name; null: none"`
+	_       Column `column:"phase,dict,optional" names:"Message.Phase" doc:"name; null: none"`
+	_       Column `column:"collective,dict,optional" names:"Message.Collective" doc:"name; null: none"`
 	_       Column `column:"group,optional" from:"Tag.Group" if:"Tag.Collective" doc:"which of the groups of ranks that run the collective, from 0; null without collective"`
 	Peer    int32  `column:"peer,optional" of:"send, recv" doc:"rank that a message goes to or comes from; null: no message"`            // otherwise Absent
 	Flow    int32  `column:"flow,optional" of:"send, recv" doc:"connection that carries the message; null: the ranks are on one server"` // Absent too within a server
-	_       Column `column:"flow_name,dict,optional" from:"flow.name" of:"send, recv" doc:"its name, or null"`
+	_       Column `column:"flow_name,dict,optional" names:"Flow.Name" of:"send, recv" doc:"its name, or null"`
 	Channel uint16 `column:"channel,optional" of:"send, recv" doc:"stream of messages between two ranks; null: no message"`
 	Message uint32 `column:"message,optional" of:"send, recv" doc:"number of the message on its stream, from 0; null: no message"`
 	Bytes   int64  `column:"bytes" unit:"bytes" doc:"of the message"`

@@ -23,8 +23,9 @@ import (
 //	column  name, and options of the Parquet package: dict, optional
 //	unit    of the values. Times are floating-point numbers with unit us, integers with ps
 //	doc     what a value is. 'x' is code in the page
-//	from    of a Column: the path of a field, such as Value.Low, or something of the manifest,
-//	        such as flow.name (runfolder's file attributes.go lists them)
+//	from    of a Column: the path of a field, such as Value.Low
+//	names   of a Column: what the manifest says of the record, such as Flow.Name (runfolder's
+//	        type subject has all that there is)
 //	of      values of the Table's field of; other records have null here
 //	if      path of a number; where it is 0, or with "!" before the path where it is not, null
 //	as      int32, of a number that fits

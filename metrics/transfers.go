@@ -9,9 +9,9 @@ type Transfer struct {
 	_                Table          `name:"phases" schema:"PhaseRow" dropped:"never" doc:"A row is one transfer, or one connection of a job, with the totals of its two ends. Both hosts emit their totals at the end of the run."`
 	Job              int32          `column:"job" doc:"job that the transfer belongs to"`
 	Flow             int32          `column:"flow" doc:"number of the flow"`
-	_                Column         `column:"flow_name,dict" from:"flow.name" doc:"its name"`
-	_                Column         `column:"src_name,dict" from:"flow.source" doc:"host that sends"`
-	_                Column         `column:"dst_name,dict" from:"flow.destination" doc:"host that receives"`
+	_                Column         `column:"flow_name,dict" names:"Flow.Name" doc:"its name"`
+	_                Column         `column:"src_name,dict" names:"Flow.Source" doc:"host that sends"`
+	_                Column         `column:"dst_name,dict" names:"Flow.Destination" doc:"host that receives"`
 	Start            units.Time     `column:"start_us,optional" unit:"us" doc:"when it was ready to send; null: never"`
 	SenderDone       units.Time     `column:"sender_done_us,optional" unit:"us" doc:"the ACK that completes it; null: not in this run"`
 	ReceiverDone     units.Time     `column:"receiver_done_us,optional" unit:"us" doc:"the last byte; null: not in this run"`

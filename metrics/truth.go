@@ -98,27 +98,27 @@ type Truth struct {
 	_ Table `name:"truth" schema:"TruthRow" doc:"A row is a sample of a packet that 'telemetry.truth' has chosen, beside its [truth](#signal-truth). csiglab makes it of the records of the sender, or of the switch where the domain ends, and of the hops, when the run has ended. Rows of a run are in order of time."`
 	TaggedSample
 	_       Column     `column:"flow" from:"Flow" as:"int32" doc:"number of the flow"`
-	_       Column     `column:"flow_name,dict" from:"flow.name" doc:"its name"`
-	_       Column     `column:"src_name,dict" from:"flow.source" doc:"host that sends"`
-	_       Column     `column:"dst_name,dict" from:"flow.destination" doc:"host that receives"`
+	_       Column     `column:"flow_name,dict" names:"Flow.Name" doc:"its name"`
+	_       Column     `column:"src_name,dict" names:"Flow.Source" doc:"host that sends"`
+	_       Column     `column:"dst_name,dict" names:"Flow.Destination" doc:"host that receives"`
 	_       Column     `column:"time_us" from:"At" unit:"us" doc:"when the sample was read"`
 	_       Column     `column:"packet" from:"Packet" doc:"sequence number in the flow, from 0, of the packet that brought it"`
 	_       Column     `column:"transmission" from:"Transmission" doc:"of this packet, from 1"`
-	_       Column     `column:"type,dict" from:"signal.name" doc:"signal: 'abw', 'abw-c', 'delay' or 'nqd'"`
-	_       Column     `column:"format,dict,optional" from:"locator.format" doc:"of the tag, as in 'signals.parquet'; null as there"`
+	_       Column     `column:"type,dict" names:"Signal" doc:"signal: 'abw', 'abw-c', 'delay' or 'nqd'"`
+	_       Column     `column:"format,dict,optional" names:"Locator.Format" doc:"of the tag, as in 'signals.parquet'; null as there"`
 	_       Column     `column:"code" from:"Code" doc:"as in the tag"`
 	_       Column     `column:"point" from:"TaggedSample.Value.Point" unit:"the type's" doc:"the decoded value, in the unit of 'signals.parquet'"`
 	_       Column     `column:"low" from:"TaggedSample.Value.Low" unit:"the type's" doc:"lower end of the interval that the code stands for"`
 	_       Column     `column:"high,optional" from:"TaggedSample.Value.High" unit:"the type's" doc:"upper end; null if there is none"`
 	_       Column     `column:"locator" from:"Locator" as:"int32" doc:"as in 'signals.parquet'"`
-	_       Column     `column:"shared" from:"locator.shared" unit:"ports" doc:"that have this locator, as in 'signals.parquet'"`
-	_       Column     `column:"port_name,dict,optional" from:"locator.port_name" doc:"port of the locator; null if several ports share it, and of locator 0"`
+	_       Column     `column:"shared" names:"Locator.Shared" unit:"ports" doc:"that have this locator, as in 'signals.parquet'"`
+	_       Column     `column:"port_name,dict,optional" names:"Locator.PortName" doc:"port of the locator; null if several ports share it, and of locator 0"`
 	Worst   int64      `column:"truth" over:"1000" unit:"the type's" doc:"worst of the exact values"` // in the unit of HopValue
 	Node    int32      `column:"worst_node" doc:"number of the switch that had it"`
-	_       Column     `column:"worst_node_name,dict" from:"port.node" doc:"its name"`
+	_       Column     `column:"worst_node_name,dict" names:"Node.Name" doc:"its name"`
 	Port    int32      `column:"worst_port" doc:"number of its port"`
-	_       Column     `column:"worst_port_name,dict" from:"port.name" doc:"name of the port"`
-	_       Column     `column:"worst_rate_bps,dict" from:"port.rate" unit:"bits/s" doc:"of the port's link"`
+	_       Column     `column:"worst_port_name,dict" names:"Port.Name" doc:"name of the port"`
+	_       Column     `column:"worst_rate_bps,dict" names:"Port.Rate" unit:"bits/s" doc:"of the port's link"`
 	Left    units.Time `column:"left_us" unit:"us" doc:"when the packet began to leave this port"`
 	Hops    int32      `column:"hops" unit:"ports" doc:"that the packet crossed with the tag"`
 	Named   Named      `column:"named,dict" doc:"'worst': the locator is that of the worst hop; 'other': it is another's; 'none': no hop has written the tag"`

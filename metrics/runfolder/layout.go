@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -18,44 +19,46 @@ import (
 // layout is a table of records, as the tags of their type describe it (metrics.Table).
 type layout struct {
 	metrics.RecordTable
-	name, doc  string
-	never      bool   // no record is ever dropped
-	kind       string // the field that says which columns a record has; "": all have all
-	columns    []*column
-	schema     *parquet.Schema
-	parts      map[string]bool // of subjects that columns need
-	attributes []attribute     // all that there are
+	name, doc string
+	never     bool   // no record is ever dropped
+	kind      string // the field that says which columns a record has; "": all have all
+	columns   []*column
+	schema    *parquet.Schema
+	parts     map[string]bool // of subjects that columns need
 }
 
 // column is a column of a table.
 type column struct {
-	name, options   string // options of the Parquet package, with the comma before them
-	unit, of, doc   string
-	from, condition string // tags from and if
-	typ             reflect.Type
-	key             reflect.StructTag // of a map
-	// values returns what gives the values of records of a chunk; counts, that of a map.
-	values func(k *chunk) func(i int) parquet.Value
+	name, options string // options of the Parquet package, with the comma before them
+	unit, of, doc string
+	condition     string // tag if
+	typ           reflect.Type
+	key           reflect.StructTag // of a map
+	// values returns what gives the values of the records of a chunk, of which holds, if it is
+	// not nil, says which have one; counts, those of a map.
+	values func(k *chunk, holds func(i int) bool) giver
 	counts func(k *chunk) []*[]metrics.Count
 }
+
+// giver writes the values of the first records of a chunk into a list.
+type giver func(to []parquet.Value)
 
 func (c *column) optional() bool { return strings.Contains(c.options, ",optional") }
 
 // layouts returns the tables of records.
 var layouts = sync.OnceValue(func() []*layout {
-	tables, known := metrics.Tables(), attributes()
-	list := make([]*layout, len(tables))
-	for i, t := range tables {
-		list[i] = newLayout(t, known)
+	var list []*layout
+	for _, t := range metrics.Tables() {
+		list = append(list, newLayout(t))
 	}
 	return list
 })
 
 // newLayout reads the tags of a table. A tag that makes no sense is a programming error, and
 // panics.
-func newLayout(t metrics.RecordTable, known []attribute) *layout {
+func newLayout(t metrics.RecordTable) *layout {
 	about := t.Record.Field(0).Tag
-	l := &layout{RecordTable: t, name: about.Get("name"), doc: about.Get("doc"), never: about.Get("dropped") == "never", kind: about.Get("of"), parts: map[string]bool{}, attributes: known}
+	l := &layout{RecordTable: t, name: about.Get("name"), doc: about.Get("doc"), never: about.Get("dropped") == "never", kind: about.Get("of"), parts: map[string]bool{}}
 	l.columns = []*column{l.ofRun("variant,dict", func(n *names) parquet.Value { return textValue(n.variant) }, reflect.TypeFor[string]()),
 		l.ofRun("seed", func(n *names) parquet.Value { return parquet.Int64Value(int64(n.seed)) }, reflect.TypeFor[uint64]())}
 	for i := range t.Record.NumField() {
@@ -65,17 +68,17 @@ func newLayout(t metrics.RecordTable, known []attribute) *layout {
 			continue
 		}
 		name, options, _ := strings.Cut(tag, ",")
-		c := &column{name: name, unit: f.Tag.Get("unit"), of: f.Tag.Get("of"), doc: f.Tag.Get("doc"), from: f.Tag.Get("from"), condition: f.Tag.Get("if")}
+		c := &column{name: name, unit: f.Tag.Get("unit"), of: f.Tag.Get("of"), doc: f.Tag.Get("doc"), condition: f.Tag.Get("if")}
 		if options != "" {
 			c.options = "," + options
 		}
-		switch {
-		case c.from == "":
-			l.fieldColumn(c, f, f.Tag)
-		case strings.ToUpper(c.from[:1]) == c.from[:1]:
-			l.fieldColumn(c, l.field(c.from), f.Tag)
-		default:
-			l.attributeColumn(c)
+		records := func(k *chunk) reflect.Value { return k.records }
+		if path, named := f.Tag.Lookup("names"); named {
+			l.namedColumn(c, path, f.Tag)
+		} else if path, other := f.Tag.Lookup("from"); other {
+			l.fieldColumn(c, l.field(path), f.Tag, records)
+		} else {
+			l.fieldColumn(c, f, f.Tag, records)
 		}
 		l.columns = append(l.columns, c)
 	}
@@ -93,80 +96,82 @@ func (l *layout) ofRun(tag string, value func(*names) parquet.Value, typ reflect
 	c := &column{typ: typ}
 	c.name, _, _ = strings.Cut(tag, ",")
 	c.options = strings.TrimPrefix(tag, c.name)
-	c.values = func(k *chunk) func(int) parquet.Value {
+	c.values = func(k *chunk, _ func(int) bool) giver {
 		v := value(k.names)
-		return func(int) parquet.Value { return v }
+		return func(to []parquet.Value) {
+			for i := range to {
+				to[i] = v
+			}
+		}
 	}
 	return c
 }
 
 // field returns the field at a path of names, with its index in records.
-func (l *layout) field(path string) (f reflect.StructField) {
-	f.Type = l.Record
-	for name := range strings.SplitSeq(path, ".") {
-		next, ok := f.Type.FieldByName(name)
-		if !ok {
-			panic(fmt.Sprintf("runfolder: table %s: no field %s", l.name, path))
-		}
-		next.Index = append(slices.Clone(f.Index), next.Index...)
-		f = next
-	}
-	return f
-}
+func (l *layout) field(path string) reflect.StructField { return fieldOf(l.Record, path) }
 
 // path returns the index of a field of records.
 func (l *layout) path(name string) []int { return l.field(name).Index }
 
-// fieldColumn completes a column with the values of a field.
-func (l *layout) fieldColumn(c *column, f reflect.StructField, tag reflect.StructTag) {
+// fieldColumn completes a column with the values of a field of a chunk's records or subjects.
+func (l *layout) fieldColumn(c *column, f reflect.StructField, tag reflect.StructTag, in func(*chunk) reflect.Value) {
 	switch f.Type.Kind() {
 	case reflect.String:
-		c.typ, c.values = reflect.TypeFor[string](), fieldValues(f.Index, textValue)
+		c.typ, c.values = reflect.TypeFor[string](), fieldValues(f, in, textValue)
 	case reflect.Bool:
-		c.typ, c.values = reflect.TypeFor[bool](), fieldValues(f.Index, parquet.BooleanValue)
+		c.typ, c.values = reflect.TypeFor[bool](), fieldValues(f, in, parquet.BooleanValue)
 	case reflect.Float64:
-		c.typ, c.values = reflect.TypeFor[float64](), fieldValues(f.Index, parquet.DoubleValue)
+		c.typ, c.values = reflect.TypeFor[float64](), fieldValues(f, in, parquet.DoubleValue)
 	case reflect.Slice:
 		c.typ, c.key = reflect.TypeFor[map[string]int64](), `parquet-key:",dict"`
-		c.counts = func(k *chunk) []*[]metrics.Count { return fields[[]metrics.Count](k.records, f.Index) }
+		c.counts = func(k *chunk) []*[]metrics.Count { return fields[[]metrics.Count](in(k), f.Index) }
+	case reflect.Int16:
+		c.values = integerValues[int16](c, f, tag, in)
+	case reflect.Int32:
+		c.values = integerValues[int32](c, f, tag, in)
+	case reflect.Int64:
+		c.values = integerValues[int64](c, f, tag, in)
+	case reflect.Uint8:
+		c.values = integerValues[uint8](c, f, tag, in)
+	case reflect.Uint16:
+		c.values = integerValues[uint16](c, f, tag, in)
+	case reflect.Uint32:
+		c.values = integerValues[uint32](c, f, tag, in)
 	default:
-		var value func(int64) parquet.Value
-		c.typ, value = integerColumn(c, f.Type, tag)
-		if value == nil {
-			c.values = func(k *chunk) func(int) parquet.Value { return enumeration(f.Type, integers(k.records, f)) }
-			break
-		}
-		c.values = func(k *chunk) func(int) parquet.Value {
-			of := integers(k.records, f)
-			return func(i int) parquet.Value { return value(of(i)) }
-		}
+		panic(fmt.Sprintf("runfolder: table %s, column %s: values of type %s are not written", l.name, c.name, f.Type))
 	}
 }
 
 // fieldValues returns what gives the values of a field.
-func fieldValues[V any](index []int, value func(V) parquet.Value) func(k *chunk) func(int) parquet.Value {
-	return func(k *chunk) func(int) parquet.Value {
-		list := fields[V](k.records, index)
-		return func(i int) parquet.Value { return value(*list[i]) }
+func fieldValues[V any](f reflect.StructField, in func(*chunk) reflect.Value, value func(V) parquet.Value) func(*chunk, func(int) bool) giver {
+	return func(k *chunk, _ func(int) bool) giver {
+		list := fields[V](in(k), f.Index)
+		return func(to []parquet.Value) {
+			for i := range to {
+				to[i] = value(*list[i])
+			}
+		}
 	}
 }
 
-// integerColumn returns the type of the values of a column of integers, and how they are made;
-// nil of an enumeration, whose values are names.
-func integerColumn(c *column, field reflect.Type, tag reflect.StructTag) (reflect.Type, func(int64) parquet.Value) {
-	null := func(int64) bool { return false }
-	if c.optional() {
-		switch field {
-		case reflect.TypeFor[units.Time]():
-			null = func(v int64) bool { return units.Time(v) == units.Never }
-		case reflect.TypeFor[units.Rate]():
-			null = func(v int64) bool { return v == 0 }
-		default:
-			null = func(v int64) bool { return v == metrics.Absent }
+type integer interface {
+	int16 | int32 | int64 | uint8 | uint16 | uint32
+}
+
+// integerValues returns what gives the values of a field of integers, and sets their type.
+func integerValues[V integer](c *column, f reflect.StructField, tag reflect.StructTag, in func(*chunk) reflect.Value) func(*chunk, func(int) bool) giver {
+	if _, named := reflect.Zero(f.Type).Interface().(fmt.Stringer); named && f.Type.Kind() == reflect.Uint8 {
+		c.typ = reflect.TypeFor[string]()
+		return func(k *chunk, holds func(int) bool) giver {
+			var known [256]parquet.Value
+			return fieldValues(f, in, func(v V) parquet.Value {
+				if known[v].IsNull() {
+					known[v] = textValue(nameOf(f.Type, uint64(v)))
+				}
+				return known[v]
+			})(k, holds)
 		}
 	}
-	var value func(int64) parquet.Value
-	var typ reflect.Type
 	whole := func(factor string) int64 {
 		n, err := strconv.ParseInt(cmp.Or(factor, "1"), 10, 64)
 		if err != nil {
@@ -175,107 +180,80 @@ func integerColumn(c *column, field reflect.Type, tag reflect.StructTag) (reflec
 		return n
 	}
 	times, over := whole(tag.Get("times")), float64(whole(tag.Get("over")))
-	_, named := reflect.Zero(field).Interface().(fmt.Stringer)
-	switch kind := field.Kind(); {
-	case field == reflect.TypeFor[units.Time]() && c.unit == "us", field == reflect.TypeFor[units.Duration]() && c.unit == "us":
-		typ, value = reflect.TypeFor[float64](), func(v int64) parquet.Value { return parquet.DoubleValue(units.Duration(v).Microseconds()) }
-	case named && kind == reflect.Uint8:
-		return reflect.TypeFor[string](), nil
+	timed := f.Type == reflect.TypeFor[units.Time]() || f.Type == reflect.TypeFor[units.Duration]()
+	var value func(v V) parquet.Value
+	switch kind := f.Type.Kind(); {
+	case timed && c.unit == "us":
+		c.typ, value = reflect.TypeFor[float64](), func(v V) parquet.Value { return parquet.DoubleValue(units.Duration(v).Microseconds()) }
 	case over != 1:
-		typ, value = reflect.TypeFor[float64](), func(v int64) parquet.Value { return parquet.DoubleValue(float64(v) / over) }
+		c.typ, value = reflect.TypeFor[float64](), func(v V) parquet.Value { return parquet.DoubleValue(float64(v) / over) }
 	case kind == reflect.Int64 || kind == reflect.Uint32 && tag.Get("as") != "int32":
-		typ, value = reflect.TypeFor[int64](), func(v int64) parquet.Value { return parquet.Int64Value(times * v) }
+		c.typ, value = reflect.TypeFor[int64](), func(v V) parquet.Value { return parquet.Int64Value(times * int64(v)) }
 	default:
-		typ, value = reflect.TypeFor[int32](), func(v int64) parquet.Value { return parquet.Int32Value(int32(v)) }
+		c.typ, value = reflect.TypeFor[int32](), func(v V) parquet.Value { return parquet.Int32Value(int32(v)) }
 	}
-	return typ, func(v int64) parquet.Value {
-		if null(v) {
+	null := int64(metrics.Absent)
+	switch f.Type {
+	case reflect.TypeFor[units.Time]():
+		null = int64(units.Never)
+	case reflect.TypeFor[units.Rate]():
+		null = 0
+	}
+	if !c.optional() {
+		return fieldValues(f, in, value)
+	}
+	return fieldValues(f, in, func(v V) parquet.Value {
+		if int64(v) == null {
 			return parquet.NullValue()
 		}
 		return value(v)
-	}
-}
-
-// enumeration returns what gives the names of the values of an enumeration.
-func enumeration(t reflect.Type, of func(i int) int64) func(i int) parquet.Value {
-	var known [256]parquet.Value
-	return func(i int) parquet.Value {
-		v := of(i)
-		if known[v].IsNull() {
-			known[v] = textValue(nameOf(t, v))
-		}
-		return known[v]
-	}
+	})
 }
 
 // nameOf returns the name of a value of an enumeration.
-func nameOf(t reflect.Type, value int64) string {
+func nameOf(t reflect.Type, value uint64) string {
 	v := reflect.New(t).Elem()
-	v.SetUint(uint64(value))
+	v.SetUint(value)
 	return v.Interface().(fmt.Stringer).String()
 }
 
-// integers returns what gives the integers of a field.
-func integers(records reflect.Value, f reflect.StructField) func(i int) int64 {
-	switch f.Type.Kind() {
-	case reflect.Int16:
-		return integersOf[int16](records, f.Index)
-	case reflect.Int32:
-		return integersOf[int32](records, f.Index)
-	case reflect.Int64:
-		return integersOf[int64](records, f.Index)
-	case reflect.Uint8:
-		return integersOf[uint8](records, f.Index)
-	case reflect.Uint16:
-		return integersOf[uint16](records, f.Index)
-	case reflect.Uint32:
-		return integersOf[uint32](records, f.Index)
-	}
-	panic(fmt.Sprintf("runfolder: field %s: values of type %s are not written", f.Name, f.Type))
-}
-
-func integersOf[V int16 | int32 | int64 | uint8 | uint16 | uint32](records reflect.Value, index []int) func(i int) int64 {
-	list := fields[V](records, index)
-	return func(i int) int64 { return int64(*list[i]) }
-}
-
-// valuesOf returns what gives the values of a column that is no map.
-func (l *layout) valuesOf(c *column, k *chunk) func(i int) parquet.Value {
-	of := c.values(k)
+// valuesOf returns what gives the values of a column that is no map, whose number in the file
+// is leaf.
+func (l *layout) valuesOf(c *column, k *chunk, leaf int) giver {
+	var holds func(i int) bool
 	if c.of != "" {
 		kind := l.field(l.kind)
-		number, has := integers(k.records, kind), [256]*bool{}
-		of = only(of, func(i int) bool {
-			v := number(i)
+		number, has := fields[uint8](k.records, kind.Index), [256]*bool{}
+		holds = func(i int) bool {
+			v := *number[i]
 			if has[v] == nil {
-				is := slices.Contains(strings.Split(c.of, ", "), nameOf(kind.Type, v))
+				is := slices.Contains(strings.Split(c.of, ", "), nameOf(kind.Type, uint64(v)))
 				has[v] = &is
 			}
 			return *has[v]
-		})
+		}
+	} else if path, not := strings.CutPrefix(c.condition, "!"); path != "" {
+		number := fields[int16](k.records, l.path(path))
+		holds = func(i int) bool { return (*number[i] == 0) == not }
 	}
-	if path, not := strings.CutPrefix(c.condition, "!"); path != "" {
-		number := integers(k.records, l.field(path))
-		of = only(of, func(i int) bool { return (number(i) == 0) == not })
+	give := c.values(k, holds)
+	if !c.optional() {
+		return give
 	}
-	if c.optional() && c.typ.Kind() == reflect.String {
-		text := of
-		of = func(i int) parquet.Value {
-			if v := text(i); len(v.ByteArray()) > 0 {
-				return v
+	null, text := parquet.NullValue().Level(0, 0, leaf), c.typ.Kind() == reflect.String
+	return func(to []parquet.Value) {
+		give(to)
+		for i, v := range to {
+			if v.IsNull() || holds != nil && !holds(i) || text && len(v.ByteArray()) == 0 {
+				to[i] = null
+			} else {
+				to[i] = v.Level(0, 1, leaf)
 			}
-			return parquet.NullValue()
 		}
 	}
-	return of
 }
 
-// only returns what gives null where a condition does not hold.
-func only(of func(int) parquet.Value, holds func(int) bool) func(i int) parquet.Value {
-	return func(i int) parquet.Value {
-		if !holds(i) {
-			return parquet.NullValue()
-		}
-		return of(i)
-	}
+// textValue returns a value that shares the memory of a text. The writer copies it.
+func textValue(text string) parquet.Value {
+	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(text), len(text)))
 }

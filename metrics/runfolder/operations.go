@@ -106,24 +106,3 @@ func (f *Folder) Operations() iter.Seq2[OperationRow, error] {
 func (f *Folder) Instances() iter.Seq2[InstanceRow, error] {
 	return readTable[InstanceRow](f, tableInstances)
 }
-
-// message is what a row of a connection, or of a job, is about.
-type message struct {
-	job, step         *int32
-	phase, collective string
-	group             *int32
-}
-
-// message returns the message whose packets a record of a flow counts; nothing if the flow is
-// no connection. It points into t, which is the caller's.
-func (n *names) message(f *Flow, t *metrics.Tag) (m message) {
-	j := n.jobs[f.Job]
-	if t.Step == 0 || f.Messages == 0 || j == nil {
-		return m
-	}
-	m = message{job: &j.Job, step: &t.Step, phase: j.phase(*t), collective: j.collective(*t)}
-	if t.Collective != 0 {
-		m.group = &t.Group
-	}
-	return m
-}

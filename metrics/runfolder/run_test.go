@@ -206,3 +206,26 @@ func TestEveryListHasItsTable(t *testing.T) {
 		}
 	}
 }
+
+// What it costs to put the windows of a run into its tables.
+func BenchmarkTables(b *testing.B) {
+	batches := make([]*metrics.Batch, 400)
+	for i := range batches {
+		batch := &metrics.Batch{Node: 1}
+		for k := range 16 {
+			at := units.Time(16*i+k) * units.Time(units.Microsecond)
+			batch.Emit(&metrics.PortWindow{Node: 1, Port: 2, Start: at, TxPackets: int64(k), TxBytes: 4096 * int64(k), QueueMax: int64(i), Busy: units.Duration(i * k), ABW: metrics.Absent})
+			batch.Emit(&metrics.CCWindow{Flow: 1, Start: at, Acks: 2, Actions: []metrics.Count{{Name: "hold", Packets: 2}}, Cwnd: int64(i)})
+		}
+		batches[i] = batch
+	}
+	for b.Loop() {
+		w := must(Create(filepath.Join(b.TempDir(), "r"), manifest()))(b)
+		if err := addRun(w, "base", 1, RunData{}, batches...); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Finish(summary()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -105,8 +105,8 @@ func summary() Summary {
 		RunMetrics{Variant: "base", Seed: 1, TraceHash: [32]byte{1}, Metrics: map[string]float64{"ratio": 4, "bad": math.NaN()}})
 }
 
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

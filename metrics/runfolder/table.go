@@ -157,7 +157,7 @@ type chunk struct {
 	node     int32
 	records  reflect.Value // a slice
 	subjects []subject     // of the records
-	find     []func(i int) // parts of a subject
+	find     []func(i int, s *subject)
 	append   []func(rows int)
 }
 
@@ -174,20 +174,11 @@ func (b *buffer) open(n *names) {
 			leaf += 2
 			continue
 		}
-		to, at, level, of := &b.values[leaf], leaf, 0, l.valuesOf(c, k)
-		if c.optional() {
-			level = 1
-		}
+		to, give := &b.values[leaf], l.valuesOf(c, k, leaf)
 		k.append = append(k.append, func(rows int) {
-			for i := range rows {
-				v := of(i)
-				if v.IsNull() {
-					v = v.Level(0, 0, at)
-				} else {
-					v = v.Level(0, level, at)
-				}
-				to.values = append(to.values, v)
-			}
+			n := len(to.values)
+			to.values = slices.Grow(to.values, rows)[:n+rows]
+			give(to.values[n:])
 		})
 		leaf++
 	}
@@ -197,10 +188,12 @@ func (b *buffer) open(n *names) {
 // has number leaf, and the numbers to the second.
 func appendCounts(of []*[]metrics.Count, to []cells, leaf int) func(rows int) {
 	to[0].starts, to[1].starts = []int{}, []int{}
+	var counts []metrics.Count
 	return func(rows int) {
 		for i := range rows {
 			to[0].starts, to[1].starts = append(to[0].starts, len(to[0].values)), append(to[1].starts, len(to[1].values))
-			counts := slices.SortedFunc(slices.Values(*of[i]), func(a, b metrics.Count) int { return strings.Compare(a.Name, b.Name) })
+			counts = append(counts[:0], *of[i]...)
+			slices.SortFunc(counts, func(a, b metrics.Count) int { return strings.Compare(a.Name, b.Name) })
 			if len(counts) == 0 {
 				to[0].values, to[1].values = append(to[0].values, parquet.NullValue().Level(0, 0, leaf)), append(to[1].values, parquet.NullValue().Level(0, 0, leaf+1))
 			}
@@ -226,7 +219,7 @@ func (b *buffer) consume(batch *metrics.Batch, n *names) error {
 		rows := reflect.Copy(k.records, list.Slice(at, list.Len()))
 		for i := range rows {
 			for _, find := range k.find {
-				find(i)
+				find(i, &k.subjects[i])
 			}
 		}
 		for _, to := range k.append {

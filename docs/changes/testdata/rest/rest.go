@@ -6,7 +6,7 @@ import "github.com/csiglab/csiglab/units"
 type Rest struct {
 	_     Table      `name:"rests" doc:"What each switch port had in its queue at the end of the run."`
 	Node  int32      `column:"node" doc:"number of the switch"`
-	_     Column     `column:"node_name,dict" from:"node.name" doc:"its name"`
+	_     Column     `column:"node_name,dict" names:"Node.Name" doc:"its name"`
 	Port  int32      `column:"port" doc:"number of the port"`
 	At    units.Time `column:"at_us" unit:"us" doc:"end of the run"`
 	Bytes int64      `column:"bytes" unit:"bytes" doc:"in the queue"`
