@@ -40,6 +40,12 @@ type column struct {
 	counts func(k *chunk) []*[]metrics.Count
 }
 
+// runColumns are what each table begins with.
+type runColumns struct {
+	_ metrics.Column `column:"variant,dict" names:"Variant"`
+	_ metrics.Column `column:"seed" names:"Seed"`
+}
+
 // giver writes the values of the first records of a chunk into a list.
 type giver func(to []parquet.Value)
 
@@ -59,20 +65,15 @@ var layouts = sync.OnceValue(func() []*layout {
 func newLayout(t metrics.RecordTable) *layout {
 	about := t.Record.Field(0).Tag
 	l := &layout{RecordTable: t, name: about.Get("name"), doc: about.Get("doc"), never: about.Get("dropped") == "never", kind: about.Get("of"), parts: map[string]bool{}}
-	l.columns = []*column{l.ofRun("variant,dict", func(n *names) parquet.Value { return textValue(n.variant) }, reflect.TypeFor[string]()),
-		l.ofRun("seed", func(n *names) parquet.Value { return parquet.Int64Value(int64(n.seed)) }, reflect.TypeFor[uint64]())}
-	for i := range t.Record.NumField() {
-		f := t.Record.Field(i)
+	records := func(k *chunk) reflect.Value { return k.records }
+	for _, f := range slices.Concat(fieldsOf(reflect.TypeFor[runColumns]()), fieldsOf(t.Record)) {
 		tag, ok := f.Tag.Lookup("column")
 		if !ok {
 			continue
 		}
-		name, options, _ := strings.Cut(tag, ",")
-		c := &column{name: name, unit: f.Tag.Get("unit"), of: f.Tag.Get("of"), doc: f.Tag.Get("doc"), condition: f.Tag.Get("if")}
-		if options != "" {
-			c.options = "," + options
-		}
-		records := func(k *chunk) reflect.Value { return k.records }
+		c := &column{unit: f.Tag.Get("unit"), of: f.Tag.Get("of"), doc: f.Tag.Get("doc"), condition: f.Tag.Get("if")}
+		c.name, _, _ = strings.Cut(tag, ",")
+		c.options = strings.TrimPrefix(tag, c.name)
 		if path, named := f.Tag.Lookup("names"); named {
 			l.namedColumn(c, path, f.Tag)
 		} else if path, other := f.Tag.Lookup("from"); other {
@@ -91,20 +92,12 @@ func newLayout(t metrics.RecordTable) *layout {
 	return l
 }
 
-// ofRun returns a column that all rows of a run have in common.
-func (l *layout) ofRun(tag string, value func(*names) parquet.Value, typ reflect.Type) *column {
-	c := &column{typ: typ}
-	c.name, _, _ = strings.Cut(tag, ",")
-	c.options = strings.TrimPrefix(tag, c.name)
-	c.values = func(k *chunk, _ func(int) bool) giver {
-		v := value(k.names)
-		return func(to []parquet.Value) {
-			for i := range to {
-				to[i] = v
-			}
-		}
+// fieldsOf returns the fields of a type, without those of fields that are embedded.
+func fieldsOf(t reflect.Type) (list []reflect.StructField) {
+	for i := range t.NumField() {
+		list = append(list, t.Field(i))
 	}
-	return c
+	return list
 }
 
 // field returns the field at a path of names, with its index in records.
@@ -125,8 +118,6 @@ func (l *layout) fieldColumn(c *column, f reflect.StructField, tag reflect.Struc
 	case reflect.Slice:
 		c.typ, c.key = reflect.TypeFor[map[string]int64](), `parquet-key:",dict"`
 		c.counts = func(k *chunk) []*[]metrics.Count { return fields[[]metrics.Count](in(k), f.Index) }
-	case reflect.Int16:
-		c.values = integerValues[int16](c, f, tag, in)
 	case reflect.Int32:
 		c.values = integerValues[int32](c, f, tag, in)
 	case reflect.Int64:
@@ -137,6 +128,8 @@ func (l *layout) fieldColumn(c *column, f reflect.StructField, tag reflect.Struc
 		c.values = integerValues[uint16](c, f, tag, in)
 	case reflect.Uint32:
 		c.values = integerValues[uint32](c, f, tag, in)
+	case reflect.Uint64:
+		c.typ, c.values = f.Type, fieldValues(f, in, func(v uint64) parquet.Value { return parquet.Int64Value(int64(v)) })
 	default:
 		panic(fmt.Sprintf("runfolder: table %s, column %s: values of type %s are not written", l.name, c.name, f.Type))
 	}
@@ -155,7 +148,7 @@ func fieldValues[V any](f reflect.StructField, in func(*chunk) reflect.Value, va
 }
 
 type integer interface {
-	int16 | int32 | int64 | uint8 | uint16 | uint32
+	int32 | int64 | uint8 | uint16 | uint32
 }
 
 // integerValues returns what gives the values of a field of integers, and sets their type.

@@ -13,7 +13,6 @@ const (
 	tableCC         = "cc"
 	tableMetrics    = "metrics"
 	tablePhases     = "phases"
-	tableClasses    = "classes"
 	tableOperations = "operations"
 	tableInstances  = "instances"
 )
@@ -49,29 +48,6 @@ func (r *PortRow) BusyUS() float64 {
 		return 0
 	}
 	return max(0, float64(*r.BusyPS)/1e6)
-}
-
-// ClassRow is a row of classes.parquet: a metrics.ClassTotals, without its distributions.
-type ClassRow struct {
-	Variant         string  `parquet:"variant,dict"`
-	Seed            uint64  `parquet:"seed"`
-	Node            int32   `parquet:"node"`
-	NodeName        string  `parquet:"node_name,dict"`
-	Port            int32   `parquet:"port"`
-	PortName        string  `parquet:"port_name,dict"`
-	Class           int32   `parquet:"class"`
-	ClassName       string  `parquet:"class_name,dict"`
-	TxPackets       int64   `parquet:"tx_packets"`
-	TxBytes         int64   `parquet:"tx_bytes"`
-	Marked          int64   `parquet:"marked"`
-	Trimmed         int64   `parquet:"trimmed"`
-	Dropped         int64   `parquet:"dropped"`
-	QueueMax        int64   `parquet:"queue_max_bytes"`
-	PausesReceived  int64   `parquet:"pauses_received"`
-	PausesSent      int64   `parquet:"pauses_sent"`
-	PausedUS        float64 `parquet:"paused_us"`
-	HeadroomMax     int64   `parquet:"headroom_max_bytes"`
-	HeadroomDropped int64   `parquet:"headroom_dropped"`
 }
 
 // FlowRow is a row of flows.parquet: a metrics.FlowWindow.

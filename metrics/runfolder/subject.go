@@ -10,14 +10,16 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 )
 
-// subject is what the manifest says of one record: of its Node and Port, its Flow and Tag, its
+// subject is what the manifest says of one record: its run, and something of its Node and Port, its Flow and Tag, its
 // Locator or its Job. The tag names of a metrics.Column is the path of one of these fields.
 // What no column of a table needs is empty. Two more names are no fields, but looked up
 // for each row that has them: Signal, of the record's Type, and Host.FIELD, the host of the
 // rank in a field of the record.
 type subject struct {
-	Node struct{ Name string }
-	Port struct {
+	Variant string
+	Seed    uint64
+	Node    struct{ Name string }
+	Port    struct {
 		Name, Peer, Tier, Direction string
 		Rate                        int64
 	}

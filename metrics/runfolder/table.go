@@ -165,6 +165,9 @@ type chunk struct {
 func (b *buffer) open(n *names) {
 	l := b.table.layout
 	k := &chunk{names: n, records: reflect.MakeSlice(reflect.SliceOf(l.Record), pieceRows, pieceRows), subjects: make([]subject, pieceRows)}
+	for i := range k.subjects {
+		k.subjects[i].Variant, k.subjects[i].Seed = n.variant, n.seed
+	}
 	k.find = l.finders(k)
 	b.chunk, b.values = k, make([]cells, len(b.table.writer.ColumnWriters()))
 	leaf := 0
