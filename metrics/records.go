@@ -46,6 +46,7 @@ type Batch struct {
 	Flows   []FlowWindow
 	CC      []CCWindow
 	Signals []SignalWindow
+	Events  []Event
 	Totals  []NodeTotals
 	Traces  []Trace
 
@@ -65,9 +66,9 @@ type Batch struct {
 }
 
 // lists returns the lists of the batch's own fields.
-func (b *Batch) lists() [14]Rows {
+func (b *Batch) lists() [15]Rows {
 	return [...]Rows{
-		ListOf(&b.Ports), ListOf(&b.Flows), ListOf(&b.CC), ListOf(&b.Signals), ListOf(&b.Totals), ListOf(&b.Traces),
+		ListOf(&b.Ports), ListOf(&b.Flows), ListOf(&b.CC), ListOf(&b.Signals), ListOf(&b.Events), ListOf(&b.Totals), ListOf(&b.Traces),
 		ListOf(&b.PortMeasurements), ListOf(&b.FlowMeasurements), ListOf(&b.Classes), ListOf(&b.Stalls),
 		ListOf(&b.Operations), ListOf(&b.Instances), ListOf(&b.Hops), ListOf(&b.Tagged),
 	}

@@ -27,7 +27,7 @@ import (
 //	names   of a Column: what the manifest says of the record, such as Flow.Name (runfolder's
 //	        type subject has all that there is)
 //	of      values of the Table's field of; other records have null here
-//	if      path of a number; where it is 0, or with "!" before the path where it is not, null
+//	if      path of a number of a Tag; where it is 0, or with "!" before it where it is not, null
 //	as      int32, of a number that fits
 //	times   what a value is multiplied by
 //	over    what a value is divided by; the column has floating-point numbers

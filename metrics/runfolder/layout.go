@@ -24,7 +24,7 @@ type layout struct {
 	kind      string // the field that says which columns a record has; "": all have all
 	columns   []*column
 	schema    *parquet.Schema
-	parts     map[string]bool // of subjects that columns need
+	parts     map[string]*column // of subjects that columns need: one that has all records which need it
 }
 
 // column is a column of a table.
@@ -64,7 +64,7 @@ var layouts = sync.OnceValue(func() []*layout {
 // panics.
 func newLayout(t metrics.RecordTable) *layout {
 	about := t.Record.Field(0).Tag
-	l := &layout{RecordTable: t, name: about.Get("name"), doc: about.Get("doc"), never: about.Get("dropped") == "never", kind: about.Get("of"), parts: map[string]bool{}}
+	l := &layout{RecordTable: t, name: about.Get("name"), doc: about.Get("doc"), never: about.Get("dropped") == "never", kind: about.Get("of"), parts: map[string]*column{}}
 	records := func(k *chunk) reflect.Value { return k.records }
 	for _, f := range slices.Concat(fieldsOf(reflect.TypeFor[runColumns]()), fieldsOf(t.Record)) {
 		tag, ok := f.Tag.Lookup("column")
@@ -210,14 +210,21 @@ func nameOf(t reflect.Type, value uint64) string {
 	return v.Interface().(fmt.Stringer).String()
 }
 
-// valuesOf returns what gives the values of a column that is no map, whose number in the file
-// is leaf.
-func (l *layout) valuesOf(c *column, k *chunk, leaf int) giver {
-	var holds func(i int) bool
+// need adds a part of subjects that a column needs.
+func (l *layout) need(part string, c *column) {
+	if have := l.parts[part]; have == nil {
+		l.parts[part] = c
+	} else if have.of != c.of || have.condition != c.condition {
+		l.parts[part] = &column{}
+	}
+}
+
+// holds returns what says which records have a column; nil: all have.
+func (l *layout) holds(c *column, k *chunk) func(i int) bool {
 	if c.of != "" {
 		kind := l.field(l.kind)
 		number, has := fields[uint8](k.records, kind.Index), [256]*bool{}
-		holds = func(i int) bool {
+		return func(i int) bool {
 			v := *number[i]
 			if has[v] == nil {
 				is := slices.Contains(strings.Split(c.of, ", "), nameOf(kind.Type, uint64(v)))
@@ -225,10 +232,18 @@ func (l *layout) valuesOf(c *column, k *chunk, leaf int) giver {
 			}
 			return *has[v]
 		}
-	} else if path, not := strings.CutPrefix(c.condition, "!"); path != "" {
-		number := fields[int16](k.records, l.path(path))
-		holds = func(i int) bool { return (*number[i] == 0) == not }
 	}
+	if path, not := strings.CutPrefix(c.condition, "!"); path != "" {
+		number := fields[int16](k.records, l.path(path))
+		return func(i int) bool { return (*number[i] == 0) == not }
+	}
+	return nil
+}
+
+// valuesOf returns what gives the values of a column that is no map, whose number in the file
+// is leaf.
+func (l *layout) valuesOf(c *column, k *chunk, leaf int) giver {
+	holds := l.holds(c, k)
 	give := c.values(k, holds)
 	if !c.optional() {
 		return give

@@ -136,7 +136,7 @@ func TestRecordsOfConnections(t *testing.T) {
 		Node:    1,
 		Signals: []metrics.SignalWindow{{Flow: 1, Tag: tag}, {Flow: 0, Tag: tag}, {Flow: 1}, {Flow: 1, Tag: metrics.Tag{Step: 1}}},
 		CC:      []metrics.CCWindow{{Flow: 1, Tag: tag}},
-		Rows:    []metrics.Rows{metrics.ListOf(&[]metrics.Event{{Flow: 1, Tag: tag}})},
+		Events:  []metrics.Event{{Flow: 1, Tag: tag}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ func TestReadPart(t *testing.T) {
 		{Node: 7, Ports: []metrics.PortWindow{{Node: 7, Port: 3, Start: 100, TxPackets: 5, QueueMax: 9}, {Node: 7, TxPackets: 1}}},
 		{Node: 7, CC: []metrics.CCWindow{{Flow: 4, Acks: 2, Cwnd: 10, Actions: []metrics.Count{{Name: "grow", Packets: 2}, {Name: "cut", Packets: 1}}}}},
 		{Ports: []metrics.PortWindow{{Port: 1}}, CC: []metrics.CCWindow{{Acks: 1, Actions: []metrics.Count{{Name: "hold"}}}, {Acks: 3}}},
-		{Node: 2, Flows: []metrics.FlowWindow{{Flow: 1, Packets: 8}}, Rows: []metrics.Rows{metrics.ListOf(&[]metrics.Event{{Flow: 1, Again: true, Action: "cut"}})}},
-		{Flows: []metrics.FlowWindow{{Start: 5}, {Flow: 2}}, Rows: []metrics.Rows{metrics.ListOf(&[]metrics.Event{{At: 1}})}},
+		{Node: 2, Flows: []metrics.FlowWindow{{Flow: 1, Packets: 8}}, Events: []metrics.Event{{Flow: 1, Again: true, Action: "cut"}}},
+		{Flows: []metrics.FlowWindow{{Start: 5}, {Flow: 2}}, Events: []metrics.Event{{At: 1}}},
 	}
 	name := filepath.Join(t.TempDir(), "part")
 	p := newPartWriter(must(os.Create(name))(t))

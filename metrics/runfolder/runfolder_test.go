@@ -69,7 +69,7 @@ func result(k int64) *metrics.Batch {
 			{Flow: 1, Type: 0, Locator: 9, Start: at, Samples: 1, HighSum: metrics.Absent},
 			{Flow: 0, Type: 3, Locator: 0, Start: at, Samples: 2},
 		},
-		Rows: []metrics.Rows{metrics.ListOf(&[]metrics.Event{
+		Events: []metrics.Event{
 			{Flow: 0, Kind: metrics.EventSend, At: at, Packet: 5 + k, EV: 6, Bytes: 7, Again: true, Cwnd: 8, Inflight: 9, Pacing: 10},
 			{Flow: 0, Kind: metrics.EventAck, At: at, Packet: 0, EV: 0, Bytes: 0, Cwnd: 1, Inflight: 0, RTT: 2 * units.Microsecond, ECN: true, Action: "hold"},
 			{Flow: 0, Kind: metrics.EventSample, At: at, Packet: 3, EV: 4, Type: 2, Code: 0, Value: metrics.Reading{Point: 17, Low: 16, High: 18}, Cwnd: 3, Inflight: 2, Pacing: 1, Action: "grow", Locator: 9, Age: 5 * units.Microsecond},
@@ -77,7 +77,8 @@ func result(k int64) *metrics.Batch {
 			{Flow: 1, Kind: metrics.EventSend, At: at, Packet: 1, EV: metrics.Absent, Bytes: 7, Cwnd: metrics.Absent, Inflight: metrics.Absent},
 			{Flow: 1, Kind: metrics.EventAck, At: at, RTT: metrics.Absent},
 			{Flow: 1, Kind: metrics.EventSample, At: at, Packet: metrics.Absent, EV: metrics.Absent, Type: 0, Code: 31, Value: metrics.Reading{High: metrics.Absent}, Cwnd: metrics.Absent, Inflight: metrics.Absent, Locator: 40000, Age: metrics.Absent},
-		}), metrics.ListOf(&[]metrics.Value{{Metric: "queue_kb.p99", Subject: "tor0-agg0", Name: "queue_kb.p99.tor0-agg0", Value: 1.5 + float64(k)}, {Metric: "drops", Name: "drops", Value: 7}})},
+		},
+		Rows:   []metrics.Rows{metrics.ListOf(&[]metrics.Value{{Metric: "queue_kb.p99", Subject: "tor0-agg0", Name: "queue_kb.p99.tor0-agg0", Value: 1.5 + float64(k)}, {Metric: "drops", Name: "drops", Value: 7}})},
 		Traces: []metrics.Trace{{Hash: [32]byte{byte(k)}}},
 		Totals: []metrics.NodeTotals{{
 			Node: 1, Name: "tor0",

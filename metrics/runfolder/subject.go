@@ -28,7 +28,8 @@ type subject struct {
 	Job     struct{ Name string }
 	Message message
 
-	job *Job
+	flow flowNames
+	job  *Job
 }
 
 // message is what a record of a connection, or of a job, is about. Numbers are Absent where
@@ -56,7 +57,7 @@ func (n *names) message(f *Flow, t *metrics.Tag) message {
 // namedColumn completes a column with the tag names.
 func (l *layout) namedColumn(c *column, path string, tag reflect.StructTag) {
 	part, what, _ := strings.Cut(path, ".")
-	l.parts[part] = true
+	l.need(part, c)
 	name := func(field string, name func(n *names, s *subject, number int32) string) {
 		c.typ = reflect.TypeFor[string]()
 		c.values = func(k *chunk, holds func(int) bool) giver {
@@ -73,10 +74,15 @@ func (l *layout) namedColumn(c *column, path string, tag reflect.StructTag) {
 	switch part {
 	case "Signal":
 		name("Type", func(n *names, _ *subject, number int32) string { return n.signal(uint8(number)) })
+	case "Message":
+		if _, ofJob := l.Record.FieldByName("Job"); !ofJob {
+			l.need("Flow", c)
+		}
 	case "Host":
-		l.parts["Job"] = true
+		l.need("Job", c)
 		name(what, func(n *names, s *subject, number int32) string { return n.rank(s.job, number) })
-	default:
+	}
+	if c.values == nil {
 		l.fieldColumn(c, fieldOf(reflect.TypeFor[subject](), path), tag, func(k *chunk) reflect.Value { return reflect.ValueOf(k.subjects) })
 	}
 }
@@ -84,42 +90,52 @@ func (l *layout) namedColumn(c *column, path string, tag reflect.StructTag) {
 // finders returns what finds the parts of subjects that the columns need, in the order in
 // which it is called.
 func (l *layout) finders(k *chunk) (list []func(i int, s *subject)) {
-	if ofFlow := l.parts["Message"] && !l.parts["Job"]; ofFlow || l.parts["Flow"] {
-		flow, tags := k.numbers("Flow"), []*metrics.Tag(nil)
-		if ofFlow {
-			tags = fields[metrics.Tag](k.records, l.path("Tag"))
+	add := func(part *column, find func(i int, s *subject)) {
+		if holds := l.holds(part, k); holds != nil {
+			always := find
+			find = func(i int, s *subject) {
+				if holds(i) {
+					always(i, s)
+				}
+			}
 		}
-		list = append(list, func(i int, s *subject) {
-			f := flowNames{Flow: &Flow{}}
-			if number := flow(i); number != metrics.Absent {
-				f = k.names.flow(k.node, number)
+		list = append(list, find)
+	}
+	flow, message, job := l.parts["Flow"], l.parts["Message"], l.parts["Job"]
+	if flow != nil {
+		number, none := k.numbers("Flow"), flowNames{Flow: &Flow{}}
+		add(flow, func(i int, s *subject) {
+			if s.flow = none; number(i) != metrics.Absent {
+				s.flow = k.names.flow(k.node, number(i))
 			}
-			if s.Flow.Name, s.Flow.Source, s.Flow.Destination = f.Name, f.src, f.dst; ofFlow {
-				s.Message = k.names.message(f.Flow, tags[i])
-			}
+			s.Flow.Name, s.Flow.Source, s.Flow.Destination = s.flow.Name, s.flow.src, s.flow.dst
 		})
 	}
-	if l.parts["Locator"] {
-		locator := k.numbers("Locator")
-		list = append(list, func(i int, s *subject) { s.Locator = k.names.locator(uint32(locator(i))) })
+	if part := l.parts["Locator"]; part != nil {
+		number := k.numbers("Locator")
+		add(part, func(i int, s *subject) { s.Locator = k.names.locator(uint32(number(i))) })
 	}
-	if l.parts["Port"] {
+	if part := l.parts["Port"]; part != nil {
 		node, port := k.numbers("Node"), k.numbers("Port")
-		list = append(list, func(i int, s *subject) {
+		add(part, func(i int, s *subject) {
 			p, to := k.names.port(node(i), port(i)), &s.Port
 			to.Name, to.Peer, to.Tier, to.Direction, to.Rate = p.Name, p.peer, p.Tier, p.Direction, p.RateBPS
 		})
 	}
-	if l.parts["Node"] {
-		node := k.numbers("Node")
-		list = append(list, func(i int, s *subject) { s.Node.Name = k.names.node(node(i)) })
+	if part := l.parts["Node"]; part != nil {
+		number := k.numbers("Node")
+		add(part, func(i int, s *subject) { s.Node.Name = k.names.node(number(i)) })
 	}
-	if l.parts["Job"] {
-		job, tags := k.numbers("Job"), fields[metrics.Tag](k.records, l.path("Tag"))
-		list = append(list, func(i int, s *subject) {
-			s.job = k.names.job(k.node, job(i))
+	switch {
+	case job != nil:
+		number, tags := k.numbers("Job"), fields[metrics.Tag](k.records, l.path("Tag"))
+		add(job, func(i int, s *subject) {
+			s.job = k.names.job(k.node, number(i))
 			s.Job.Name, s.Message.Phase, s.Message.Collective = s.job.Name, s.job.phase(*tags[i]), s.job.collective(*tags[i])
 		})
+	case message != nil:
+		tags := fields[metrics.Tag](k.records, l.path("Tag"))
+		add(message, func(i int, s *subject) { s.Message = k.names.message(s.flow.Flow, tags[i]) })
 	}
 	return list
 }
