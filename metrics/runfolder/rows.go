@@ -5,6 +5,9 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
+// The rows that readers of tables give have the columns that programs use. What tables have,
+// the types of package metrics say.
+
 // Names of the tables with a reader; the file of a table is its name with ".parquet".
 const (
 	tablePorts      = "ports"

@@ -10,10 +10,10 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 )
 
-// subject is what the manifest says of one record: its run, and something of its Node and Port, its Flow and Tag, its
-// Locator or its Job. The tag names of a metrics.Column is the path of one of these fields.
-// What no column of a table needs is empty. Two more names are no fields, but looked up
-// for each row that has them: Signal, of the record's Type, and Host.FIELD, the host of the
+// subject is what the manifest says of one record: of its run, its Node and Port, its Flow and
+// Tag, its Locator or its Job. The tag names of a metrics.Column is the path of one of these
+// fields. What no column of a table needs is empty. Two more names are no fields, but looked
+// up for each row that has them: Signal, of the record's Type, and Host.FIELD, the host of the
 // rank in a field of the record.
 type subject struct {
 	Variant string
