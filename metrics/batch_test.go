@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/tables"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -25,7 +26,7 @@ func full(t testing.TB) *metrics.Batch {
 			fill(f.Index(0))
 		}
 	}
-	for _, table := range metrics.Tables() {
+	for _, table := range tables.All() {
 		if table.Of(b).Len() == 0 { // Rows has them
 			r := reflect.New(table.Record)
 			fill(r.Elem())
@@ -108,7 +109,7 @@ func TestEmitCopies(t *testing.T) {
 			scramble(f.Index(0))
 		}
 	}
-	for _, table := range metrics.Tables() {
+	for _, table := range tables.All() {
 		scramble(table.Of(from).Index(0))
 	}
 	if diff := cmp.Diff(*want, got); diff != "" {

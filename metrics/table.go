@@ -1,11 +1,5 @@
 package metrics
 
-import (
-	"encoding/gob"
-	"reflect"
-	"sync"
-)
-
 // Table is the first field of a type of records that are rows of a table of the run folder.
 // Package runfolder makes the table of the type's tags, and docs/telemetry.md is written from
 // them. Tags of the Table are:
@@ -62,17 +56,19 @@ func (l *rows[T, P]) each(to Sink) {
 	}
 }
 
-// added are the types of records that have a table and that nothing else reads: Batch.Rows has
-// them, and no field of their own.
-var added []reflect.Type
+// added has an empty list of each type that table has added.
+var added []Rows
 
-// table adds a type of records to the tables. It is called where the type is, when the package
-// is initialised. The records reach their table by keep.
-func table[T any, P record[T]]() reflect.Type {
-	t := reflect.TypeFor[T]()
-	gob.RegisterName("metrics."+t.Name(), new(rows[T, P]))
-	added = append(added, t)
-	return t
+// Added returns an empty list of each type of records that have a table and that nothing else
+// reads: Batch.Rows has them, and no field of their own.
+func Added() []Rows { return added }
+
+// table adds such a type. It is called where the type is, when the package is initialised. The
+// records reach their table by keep.
+func table[T any, P record[T]]() Rows {
+	list := new(rows[T, P])
+	added = append(added, list)
+	return list
 }
 
 // keep appends a copy of a record, whose type table has added, to a batch.
@@ -92,43 +88,4 @@ func keep[T any, P record[T]](b *Batch, r P) {
 		return
 	}
 	b.Rows = append(b.Rows, &rows[T, P]{*r})
-}
-
-// RecordTable is a type of records that are rows of a table.
-type RecordTable struct {
-	Record reflect.Type
-	list   reflect.Type // of records
-	field  int          // of Batch; negative: Rows has them
-}
-
-// Tables returns the types of records that have a table.
-var Tables = sync.OnceValue(func() (tables []RecordTable) {
-	batch := reflect.TypeFor[Batch]()
-	for i := range batch.NumField() {
-		if list := batch.Field(i).Type; list.Kind() == reflect.Slice && isRow(list.Elem()) {
-			tables = append(tables, RecordTable{list.Elem(), list, i})
-		}
-	}
-	for _, t := range added {
-		tables = append(tables, RecordTable{t, reflect.SliceOf(t), -1})
-	}
-	return tables
-})
-
-// isRow reports whether records of a type are rows of a table.
-func isRow(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).Type == reflect.TypeFor[Table]()
-}
-
-// Of returns the records of the type in a batch: a slice, which stays the batch's.
-func (t *RecordTable) Of(b *Batch) reflect.Value {
-	if t.field >= 0 {
-		return reflect.ValueOf(b).Elem().Field(t.field)
-	}
-	for _, l := range b.Rows {
-		if l := reflect.ValueOf(l).Elem(); l.Type().Elem() == t.Record {
-			return l.Convert(t.list)
-		}
-	}
-	return reflect.Zero(t.list)
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/tables"
 	"github.com/csiglab/csiglab/units"
 )
 
 // layout is a table of records, as the tags of their type describe it (metrics.Table).
 type layout struct {
-	metrics.RecordTable
+	tables.Table
 	name, doc string
 	never     bool   // no record is ever dropped
 	kind      string // the field that says which columns a record has; "": all have all
@@ -54,7 +55,7 @@ func (c *column) optional() bool { return strings.Contains(c.options, ",optional
 // layouts returns the tables of records.
 var layouts = sync.OnceValue(func() []*layout {
 	var list []*layout
-	for _, t := range metrics.Tables() {
+	for _, t := range tables.All() {
 		list = append(list, newLayout(t))
 	}
 	return list
@@ -62,9 +63,9 @@ var layouts = sync.OnceValue(func() []*layout {
 
 // newLayout reads the tags of a table. A tag that makes no sense is a programming error, and
 // panics.
-func newLayout(t metrics.RecordTable) *layout {
+func newLayout(t tables.Table) *layout {
 	about := t.Record.Field(0).Tag
-	l := &layout{RecordTable: t, name: about.Get("name"), doc: about.Get("doc"), never: about.Get("dropped") == "never", kind: about.Get("of"), parts: map[string]*column{}}
+	l := &layout{Table: t, name: about.Get("name"), doc: about.Get("doc"), never: about.Get("dropped") == "never", kind: about.Get("of"), parts: map[string]*column{}}
 	records := func(k *chunk) reflect.Value { return k.records }
 	for _, f := range slices.Concat(fieldsOf(reflect.TypeFor[runColumns]()), fieldsOf(t.Record)) {
 		tag, ok := f.Tag.Lookup("column")

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/tables"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -168,7 +169,7 @@ func TestConsumeAfterAbort(t *testing.T) {
 // table.
 func TestEveryTableGetsItsRecords(t *testing.T) {
 	b := &metrics.Batch{Node: 1}
-	for _, table := range metrics.Tables() {
+	for _, table := range tables.All() {
 		if table.Record == reflect.TypeFor[metrics.Transfer]() {
 			continue // they are made of RunData
 		}
@@ -182,27 +183,27 @@ func TestEveryTableGetsItsRecords(t *testing.T) {
 	if err := w.Finish(summary()); err != nil {
 		t.Fatal(err)
 	}
-	tables := must(Open(dir))(t).Manifest.Tables
-	for name, rows := range tables {
+	written := must(Open(dir))(t).Manifest.Tables
+	for name, rows := range written {
 		if rows != 1 {
 			t.Errorf("%d rows in %s", rows, name)
 		}
 	}
-	if len(tables) != len(metrics.Tables()) || len(tables) < 11 {
-		t.Errorf("%d tables, %d types of records", len(tables), len(metrics.Tables()))
+	if len(written) != len(tables.All()) || len(written) < 11 {
+		t.Errorf("%d tables, %d types of records", len(written), len(tables.All()))
 	}
 }
 
 // A list of a batch belongs to records that have a table, or to those of which RunData, or
 // rows, are made.
 func TestEveryListHasItsTable(t *testing.T) {
-	tables := map[reflect.Type]bool{}
-	for _, table := range metrics.Tables() {
-		tables[table.Record] = true
+	known := map[reflect.Type]bool{}
+	for _, table := range tables.All() {
+		known[table.Record] = true
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[metrics.Batch]()) {
-		if made := []string{"Totals", "Traces", "PortMeasurements", "FlowMeasurements", "Stalls", "Hops", "Tagged", "Rows"}; f.Type.Kind() == reflect.Slice && tables[f.Type.Elem()] == slices.Contains(made, f.Name) {
-			t.Errorf("%s: has a table: %v", f.Name, tables[f.Type.Elem()])
+		if made := []string{"Totals", "Traces", "PortMeasurements", "FlowMeasurements", "Stalls", "Hops", "Tagged", "Rows"}; f.Type.Kind() == reflect.Slice && known[f.Type.Elem()] == slices.Contains(made, f.Name) {
+			t.Errorf("%s: has a table: %v", f.Name, known[f.Type.Elem()])
 		}
 	}
 }
