@@ -67,8 +67,8 @@ func NewCollector(nodes int) *Collector {
 func (c *Collector) Consume(b *Batch) {
 	to := &c.nodes[b.Node]
 	to.Dropped += b.Dropped
-	each(b.Totals, to)
-	each(b.Traces, to)
+	ListOf(&b.Totals).each(to)
+	ListOf(&b.Traces).each(to)
 }
 
 // Totals returns the totals of all nodes, in their order. A node that has emitted

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/tables"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -20,9 +21,16 @@ func full(t testing.TB) *metrics.Batch {
 	b := &metrics.Batch{Node: 3, Dropped: 7}
 	v := reflect.ValueOf(b).Elem()
 	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Slice {
+		if f := v.Field(i); f.Kind() == reflect.Slice && f.Type() != reflect.TypeFor[[]metrics.Rows]() {
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 			fill(f.Index(0))
+		}
+	}
+	for _, table := range tables.All() {
+		if table.Of(b).Len() == 0 { // Rows has them
+			r := reflect.New(table.Record)
+			fill(r.Elem())
+			b.Emit(r.Interface().(metrics.Record))
 		}
 	}
 	return b
@@ -33,7 +41,9 @@ func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i))
+			if v.Type().Field(i).Name != "_" {
+				fill(v.Field(i))
+			}
 		}
 	case reflect.Array:
 		for i := range v.Len() {
@@ -55,7 +65,7 @@ func fill(v reflect.Value) {
 // is added to the package without one of them would be lost on its way.
 func TestBatchKnowsEveryList(t *testing.T) {
 	b := full(t)
-	lists := reflect.TypeOf(*b).NumField() - 2 // Node and Dropped
+	lists := reflect.TypeOf(*b).NumField() - 3 + len(b.Rows) // without Node, Rows and Dropped
 	if b.Len() != lists {
 		t.Errorf("Len = %d, want the %d lists' one record each", b.Len(), lists)
 	}
@@ -95,9 +105,12 @@ func TestEmitCopies(t *testing.T) {
 	from.Each(&got)
 	v := reflect.ValueOf(from).Elem()
 	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Slice {
+		if f := v.Field(i); f.Kind() == reflect.Slice && f.Index(0).Kind() == reflect.Struct {
 			scramble(f.Index(0))
 		}
+	}
+	for _, table := range tables.All() {
+		scramble(table.Of(from).Index(0))
 	}
 	if diff := cmp.Diff(*want, got); diff != "" {
 		t.Errorf("a record that its emitter uses again changes (-want +got):\n%s", diff)

@@ -12,23 +12,28 @@ import (
 // at the end of the run. Depth and Wait are those of the measuring window, as in
 // PortMeasurement.
 type ClassTotals struct {
-	Node, Port, Class            int32
-	Name                         string // of the class
-	TxPackets, TxBytes           int64
-	MarkedPackets                int64
-	TrimmedPackets               int64
-	DroppedPackets, DroppedBytes int64
-	QueueMax                     int64 // bytes
-	Depth, Wait                  histogram.Histogram
+	_              Table  `name:"classes" schema:"ClassRow" doc:"A row is what one port did with one data class over the whole run. Hosts and switches of runs with [classes](experiment.md#classes) or shared memory emit it at the end; other runs have no rows."`
+	Node           int32  `column:"node"`
+	_              Column `column:"node_name,dict" names:"Node.Name"`
+	Port           int32  `column:"port"`
+	_              Column `column:"port_name,dict" names:"Port.Name"`
+	Class          int32  `column:"class" doc:"number of the data class; 0 is 'default'"`
+	Name           string `column:"class_name,dict"`
+	TxPackets      int64  `column:"tx_packets" unit:"packets" doc:"data sent"`
+	TxBytes        int64  `column:"tx_bytes" unit:"bytes"`
+	MarkedPackets  int64  `column:"marked" unit:"packets"`
+	TrimmedPackets int64  `column:"trimmed" unit:"packets"`
+	DroppedPackets int64  `column:"dropped" unit:"packets" doc:"that found no room"`
+	DroppedBytes   int64
+	QueueMax       int64 `column:"queue_max_bytes" unit:"bytes" doc:"longest queue of the class"`
+	Depth, Wait    histogram.Histogram
 
 	// Of priority flow control. Frames that name several classes count for each.
-	PausesReceived int64          // pause frames from the peer
-	PausesSent     int64          // and to it
-	Paused         units.Duration // in which the peer had paused the class
-	// HeadroomMax is the most bytes beyond XOFF that came in at the port. HeadroomDropped
-	// are the packets for which there was no headroom: in a lossless class none should be.
-	HeadroomMax     int64
-	HeadroomDropped int64
+	PausesReceived  int64          `column:"pauses_received" unit:"frames" doc:"pause frames from the peer that named the class"`
+	PausesSent      int64          `column:"pauses_sent" unit:"frames" doc:"and to the peer"`
+	Paused          units.Duration `column:"paused_us" unit:"us" doc:"in which the peer had paused the class"`
+	HeadroomMax     int64          `column:"headroom_max_bytes" unit:"bytes" doc:"the most that came in beyond XOFF"`
+	HeadroomDropped int64          `column:"headroom_dropped" unit:"packets" doc:"for which there was no headroom"` // in a lossless class there should be none
 }
 
 func (t *ClassTotals) appendTo(b *Batch) {

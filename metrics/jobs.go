@@ -83,21 +83,30 @@ func (k Kept) Has(o *Operation, steps int) bool {
 // its ranks. No machine emits it: it is computed from Operations, and is written like
 // these when all ranks have left it.
 type Instance struct {
-	Job    int32
-	Tag    Tag   // of a step without collective
-	Repeat int32 // which of the same tag, from 0
-	Ranks  int32
-	// Begin is when the first rank entered it, LastBegin when the last one did, which is
-	// rank Late; End is when the last one left it, which is rank Last.
-	Begin, LastBegin, End units.Time
-	Late, Last            int32
+	_         Table      `name:"instances" schema:"InstanceRow" doc:"The steps and collectives of jobs over all of their ranks, none left out. csiglab computes a row from the operations of all hosts. A row is there when all ranks have left the step or the collective."`
+	Job       int32      `column:"job"`
+	_         Column     `column:"job_name,dict" names:"Job.Name"`
+	Tag       Tag        // of a step without collective
+	_         Column     `column:"step" from:"Tag.Step" doc:"from 1; 0: none"`
+	_         Column     `column:"collective,dict,optional" names:"Message.Collective" doc:"name; null: the row is a step"`
+	_         Column     `column:"group,optional" from:"Tag.Group" if:"Tag.Collective" doc:"of ranks; null: the row is a step"`
+	Repeat    int32      `column:"repeat" doc:"which of the same step, collective and group, from 0"`
+	Ranks     int32      `column:"ranks" doc:"that took part"`
+	Begin     units.Time `column:"begin_us" unit:"us" doc:"when the first rank entered it"`
+	LastBegin units.Time `column:"last_begin_us" unit:"us" doc:"when the last rank entered it"`
+	End       units.Time `column:"end_us" unit:"us" doc:"when the last rank left it"`
+	Late      int32      `column:"late_rank" doc:"that entered it last"`
+	_         Column     `column:"late_host_name,dict" names:"Host.Late"`
+	Last      int32      `column:"last_rank" doc:"that left it last"`
+	_         Column     `column:"last_host_name,dict" names:"Host.Last"`
 
-	// Of steps. Compute is the time in which a rank computed, on whichever unit; Slow is
-	// the rank with most of it. Exposed is the time in which a rank computed nothing while a
-	// message of it was under way or expected.
-	ComputeMean, ComputeMax units.Duration
-	Slow                    int32
-	ExposedMean, ExposedMax units.Duration
+	// Of steps; 0 of collectives.
+	ComputeMean units.Duration `column:"compute_mean_us" unit:"us" doc:"of a step: time in which a rank computed, mean over the ranks"`
+	ComputeMax  units.Duration `column:"compute_max_us" unit:"us" doc:"the same, most of a rank"`
+	Slow        int32          `column:"slow_rank" doc:"the rank with most"`
+	_           Column         `column:"slow_host_name,dict,optional" names:"Host.Slow" if:"!Tag.Collective" doc:"its host; null: the row is a collective"`
+	ExposedMean units.Duration `column:"exposed_mean_us" unit:"us" doc:"of a step: the time in which a rank computes nothing while a message of it is under way or expected, mean over the ranks. Late ranks and the bubble of a pipeline count too, other than in the [metric](metrics.md#what-an-iteration-is-made-of) 'exposed_us'"`
+	ExposedMax  units.Duration `column:"exposed_max_us" unit:"us" doc:"most of a rank"`
 }
 
 func (i *Instance) appendTo(b *Batch) { b.Instances = append(b.Instances, *i) }

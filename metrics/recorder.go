@@ -423,6 +423,6 @@ func (r *SignalRecorder) SetTag(t Tag) {
 
 // Close ends the last window.
 func (r *SignalRecorder) Close() {
-	each(r.open, r.sink)
+	ListOf(&r.open).each(r.sink)
 	r.open = r.open[:0]
 }

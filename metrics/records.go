@@ -10,10 +10,9 @@
 // all that is left of a window, so that the memory of a node does not grow with
 // the length of its run.
 //
-// To add a table of records, change three files: this one, for the record's type,
-// its list in Batch and the four methods that name every list (appendTo, Each, Len
-// and Reset); package runfolder's rows.go, for its row and an entry of the tables;
-// and the machine that emits it.
+// A type of records whose first field is a Table is written to a table of the run folder. To
+// add one, write the type in a file of its own, with table and keep as values.go has them, and
+// emit its records from the machine.
 package metrics
 
 import (
@@ -53,39 +52,37 @@ type Batch struct {
 
 	PortMeasurements []PortMeasurement
 	FlowMeasurements []FlowMeasurement
-	Values           []Value
 	Classes          []ClassTotals
 	Stalls           []Stall
 	Operations       []Operation
 	Instances        []Instance
 	Hops             []HopValue
 	Tagged           []TaggedSample
-	Truths           []Truth
+	// Rows are the records of the types that only their table reads, a list of each type.
+	Rows []Rows
 	// Dropped is the number of records that the node emitted before these and that
 	// found no room in a bounded buffer.
 	Dropped int64
 }
 
-func (w *PortWindow) appendTo(b *Batch)   { b.Ports = append(b.Ports, *w) }
-func (w *FlowWindow) appendTo(b *Batch)   { b.Flows = append(b.Flows, *w) }
-func (w *SignalWindow) appendTo(b *Batch) { b.Signals = append(b.Signals, *w) }
-func (e *Event) appendTo(b *Batch)        { b.Events = append(b.Events, *e) }
-func (t *NodeTotals) appendTo(b *Batch)   { b.Totals = append(b.Totals, t.clone()) }
-func (w *CCWindow) appendTo(b *Batch) {
-	n := len(b.CC)
-	var actions []Count
-	if n < cap(b.CC) {
-		actions = b.CC[:n+1][n].Actions[:0] // the memory of a record before Reset
+// lists returns the lists of the batch's own fields.
+func (b *Batch) lists() [15]Rows {
+	return [...]Rows{
+		ListOf(&b.Ports), ListOf(&b.Flows), ListOf(&b.CC), ListOf(&b.Signals), ListOf(&b.Events), ListOf(&b.Totals), ListOf(&b.Traces),
+		ListOf(&b.PortMeasurements), ListOf(&b.FlowMeasurements), ListOf(&b.Classes), ListOf(&b.Stalls),
+		ListOf(&b.Operations), ListOf(&b.Instances), ListOf(&b.Hops), ListOf(&b.Tagged),
 	}
-	b.CC = append(b.CC, *w)
-	b.CC[n].Actions = append(actions, w.Actions...)
 }
+
+// ListOf returns a list as Batch.Rows has it. It shares the memory of the list.
+func ListOf[T any, P record[T]](list *[]T) Rows { return (*rows[T, P])(list) }
+
+func (t *NodeTotals) appendTo(b *Batch) { b.Totals = append(b.Totals, t.clone()) }
 func (t *Trace) appendTo(b *Batch) {
 	b.Traces = append(b.Traces, Trace{Hash: t.Hash, Events: t.Events, Received: slices.Clone(t.Received)})
 }
-
 func (m *PortMeasurement) appendTo(b *Batch) {
-	b.PortMeasurements = append(b.PortMeasurements, PortMeasurement{m.Node, m.Port, m.Busy, m.Depth.Clone(), m.Wait.Clone()})
+	b.PortMeasurements = append(b.PortMeasurements, PortMeasurement{Node: m.Node, Port: m.Port, Busy: m.Busy, Depth: m.Depth.Clone(), Wait: m.Wait.Clone()})
 }
 func (m *FlowMeasurement) appendTo(b *Batch) {
 	c := *m
@@ -93,124 +90,37 @@ func (m *FlowMeasurement) appendTo(b *Batch) {
 	b.FlowMeasurements = append(b.FlowMeasurements, c)
 }
 
-func (v *Value) appendTo(b *Batch) { b.Values = append(b.Values, *v) }
-
 // Emit appends a copy of the record.
 func (b *Batch) Emit(r Record) { r.appendTo(b) }
 
 // Each emits the records into a sink, list by list. The records stay the batch's.
 func (b *Batch) Each(to Sink) {
-	each(b.Ports, to)
-	each(b.Flows, to)
-	each(b.CC, to)
-	each(b.Signals, to)
-	each(b.Events, to)
-	each(b.Totals, to)
-	each(b.PortMeasurements, to)
-	each(b.FlowMeasurements, to)
-	each(b.Values, to)
-	each(b.Classes, to)
-	each(b.Stalls, to)
-	each(b.Operations, to)
-	each(b.Instances, to)
-	each(b.Hops, to)
-	each(b.Tagged, to)
-	each(b.Truths, to)
-	each(b.Traces, to)
-}
-
-func each[T any, P interface {
-	*T
-	Record
-}](list []T, to Sink) {
-	for i := range list {
-		to.Emit(P(&list[i]))
+	for _, l := range b.lists() {
+		l.each(to)
+	}
+	for _, l := range b.Rows {
+		l.each(to)
 	}
 }
 
 // Len returns the number of records.
-func (b *Batch) Len() int {
-	return len(b.Ports) + len(b.Flows) + len(b.CC) + len(b.Signals) + len(b.Events) + len(b.Totals) + len(b.Traces) +
-		len(b.PortMeasurements) + len(b.FlowMeasurements) + len(b.Values) +
-		len(b.Classes) + len(b.Stalls) + len(b.Operations) + len(b.Instances) +
-		len(b.Hops) + len(b.Tagged) + len(b.Truths)
+func (b *Batch) Len() (records int) {
+	for _, l := range b.lists() {
+		records += l.count()
+	}
+	for _, l := range b.Rows {
+		records += l.count()
+	}
+	return records
 }
 
 // Reset empties the batch for records of the same node. The lists keep their
 // memory.
 func (b *Batch) Reset() {
-	*b = Batch{
-		Node: b.Node, Ports: b.Ports[:0], Flows: b.Flows[:0], CC: b.CC[:0], Signals: b.Signals[:0], Events: b.Events[:0],
-		Totals: b.Totals[:0], Traces: b.Traces[:0],
-		PortMeasurements: b.PortMeasurements[:0], FlowMeasurements: b.FlowMeasurements[:0], Values: b.Values[:0],
-		Classes: b.Classes[:0], Stalls: b.Stalls[:0], Operations: b.Operations[:0], Instances: b.Instances[:0],
-		Hops: b.Hops[:0], Tagged: b.Tagged[:0], Truths: b.Truths[:0],
+	for _, l := range b.lists() {
+		l.reset()
 	}
-}
-
-// PortWindow is what one egress port did in one telemetry window.
-type PortWindow struct {
-	Node, Port int32
-	Start      units.Time
-	TxPackets  int64 // packets whose transmission started in the window
-	TxBytes    int64 // their wire bytes
-	Marked     int64 // packets marked CE
-	Trimmed    int64
-	Dropped    int64
-	QueueMax   int64 // largest data queue in bytes
-	// QueueByteNS is the integral of the data queue over the window in
-	// byte-nanoseconds; divided by the interval it is the mean depth.
-	QueueByteNS int64
-	// Busy is the time within the window in which the port was transmitting, line overhead
-	// included. A transmission that lasts beyond the window is split at its end, so that the
-	// windows of a port add up to the time that it was busy.
-	Busy units.Duration
-	// ABW is the lowest available bandwidth in byte/s that the port's own meter gave at any
-	// time in the window (docs/references.md#available-bandwidth); Absent of a port without
-	// a meter.
-	ABW int64
-}
-
-// FlowWindow is what the receiver of one flow got in one telemetry window. It has no Tag: a
-// receiver learns from the wire where messages end, but not what they belong to.
-type FlowWindow struct {
-	Flow         int32
-	Start        units.Time
-	Packets      int64 // first copies of data packets received whole
-	WireBytes    int64
-	PayloadBytes int64
-}
-
-// CCWindow is what the congestion controller of one flow did in one telemetry
-// window.
-type CCWindow struct {
-	Flow    int32
-	Start   units.Time
-	Acks    int64
-	Delay   units.Duration // sum over Acks of the delay fed to the controller
-	Actions []Count        // ACKs by the controller's actions; actions without any are left out
-	Cwnd    int64          // bytes, at the last ACK of the window
-	BaseRTT units.Duration // at the last ACK of the window
-	Pacing  units.Rate     // at the last ACK of the window; 0: the flow is not paced
-	Tag     Tag            // of the message whose packets the ACKs are of; a window of another has a record of its own
-}
-
-// SignalWindow is the CSIG samples that one flow's sender got in one telemetry
-// window, by signal type and locator.
-type SignalWindow struct {
-	Flow     int32
-	Type     uint8 // csig signal type
-	Locator  uint32
-	Start    units.Time
-	Samples  int64
-	PointSum int64 // sum of the decoded points, in the type's unit (B/s, ppm, ns)
-	PointMax int64
-	PointMin int64
-	// LowSum and HighSum are sums over the samples of the ends of the intervals that codes
-	// stand for: divided by Samples, the interval in which the mean of the measured values
-	// lies. HighSum is Absent if the code of a sample has no upper end.
-	LowSum, HighSum int64
-	Tag             Tag // of the message whose packets brought the samples; of another there is a record of its own
+	b.Rows, b.Dropped = b.Rows[:0], 0
 }
 
 // SecondFormat is what the locators in records have added if their tag is of the second
@@ -226,42 +136,6 @@ const Absent = -1
 type Reading struct {
 	Point     int64
 	Low, High int64 // both inclusive; High is Absent if the code has no upper end
-}
-
-// Event is one event of a flow that is traced: at its sender, or where its samples are
-// read. The fields of the other kinds are 0.
-type Event struct {
-	Flow   int32
-	Kind   EventKind
-	At     units.Time
-	Packet int64 // sequence number in the flow of what was sent, of the packet that triggered the ACK, or that brought the sample; Absent
-	EV     int32 // entropy value of that packet, which stands for its path; Absent
-	Tag    Tag   // of the message that this packet is of, or if it has none, of the oldest not acknowledged
-
-	// Of EventSend the wire bytes of the packet, its tag as the packet counts it; of
-	// EventAck the wire bytes that it reports as newly received.
-	Bytes int64
-	Again bool // of EventSend: the packet had been sent before
-
-	// Of all kinds, afterwards, and in wire bytes: of EventSample after the controller has
-	// had the ACK that brought it. Absent of flows without a window, and of what was not
-	// brought by an ACK.
-	Cwnd, Inflight int64
-	Pacing         units.Rate // afterwards; 0: the flow is not paced
-
-	// Of EventAck.
-	RTT units.Duration // of the packet that triggered it; Absent
-	ECN bool           // that packet was marked CE
-
-	// Of EventAck, and of EventSample that an ACK has brought.
-	Action string // that the controller answered with; "" of controllers without actions
-
-	// Of EventSample.
-	Type    uint8   // csig signal type
-	Code    uint32  // as in the tag
-	Value   Reading // that it stands for
-	Locator uint32
-	Age     units.Duration // since the packet that brought it was sent; Absent
 }
 
 // PortTotals is what one port did over the whole run. The ingress half counts
@@ -364,15 +238,6 @@ type FlowMeasurement struct {
 	Samples       int64               // as SenderTotals.Samples
 	Cwnd          histogram.Histogram // bytes, after each ACK
 	RTT           histogram.Histogram // ps, of each ACK that has one
-}
-
-// Value is one metric of the whole run. No machine emits it: the metrics of a run are
-// computed from the records of all nodes, and are written like these.
-type Value struct {
-	Metric  string // without what it is about, such as queue_kb.p99
-	Subject string // what it is about, such as tor0-agg0; "" for a metric of the whole run
-	Name    string // such as queue_kb.p99.tor0-agg0
-	Value   float64
 }
 
 // Count is a number of packets to which one thing happened.

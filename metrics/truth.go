@@ -66,6 +66,13 @@ type TaggedSample struct {
 	Age          units.Duration // since the packet was sent; Absent
 }
 
+// Encloses reports whether an exact value, in the unit of HopValue, lies in the interval that
+// the sample's code stands for. The ends of the interval are whole units, of which values are
+// the rest of a division.
+func (s *TaggedSample) Encloses(value int64) bool {
+	return value >= 1000*s.Value.Low && (s.Value.High == Absent || value < 1000*(s.Value.High+1))
+}
+
 func (s *TaggedSample) appendTo(b *Batch) { b.Tagged = append(b.Tagged, *s) }
 
 // Named says which port a sample names, compared with the worst hop of its packet.
@@ -88,23 +95,41 @@ func (n Named) String() string { return namedNames[n] }
 // packet left them. No machine emits it: it is computed from HopValue and TaggedSample, and
 // is written like these when the run has ended.
 type Truth struct {
+	_ Table `name:"truth" schema:"TruthRow" doc:"A row is a sample of a packet that 'telemetry.truth' has chosen, beside its [truth](#signal-truth). csiglab makes it of the records of the sender, or of the switch where the domain ends, and of the hops, when the run has ended. Rows of a run are in order of time."`
 	TaggedSample
-	Worst      int64 // in the unit of HopValue
-	Node, Port int32 // of the worst hop, the first of equal ones
-	Left       units.Time
-	Hops       int32 // that the packet crossed with the tag
-	Named      Named
-	Updates    bool // the worst hop writes into tags of this type
-	// AtUse is the worst of the values that chosen packets last met at the same ports before
-	// the sample was read; Absent where one of the ports had no later packet than this one.
-	AtUse int64
+	_       Column     `column:"flow" from:"Flow" as:"int32" doc:"number of the flow"`
+	_       Column     `column:"flow_name,dict" names:"Flow.Name" doc:"its name"`
+	_       Column     `column:"src_name,dict" names:"Flow.Source" doc:"host that sends"`
+	_       Column     `column:"dst_name,dict" names:"Flow.Destination" doc:"host that receives"`
+	_       Column     `column:"time_us" from:"At" unit:"us" doc:"when the sample was read"`
+	_       Column     `column:"packet" from:"Packet" doc:"sequence number in the flow, from 0, of the packet that brought it"`
+	_       Column     `column:"transmission" from:"Transmission" doc:"of this packet, from 1"`
+	_       Column     `column:"type,dict" names:"Signal" doc:"signal: 'abw', 'abw-c', 'delay' or 'nqd'"`
+	_       Column     `column:"format,dict,optional" names:"Locator.Format" doc:"of the tag, as in 'signals.parquet'; null as there"`
+	_       Column     `column:"code" from:"Code" doc:"as in the tag"`
+	_       Column     `column:"point" from:"TaggedSample.Value.Point" unit:"the type's" doc:"the decoded value, in the unit of 'signals.parquet'"`
+	_       Column     `column:"low" from:"TaggedSample.Value.Low" unit:"the type's" doc:"lower end of the interval that the code stands for"`
+	_       Column     `column:"high,optional" from:"TaggedSample.Value.High" unit:"the type's" doc:"upper end; null if there is none"`
+	_       Column     `column:"locator" from:"Locator" as:"int32" doc:"as in 'signals.parquet'"`
+	_       Column     `column:"shared" names:"Locator.Shared" unit:"ports" doc:"that have this locator, as in 'signals.parquet'"`
+	_       Column     `column:"port_name,dict,optional" names:"Locator.PortName" doc:"port of the locator; null if several ports share it, and of locator 0"`
+	Worst   int64      `column:"truth" over:"1000" unit:"the type's" doc:"worst of the exact values"` // in the unit of HopValue
+	Node    int32      `column:"worst_node" doc:"number of the switch that had it"`
+	_       Column     `column:"worst_node_name,dict" names:"Node.Name" doc:"its name"`
+	Port    int32      `column:"worst_port" doc:"number of its port"`
+	_       Column     `column:"worst_port_name,dict" names:"Port.Name" doc:"name of the port"`
+	_       Column     `column:"worst_rate_bps,dict" names:"Port.Rate" unit:"bits/s" doc:"of the port's link"`
+	Left    units.Time `column:"left_us" unit:"us" doc:"when the packet began to leave this port"`
+	Hops    int32      `column:"hops" unit:"ports" doc:"that the packet crossed with the tag"`
+	Named   Named      `column:"named,dict" doc:"'worst': the locator is that of the worst hop; 'other': it is another's; 'none': no hop has written the tag"`
+	Updates bool       `column:"updates" doc:"the worst hop writes into tags of this type"`
+	Inside  bool       `column:"inside" doc:"the truth is between 'low' and 'high'"`
+	// AtUse is of the values that chosen packets last met at the same ports before the
+	// sample was read; Absent where one of the ports had no later packet than this one.
+	AtUse int64  `column:"truth_at_use,optional" over:"1000" unit:"the type's" doc:"worst of the values at the time when the sample was read; null if that is not known"`
+	_     Column `column:"age_us,optional" from:"Age" unit:"us" doc:"from when the packet was sent to when the sample was read; null at the end of a domain in a switch"`
 }
 
-func (t *Truth) appendTo(b *Batch) { b.Truths = append(b.Truths, *t) }
+var _ = table[Truth]()
 
-// Inside reports whether the truth lies in the interval that the sample's code stands for.
-// The ends of the interval are whole units, of which values are the rest of a division.
-func (t *Truth) Inside() bool {
-	low, high := t.TaggedSample.Value.Low, t.TaggedSample.Value.High
-	return t.Worst >= 1000*low && (high == Absent || t.Worst < 1000*(high+1))
-}
+func (t *Truth) appendTo(b *Batch) { keep(b, t) }

@@ -53,33 +53,37 @@ func newDecoder[T any](file *parquet.File, batch int) (*decoder[T], error) {
 
 // fillerOf returns what reads a field of rows; nil if the type of the field is not known.
 func fillerOf(rows reflect.Value, field int, name string) filler {
-	switch rows.Type().Elem().Field(field).Type {
+	t := rows.Type().Elem().Field(field).Type
+	pointer := t.Kind() == reflect.Pointer
+	if pointer {
+		t = t.Elem()
+	}
+	at := place{rows, []int{field}, name, pointer}
+	switch t {
 	case reflect.TypeFor[string]():
-		return valuesOf(rows, field, name, texts, parquet.Value.String)
-	case reflect.TypeFor[*string]():
-		return pointersOf(rows, field, name, texts, parquet.Value.String)
+		return valuesOf(at, texts, parquet.Value.String)
 	case reflect.TypeFor[int32]():
-		return valuesOf(rows, field, name, numbers32, parquet.Value.Int32)
-	case reflect.TypeFor[*int32]():
-		return pointersOf(rows, field, name, numbers32, parquet.Value.Int32)
+		return valuesOf(at, numbers32, parquet.Value.Int32)
 	case reflect.TypeFor[int64]():
-		return valuesOf(rows, field, name, numbers64, parquet.Value.Int64)
-	case reflect.TypeFor[*int64]():
-		return pointersOf(rows, field, name, numbers64, parquet.Value.Int64)
+		return valuesOf(at, numbers64, parquet.Value.Int64)
 	case reflect.TypeFor[uint64]():
-		return valuesOf(rows, field, name, unsigned64, parquet.Value.Uint64)
+		return valuesOf(at, unsigned64, parquet.Value.Uint64)
 	case reflect.TypeFor[float64]():
-		return valuesOf(rows, field, name, reals, parquet.Value.Double)
-	case reflect.TypeFor[*float64]():
-		return pointersOf(rows, field, name, reals, parquet.Value.Double)
+		return valuesOf(at, reals, parquet.Value.Double)
 	case reflect.TypeFor[bool]():
-		return valuesOf(rows, field, name, bits, parquet.Value.Boolean)
-	case reflect.TypeFor[*bool]():
-		return pointersOf(rows, field, name, bits, parquet.Value.Boolean)
+		return valuesOf(at, bits, parquet.Value.Boolean)
 	case reflect.TypeFor[map[string]int64]():
-		return newCounts(rows, field, name)
+		return newCounts(at)
 	}
 	return nil
+}
+
+// place is a field of rows, and its column.
+type place struct {
+	rows    reflect.Value
+	field   []int
+	column  string
+	pointer bool
 }
 
 // next fills the batch from its start and returns the rows that it has read; io.EOF after the
@@ -254,8 +258,12 @@ type plain[V any] struct {
 	set func(int, V)
 }
 
-func valuesOf[V any](rows reflect.Value, field int, name string, decode func(parquet.Page) func(int) V, entry func(parquet.Value) V) filler {
-	c := &plain[V]{values: values[V]{leaf: leaf{path: []string{name}}, decode: decode, entry: entry}, to: fields[V](rows, field)}
+func valuesOf[V any](at place, decode func(parquet.Page) func(int) V, entry func(parquet.Value) V) filler {
+	column := values[V]{leaf: leaf{path: []string{at.column}}, decode: decode, entry: entry}
+	if at.pointer {
+		return newPointers(column, fields[*V](at.rows, at.field))
+	}
+	c := &plain[V]{values: column, to: fields[V](at.rows, at.field)}
 	c.set = func(row int, v V) { *c.to[row] = v }
 	return c
 }
@@ -270,8 +278,8 @@ type pointers[V any] struct {
 	set  func(int, V)
 }
 
-func pointersOf[V any](rows reflect.Value, field int, name string, decode func(parquet.Page) func(int) V, entry func(parquet.Value) V) filler {
-	c := &pointers[V]{values: values[V]{leaf: leaf{path: []string{name}}, decode: decode, entry: entry}, to: fields[*V](rows, field)}
+func newPointers[V any](column values[V], to []**V) filler {
+	c := &pointers[V]{values: column, to: to}
 	c.set = func(row int, v V) {
 		if c.slab == nil {
 			c.slab = make([]V, len(c.to))
@@ -287,11 +295,11 @@ func (c *pointers[V]) fill(rows int) error {
 	return c.each(rows, c.set)
 }
 
-// fields returns pointers to a field of all rows.
-func fields[V any](rows reflect.Value, field int) []*V {
+// fields returns pointers to a field of all rows, whose type is V or made of it.
+func fields[V any](rows reflect.Value, index []int) []*V {
 	list := make([]*V, rows.Len())
 	for i := range list {
-		list[i] = rows.Index(i).Field(field).Addr().Interface().(*V)
+		list[i] = rows.Index(i).FieldByIndex(index).Addr().Convert(reflect.TypeFor[*V]()).Interface().(*V)
 	}
 	return list
 }
@@ -303,11 +311,11 @@ type counts struct {
 	to     []*map[string]int64
 }
 
-func newCounts(rows reflect.Value, field int, name string) filler {
+func newCounts(at place) filler {
 	return &counts{
-		keys:   values[string]{leaf: leaf{path: []string{name, "key_value", "key"}}, decode: texts, entry: parquet.Value.String},
-		values: values[int64]{leaf: leaf{path: []string{name, "key_value", "value"}}, decode: numbers64, entry: parquet.Value.Int64},
-		to:     fields[map[string]int64](rows, field),
+		keys:   values[string]{leaf: leaf{path: []string{at.column, "key_value", "key"}}, decode: texts, entry: parquet.Value.String},
+		values: values[int64]{leaf: leaf{path: []string{at.column, "key_value", "value"}}, decode: numbers64, entry: parquet.Value.Int64},
+		to:     fields[map[string]int64](at.rows, at.field),
 	}
 }
 

@@ -28,7 +28,7 @@ func TestDecoder(t *testing.T) {
 	sameRows[InstanceRow](t)
 	sameRows[PhaseRow](t)
 	sameRows[MetricRow](t)
-	sameRows[ClassRow](t)
+	sameRows[TruthRow](t)
 }
 
 func sameRows[T any](t *testing.T) {

@@ -1,11 +1,6 @@
 package runfolder
 
-import (
-	"iter"
-
-	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/units"
-)
+import "iter"
 
 const tableEvents = "events"
 
@@ -48,62 +43,6 @@ type EventRow struct {
 	Phase      string   `parquet:"phase,dict,optional"`
 	Collective string   `parquet:"collective,dict,optional"`
 	Group      *int32   `parquet:"group,optional"`
-}
-
-// eventValues is what the pointers of an EventRow point to.
-type eventValues struct {
-	event    metrics.Event
-	code     int64
-	pacing   int64
-	locator  int32
-	shared   int32
-	rtt, age float64
-}
-
-func eventRow(e *metrics.Event, node int32, n *names) EventRow {
-	f, v := n.flow(node, e.Flow), &eventValues{event: *e}
-	r := EventRow{
-		Variant: n.variant, Seed: n.seed, Flow: e.Flow, FlowName: f.Name, SrcName: f.src, DstName: f.dst,
-		Event: e.Kind.String(), TimeUS: us(e.At), TimePS: int64(e.At), Packet: known(&v.event.Packet), EV: known(&v.event.EV),
-	}
-	b := n.belongs(f.Flow, e.Tag)
-	r.Job, r.Step, r.Phase, r.Collective, r.Group = b.job, b.step, b.phase, b.collective, b.group
-	r.Cwnd, r.Inflight, r.Action = known(&v.event.Cwnd), known(&v.event.Inflight), e.Action
-	if e.Pacing > 0 {
-		v.pacing = int64(e.Pacing)
-		r.Pacing = &v.pacing
-	}
-	switch e.Kind {
-	case metrics.EventSend:
-		r.Bytes, r.Again = &v.event.Bytes, &v.event.Again
-	case metrics.EventAck:
-		r.Bytes, r.RTTUS, r.ECN = &v.event.Bytes, microseconds(e.RTT, &v.rtt), &v.event.ECN
-	case metrics.EventSample:
-		place := n.locator(e.Locator)
-		v.code, v.locator, v.shared = int64(e.Code), int32(e.Locator), place.shared
-		r.Format = n.formats.Format(e.Locator)
-		r.Type, r.Code, r.Point, r.Locator, r.Shared = n.signal(e.Type), &v.code, &v.event.Value.Point, &v.locator, &v.shared
-		r.Low, r.High = &v.event.Value.Low, known(&v.event.Value.High)
-		r.PortName, r.AgeUS = place.portName, microseconds(e.Age, &v.age)
-	}
-	return r
-}
-
-// known returns nil for a value that is absent.
-func known[T int32 | int64](value *T) *T {
-	if *value == metrics.Absent {
-		return nil
-	}
-	return value
-}
-
-// microseconds writes d into value and returns it, nil if d is absent.
-func microseconds(d units.Duration, value *float64) *float64 {
-	if d == metrics.Absent {
-		return nil
-	}
-	*value = d.Microseconds()
-	return value
 }
 
 // Events reads the events of the flows that were traced; see Ports.

@@ -138,9 +138,9 @@ func (m *Manifest) checkTables() error {
 	if m.Files == nil && m.Digest == "" {
 		return lacks("digests")
 	}
-	for _, t := range recordTables {
-		if _, ok := m.Tables[t.tableName()]; !ok {
-			return lacks("table " + t.tableName())
+	for _, t := range layouts() {
+		if _, ok := m.Tables[t.name]; !ok {
+			return lacks("table " + t.name)
 		}
 	}
 	return nil

@@ -10,9 +10,9 @@ import (
 // it had written which experiment it is: nothing in it counts, and nothing of anybody else's
 // is in it.
 func unbegun(dir string, root fs.FS, entries []fs.DirEntry) bool {
-	ours := []string{ManifestFile, ManifestFile + ".part", ExperimentFile, ExperimentFile + ".part", LogFile, tableFileName(tablePhases)}
-	for _, kind := range recordTables {
-		ours = append(ours, tableFileName(kind.tableName()))
+	ours := []string{ManifestFile, ManifestFile + ".part", ExperimentFile, ExperimentFile + ".part", LogFile}
+	for _, l := range layouts() {
+		ours = append(ours, tableFileName(l.name))
 	}
 	var manifest bool
 	for _, e := range entries {

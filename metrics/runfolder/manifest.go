@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
 )
 
 // Versions of the folder's files that this package writes and reads. Schema is
@@ -253,7 +254,7 @@ func Jobs(infos []metrics.JobInfo) []Job {
 	var jobs []Job
 	for i := range infos {
 		j := &infos[i]
-		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: us(j.Start), Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
+		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: units.Duration(j.Start).Microseconds(), Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
 		if s := j.Schedule; s.Period > 0 {
 			one.Schedule = &Schedule{s.Period.Microseconds(), s.Offset.Microseconds(), s.Correction.Microseconds()}
 		}

@@ -1,6 +1,10 @@
 package runfolder
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics"
+)
 
 // names are what the rows of one run are called by.
 type names struct {
@@ -36,12 +40,11 @@ type portNames struct {
 	peer string
 }
 
-// locatorNames is what the ports of a locator have in common. The pointers are to
-// memory that rows share.
+// locatorNames is what the ports of a locator have in common; the rest is Absent or "".
 type locatorNames struct {
-	shared                                        int32
-	node, port                                    *int32
-	nodeName, portName, peerName, tier, direction string
+	Format                                        string // of the tags that have the locator
+	Shared, Node, Port                            int32
+	NodeName, PortName, PeerName, Tier, Direction string
 }
 
 func newLookup(m *Manifest, variant string) *lookup {
@@ -88,34 +91,29 @@ func (l *lookup) withFlows(flows []Flow) *lookup {
 
 // common returns what the ports of a locator have in common.
 func (l *lookup) common(ports []string, byName map[string]portNames) locatorNames {
-	c := locatorNames{shared: int32(len(ports))}
+	nothing := locatorNames{Shared: int32(len(ports)), Node: metrics.Absent, Port: metrics.Absent}
+	c := nothing
 	for i, name := range ports {
 		p, ok := byName[name]
 		if !ok {
-			return locatorNames{shared: c.shared} // not of this fabric
+			return nothing // not of this fabric
 		}
-		one := locatorNames{c.shared, &p.Node, &p.Port.Port, l.nodes[p.Node], name, p.peer, p.Tier, p.Direction}
+		one := locatorNames{"", c.Shared, p.Node, p.Port.Port, l.nodes[p.Node], name, p.peer, p.Tier, p.Direction}
 		if i == 0 {
 			c = one
 			continue
 		}
-		c.node, c.port = alike(c.node, one.node), alike(c.port, one.port)
-		for _, t := range []struct {
-			have *string
-			next string
-		}{{&c.nodeName, one.nodeName}, {&c.portName, one.portName}, {&c.peerName, one.peerName}, {&c.tier, one.tier}, {&c.direction, one.direction}} {
-			if *t.have != t.next {
-				*t.have = ""
-			}
-		}
+		c.Node, c.Port = alike(c.Node, one.Node, metrics.Absent), alike(c.Port, one.Port, metrics.Absent)
+		c.NodeName, c.PortName, c.PeerName = alike(c.NodeName, one.NodeName, ""), alike(c.PortName, one.PortName, ""), alike(c.PeerName, one.PeerName, "")
+		c.Tier, c.Direction = alike(c.Tier, one.Tier, ""), alike(c.Direction, one.Direction, "")
 	}
 	return c
 }
 
-// alike returns a unless b has another value.
-func alike(a, b *int32) *int32 {
-	if a == nil || *a != *b {
-		return nil
+// alike returns what two values have in common: nothing if they differ.
+func alike[T comparable](a, b, nothing T) T {
+	if a != b {
+		return nothing
 	}
 	return a
 }
@@ -169,7 +167,14 @@ func (n *names) signal(number uint8) string {
 
 // locator returns what is known of a locator. One without ports is in no table: locator
 // 0, which no hop has written, and one of a damaged tag.
-func (n *names) locator(locator uint32) locatorNames { return n.locators[locator] }
+func (n *names) locator(locator uint32) locatorNames {
+	l, ok := n.locators[locator]
+	if !ok {
+		l = n.common(nil, nil)
+	}
+	l.Format = n.formats.Format(locator)
+	return l
+}
 
 func (n *names) missing(err error) {
 	if n.err == nil {

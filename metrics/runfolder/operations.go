@@ -61,56 +61,6 @@ type InstanceRow struct {
 	ExposedMaxUS  float64 `parquet:"exposed_max_us"`
 }
 
-func operationRows(b *metrics.Batch, add func(OperationRow), n *names) {
-	for i := range b.Operations {
-		o := &b.Operations[i]
-		j := n.job(b.Node, o.Job)
-		r := OperationRow{
-			Variant: n.variant, Seed: n.seed, Job: o.Job, JobName: j.Name, Rank: o.Rank, HostName: n.rank(j, o.Rank),
-			Op: int64(o.Op), Kind: o.Kind.String(), Step: o.Tag.Step, Phase: j.phase(o.Tag), Collective: j.collective(o.Tag),
-			Bytes: o.Bytes, ReadyUS: us(o.Ready), StartUS: us(o.Start), EndUS: us(o.End),
-		}
-		if o.Tag.Collective != 0 {
-			r.Group = &[]int32{o.Tag.Group}[0]
-		}
-		if o.Kind <= metrics.OperationRecv {
-			link := &struct {
-				peer, flow, channel int32
-				message             int64
-			}{o.Peer, o.Flow, int32(o.Channel), int64(o.Message)}
-			r.Peer, r.Flow, r.Channel, r.Message = &link.peer, known(&link.flow), &link.channel, &link.message
-			if r.Flow != nil {
-				r.FlowName = n.flow(b.Node, o.Flow).Name
-			}
-		}
-		if o.After != metrics.Absent {
-			after := o.After
-			r.After = &after
-		}
-		add(r)
-	}
-}
-
-func instanceRows(b *metrics.Batch, add func(InstanceRow), n *names) {
-	for k := range b.Instances {
-		i := &b.Instances[k]
-		j := n.job(b.Node, i.Job)
-		r := InstanceRow{
-			Variant: n.variant, Seed: n.seed, Job: i.Job, JobName: j.Name, Step: i.Tag.Step, Collective: j.collective(i.Tag), Repeat: i.Repeat, Ranks: i.Ranks,
-			BeginUS: us(i.Begin), LastBeginUS: us(i.LastBegin), EndUS: us(i.End),
-			Late: i.Late, LateHost: n.rank(j, i.Late), Last: i.Last, LastHost: n.rank(j, i.Last),
-		}
-		if i.Tag.Collective != 0 {
-			group := i.Tag.Group
-			r.Group = &group
-		} else {
-			r.ComputeMeanUS, r.ComputeMaxUS, r.Slow, r.SlowHost = i.ComputeMean.Microseconds(), i.ComputeMax.Microseconds(), i.Slow, n.rank(j, i.Slow)
-			r.ExposedMeanUS, r.ExposedMaxUS = i.ExposedMean.Microseconds(), i.ExposedMax.Microseconds()
-		}
-		add(r)
-	}
-}
-
 // phase returns the name of the phase of a tag, "" without.
 func (j *Job) phase(t metrics.Tag) string {
 	if t.Phase < 1 || int(t.Phase) > len(j.Phases) {
@@ -155,25 +105,4 @@ func (f *Folder) Operations() iter.Seq2[OperationRow, error] {
 // Instances reads the steps and collectives of jobs; see Ports.
 func (f *Folder) Instances() iter.Seq2[InstanceRow, error] {
 	return readTable[InstanceRow](f, tableInstances)
-}
-
-// belongs is what a row of a connection is about: the message whose packets it counts.
-type belongs struct {
-	job, step         *int32
-	phase, collective string
-	group             *int32
-}
-
-// belongs returns what a record of a flow is about; nothing if the flow is no connection.
-func (n *names) belongs(f *Flow, t metrics.Tag) (b belongs) {
-	j := n.jobs[f.Job]
-	if t.Step == 0 || f.Messages == 0 || j == nil {
-		return b
-	}
-	at := &[2]int32{t.Step, t.Group}
-	b = belongs{job: &j.Job, step: &at[0], phase: j.phase(t), collective: j.collective(t)}
-	if t.Collective != 0 {
-		b.group = &at[1]
-	}
-	return b
 }

@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -180,5 +181,51 @@ func TestTableWithoutColumn(t *testing.T) {
 	f := &Folder{Dir: dir, Manifest: Manifest{Schema: Schema, Tables: map[string]int64{"cc": 1}}}
 	if _, err := collect(f.CC()); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "column flow is missing") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A text that a row does not have is null. The Parquet package's writer of structures wrote ""
+// where of 64 rows the first n lack it, as many have it, and the others lack it again.
+func TestTextsThatAreNull(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	m := manifest()
+	m.Jobs[0].FirstSteps, m.Jobs[0].Messages = 1, true
+	w := must(Create(dir, m))(t)
+	b := &metrics.Batch{Node: 1}
+	for i := range 4 * 64 {
+		o := metrics.Operation{Kind: metrics.OperationSend, Tag: metrics.Tag{Step: 1}, Flow: 1}
+		if i%64 < 5 || i%64 >= 10 {
+			o = metrics.Operation{Kind: metrics.OperationCompute, Tag: metrics.Tag{Step: 1}, Peer: metrics.Absent, Flow: metrics.Absent}
+		}
+		b.Operations = append(b.Operations, o)
+	}
+	if err := addRun(w, "base", 5, RunData{}, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(summary()); err != nil {
+		t.Fatal(err)
+	}
+	file := must(os.Open(filepath.Join(dir, "operations.parquet")))(t)
+	defer file.Close() // opened for reading
+	data := must(parquet.OpenFile(file, must(file.Stat())(t).Size()))(t)
+	leaf, _ := data.Schema().Lookup("flow_name")
+	row := 0
+	for _, group := range data.RowGroups() {
+		values := parquet.NewColumnChunkValueReader(group.ColumnChunks()[leaf.ColumnIndex])
+		for list := make([]parquet.Value, 512); ; {
+			n, err := values.ReadValues(list)
+			for _, v := range list[:n] {
+				if want := b.Operations[row].Flow == metrics.Absent; v.IsNull() != want {
+					t.Fatalf("row %d: flow_name is null: %v, want %v", row, v.IsNull(), want)
+				}
+				row++
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	if row != len(b.Operations) {
+		t.Errorf("%d rows, want %d", row, len(b.Operations))
 	}
 }

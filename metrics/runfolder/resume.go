@@ -265,7 +265,7 @@ func (w *Writer) putPart(key runKey) (f FinishedRun, err error) {
 func (w *Writer) rebuild() error {
 	w.closeTables() //nolint:errcheck // the files are removed
 	w.removeTables()
-	w.tables, w.phases, w.torn = nil, nil, nil
+	w.tables, w.torn = nil, nil
 	if err := w.createTables(); err != nil {
 		return err
 	}

@@ -292,10 +292,11 @@ func TestResumeAfterAFullDisk(t *testing.T) {
 		t.Skip("no /dev/full: ", err)
 	}
 	w := begun(t, 0, 1)
-	if err := w.phases.close(0); err != nil {
+	phases := slices.IndexFunc(w.tables, func(t *table) bool { return t.name == tablePhases })
+	if err := w.tables[phases].close(0); err != nil {
 		t.Fatal(err)
 	}
-	w.phases = newTableOn[PhaseRow](tablePhases, full)
+	w.tables[phases] = newTableOn(w.tables[phases].layout, full)
 	if err := w.Abort("no space left"); err == nil || !strings.Contains(err.Error(), "/dev/full") {
 		t.Errorf("Abort: %v", err)
 	}

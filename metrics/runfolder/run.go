@@ -228,34 +228,32 @@ func (r *RunWriter) join(f FinishedRun) (torn bool, err error) {
 // putRows puts the rows of a part into the tables and returns its run. torn says of an
 // error that the tables have some of the rows.
 func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun, torn bool, err error) {
-	buffers := make([]buffer, len(recordTables))
-	for i, kind := range recordTables {
-		buffers[i] = kind.buffer(w.tables[i])
+	buffers := make([]buffer, len(w.tables))
+	for i, t := range w.tables {
+		buffers[i].table = t
+	}
+	consume := func(b *metrics.Batch) error {
+		for i := range buffers {
+			if err := buffers[i].consume(b, n); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	f, nodes, err := readPart(part, func(own []Flow) { flows, n.lookup = own, n.withFlows(own) }, func(b *metrics.Batch) error {
 		if w.stopped.Load() {
 			return ErrStopped
 		}
-		for _, to := range buffers {
-			if err := to.consume(b, n); err != nil {
-				return err
-			}
-		}
-		return nil
+		return consume(b)
 	})
-	var phases []PhaseRow
 	if err == nil {
-		phases = phaseRows(n, nodes, flows)
-		err = n.err
+		err = consume(transfers(n, nodes, flows))
 	}
-	for _, b := range buffers {
+	for i := range buffers {
 		if err == nil {
-			err = b.flush()
+			err = buffers[i].flush()
 		}
-		torn = torn || b.flushed()
-	}
-	if err == nil {
-		err, torn = w.phases.add(phases), true
+		torn = torn || buffers[i].given
 	}
 	return f, torn, err
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/tables"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -163,33 +165,68 @@ func TestConsumeAfterAbort(t *testing.T) {
 	}
 }
 
-// Every list of windows in a batch has its table: one record in each list makes one
-// row in each table of records.
-func TestEveryListHasItsTable(t *testing.T) {
+// Every type of records that has a table reaches it: one record of each makes one row in each
+// table.
+func TestEveryTableGetsItsRecords(t *testing.T) {
 	b := &metrics.Batch{Node: 1}
-	v := reflect.ValueOf(b).Elem()
-	lists := 0
-	for i := range v.NumField() {
-		f := v.Field(i)
-		if name := v.Type().Field(i).Name; f.Kind() != reflect.Slice || name == "Totals" || name == "Traces" || name == "PortMeasurements" || name == "Stalls" || name == "Hops" || name == "Tagged" || name == "FlowMeasurements" {
-			continue // RunData has them, or what is computed from them; Truths has what Hops and Tagged are joined to
+	for _, table := range tables.All() {
+		if table.Record == reflect.TypeFor[metrics.Transfer]() {
+			continue // they are made of RunData
 		}
-		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-		lists++
+		b.Emit(reflect.New(table.Record).Interface().(metrics.Record))
 	}
 	dir := filepath.Join(t.TempDir(), "r")
 	w := must(Create(dir, manifest()))(t)
-	if err := addRun(w, "base", 1, RunData{}, b); err != nil {
+	if err := addRun(w, "base", 1, RunData{Nodes: []metrics.NodeTotals{{Senders: []metrics.SenderTotals{{}}}}}, b); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Finish(summary()); err != nil {
 		t.Fatal(err)
 	}
-	rows := int64(0)
-	for _, n := range must(Open(dir))(t).Manifest.Tables {
-		rows += n
+	written := must(Open(dir))(t).Manifest.Tables
+	for name, rows := range written {
+		if rows != 1 {
+			t.Errorf("%d rows in %s", rows, name)
+		}
 	}
-	if rows != int64(lists) || lists != len(recordTables) {
-		t.Errorf("%d lists of a batch made %d rows in %d tables", lists, rows, len(recordTables))
+	if len(written) != len(tables.All()) || len(written) < 11 {
+		t.Errorf("%d tables, %d types of records", len(written), len(tables.All()))
+	}
+}
+
+// A list of a batch belongs to records that have a table, or to those of which RunData, or
+// rows, are made.
+func TestEveryListHasItsTable(t *testing.T) {
+	known := map[reflect.Type]bool{}
+	for _, table := range tables.All() {
+		known[table.Record] = true
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[metrics.Batch]()) {
+		if made := []string{"Totals", "Traces", "PortMeasurements", "FlowMeasurements", "Stalls", "Hops", "Tagged", "Rows"}; f.Type.Kind() == reflect.Slice && known[f.Type.Elem()] == slices.Contains(made, f.Name) {
+			t.Errorf("%s: has a table: %v", f.Name, known[f.Type.Elem()])
+		}
+	}
+}
+
+// What it costs to put the windows of a run into its tables.
+func BenchmarkTables(b *testing.B) {
+	batches := make([]*metrics.Batch, 400)
+	for i := range batches {
+		batch := &metrics.Batch{Node: 1}
+		for k := range 16 {
+			at := units.Time(16*i+k) * units.Time(units.Microsecond)
+			batch.Emit(&metrics.PortWindow{Node: 1, Port: 2, Start: at, TxPackets: int64(k), TxBytes: 4096 * int64(k), QueueMax: int64(i), Busy: units.Duration(i * k), ABW: metrics.Absent})
+			batch.Emit(&metrics.CCWindow{Flow: 1, Start: at, Acks: 2, Actions: []metrics.Count{{Name: "hold", Packets: 2}}, Cwnd: int64(i)})
+		}
+		batches[i] = batch
+	}
+	for b.Loop() {
+		w := must(Create(filepath.Join(b.TempDir(), "r"), manifest()))(b)
+		if err := addRun(w, "base", 1, RunData{}, batches...); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Finish(summary()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func result(k int64) *metrics.Batch {
 			{Flow: 1, Kind: metrics.EventAck, At: at, RTT: metrics.Absent},
 			{Flow: 1, Kind: metrics.EventSample, At: at, Packet: metrics.Absent, EV: metrics.Absent, Type: 0, Code: 31, Value: metrics.Reading{High: metrics.Absent}, Cwnd: metrics.Absent, Inflight: metrics.Absent, Locator: 40000, Age: metrics.Absent},
 		},
-		Values: []metrics.Value{{Metric: "queue_kb.p99", Subject: "tor0-agg0", Name: "queue_kb.p99.tor0-agg0", Value: 1.5 + float64(k)}, {Metric: "drops", Name: "drops", Value: 7}},
+		Rows:   []metrics.Rows{metrics.ListOf(&[]metrics.Value{{Metric: "queue_kb.p99", Subject: "tor0-agg0", Name: "queue_kb.p99.tor0-agg0", Value: 1.5 + float64(k)}, {Metric: "drops", Name: "drops", Value: 7}})},
 		Traces: []metrics.Trace{{Hash: [32]byte{byte(k)}}},
 		Totals: []metrics.NodeTotals{{
 			Node: 1, Name: "tor0",
@@ -106,8 +106,8 @@ func summary() Summary {
 		RunMetrics{Variant: "base", Seed: 1, TraceHash: [32]byte{1}, Metrics: map[string]float64{"ratio": 4, "bad": math.NaN()}})
 }
 
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -317,7 +317,7 @@ func TestFullDisk(t *testing.T) {
 	if err := w.tables[0].close(0); err != nil {
 		t.Fatal(err)
 	}
-	w.tables[0] = newTableOn[PortRow](tablePorts, full)
+	w.tables[0] = newTableOn(w.tables[0].layout, full)
 	err = addRun(w, "base", 1, RunData{}, result(1))
 	if err == nil {
 		err = w.Finish(summary())

@@ -1,10 +1,6 @@
 package runfolder
 
-import (
-	"iter"
-
-	"github.com/csiglab/csiglab/metrics"
-)
+import "iter"
 
 const tableTruth = "truth"
 
@@ -47,33 +43,6 @@ type TruthRow struct {
 
 // Error returns the point less the truth, in the type's unit.
 func (r *TruthRow) Error() float64 { return float64(r.Point) - r.Truth }
-
-// truthValues is what the pointers of a TruthRow point to.
-type truthValues struct {
-	high       int64
-	atUse, age float64
-}
-
-func truthRows(b *metrics.Batch, add func(TruthRow), n *names) {
-	values := make([]truthValues, len(b.Truths))
-	for i := range b.Truths {
-		t, v := &b.Truths[i], &values[i]
-		f, named, worst := n.flow(b.Node, int32(t.Flow)), n.locator(t.Locator), n.port(t.Node, t.Port)
-		v.high = t.Value.High
-		r := TruthRow{
-			Variant: n.variant, Seed: n.seed, Flow: f.Flow.Flow, FlowName: f.Name, SrcName: f.src, DstName: f.dst,
-			TimeUS: us(t.At), Packet: int64(t.Packet), Sent: int32(t.Transmission), Type: n.signal(t.Type), Format: n.formats.Format(t.Locator), Code: int64(t.Code),
-			Point: t.Value.Point, Low: t.Value.Low, High: known(&v.high), Locator: int32(t.Locator), Shared: named.shared, PortName: named.portName,
-			Truth: float64(t.Worst) / 1000, Node: t.Node, NodeName: n.node(t.Node), Port: t.Port, WorstPort: worst.Name, RateBPS: worst.RateBPS,
-			LeftUS: us(t.Left), Hops: t.Hops, Named: t.Named.String(), Updates: t.Updates, Inside: t.Inside(), AgeUS: microseconds(t.Age, &v.age),
-		}
-		if t.AtUse != metrics.Absent {
-			v.atUse = float64(t.AtUse) / 1000
-			r.AtUse = &v.atUse
-		}
-		add(r)
-	}
-}
 
 // Truth reads the samples beside the truth of the runs that recorded it; see Ports.
 func (f *Folder) Truth() iter.Seq2[TruthRow, error] {

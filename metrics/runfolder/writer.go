@@ -57,8 +57,7 @@ type Writer struct {
 	// joining is locked while the rows of a finished run are put into the tables; it is
 	// locked before mu.
 	joining sync.Mutex
-	tables  []table // as recordTables
-	phases  *tableFile[PhaseRow]
+	tables  []*table
 
 	mu       sync.Mutex
 	manifest Manifest
@@ -145,16 +144,15 @@ func (w *Writer) reset() {
 }
 
 // createTables creates the files of the tables.
-func (w *Writer) createTables() (err error) {
-	for _, kind := range recordTables {
-		t, err := kind.create(w)
+func (w *Writer) createTables() error {
+	for _, l := range layouts() {
+		t, err := newTable(w, l)
 		if err != nil {
 			return err
 		}
 		w.tables = append(w.tables, t)
 	}
-	w.phases, err = newTable[PhaseRow](w, tablePhases)
-	return err
+	return nil
 }
 
 // create makes a file of the folder, which must not be there yet.
@@ -234,7 +232,7 @@ func (w *Writer) leave(key runKey, torn error) {
 func (w *Writer) Details(s *Summary) *Details {
 	d := Details{File: tableFileName(tableMetrics), Of: w.manifest.Details}
 	for _, t := range w.tables {
-		if t.tableName() == tableMetrics {
+		if t.name == tableMetrics {
 			d.Metrics = t.rowCount()
 		}
 	}
@@ -271,7 +269,6 @@ func (w *Writer) giveUp() error {
 	for _, t := range w.tables {
 		t.abandon()
 	}
-	w.phases.abandon()
 	w.removeTables()
 	return w.release()
 }
@@ -387,11 +384,11 @@ func (w *Writer) writeKept() error {
 
 // writeSealed writes the manifest with the digests of all files, which are closed.
 func (w *Writer) writeSealed() (err error) {
-	w.manifest.Tables = map[string]int64{tablePhases: w.phases.rowCount()}
-	names := []string{SummaryFile, ExperimentFile, LogFile, tableFileName(tablePhases)}
+	w.manifest.Tables = map[string]int64{}
+	names := []string{SummaryFile, ExperimentFile, LogFile}
 	for _, t := range w.tables {
-		w.manifest.Tables[t.tableName()] = t.rowCount()
-		names = append(names, tableFileName(t.tableName()))
+		w.manifest.Tables[t.name] = t.rowCount()
+		names = append(names, tableFileName(t.name))
 	}
 	if w.manifest.Files, err = w.digests(names...); err != nil {
 		return err
@@ -419,9 +416,9 @@ func (w *Writer) markMissing() {
 
 // removeTables removes the files that are made of the parts, as far as they are there.
 func (w *Writer) removeTables() {
-	names := []string{SummaryFile, ReportFile, tableFileName(tablePhases)}
-	for _, kind := range recordTables {
-		names = append(names, tableFileName(kind.tableName()))
+	names := []string{SummaryFile, ReportFile}
+	for _, l := range layouts() {
+		names = append(names, tableFileName(l.name))
 	}
 	for _, name := range names {
 		w.root.Remove(name) //nolint:errcheck // the manifest says that they are not there
@@ -456,9 +453,6 @@ func (w *Writer) closeTables() error {
 	var err error
 	for _, t := range w.tables {
 		err = errors.Join(err, t.close(w.manifest.DroppedRecords))
-	}
-	if w.phases != nil {
-		err = errors.Join(err, w.phases.close(0))
 	}
 	return err
 }

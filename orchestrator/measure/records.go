@@ -101,7 +101,7 @@ func (r *Records) finish() {
 		r.write(r.jobs.take())
 		for rows := range slices.Chunk(r.truths.take(), truthBatch) {
 			if r.writer != nil {
-				r.writer.Consume(&metrics.Batch{Truths: rows})
+				r.writer.Consume(&metrics.Batch{Rows: []metrics.Rows{metrics.ListOf(&rows)}})
 			}
 		}
 	}

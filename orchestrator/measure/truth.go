@@ -122,7 +122,7 @@ func (t *truths) join(s *metrics.TaggedSample, way []metrics.HopValue, later *po
 		}
 	}
 	row := metrics.Truth{
-		TaggedSample: *s, Worst: worst.Value, Node: worst.Node, Port: worst.Port, Left: worst.At, Hops: int32(len(way)), Updates: worst.Updates, AtUse: use,
+		TaggedSample: *s, Worst: worst.Value, Node: worst.Node, Port: worst.Port, Left: worst.At, Hops: int32(len(way)), Updates: worst.Updates, Inside: s.Encloses(worst.Value), AtUse: use,
 	}
 	port := &t.plan.Switch(int(worst.Node)).Ports[worst.Port]
 	label := uint32(port.Locator)
@@ -280,7 +280,7 @@ func (s *truthSum) add(r *metrics.Truth) {
 	if r.Named == metrics.NamedOther {
 		s.missed++
 	}
-	if !r.Inside() {
+	if !r.Inside {
 		s.outside++
 	}
 }

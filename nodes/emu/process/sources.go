@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/gob"
 
+	_ "github.com/csiglab/csiglab/metrics/tables" // lists of records
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/pipeline"

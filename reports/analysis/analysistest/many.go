@@ -135,7 +135,7 @@ func (m *Many) run(f *runfolder.Manifest) *metrics.Batch {
 		s := metrics.SenderTotals{Flow: w.Flow, Start: us(1), Done: us(1 + fct), NewPackets: 16, Retransmitted: int64(slowdown) - 2, Timeouts: int64(slowdown) / 10}
 		r := metrics.ReceiverTotals{Flow: w.Flow, Done: us(fct), PayloadBytes: w.Size, DeliveredTrimmed: int64(slowdown) / 50}
 		value := func(metric string, v float64) {
-			b.Values = append(b.Values, metrics.Value{Metric: metric, Subject: w.Name, Name: metric + "." + w.Name, Value: v})
+			b.Emit(&metrics.Value{Metric: metric, Subject: w.Name, Name: metric + "." + w.Name, Value: v})
 		}
 		if m.Open && src == 0 && dst == 1 {
 			s.Done, r.Done, r.PayloadBytes = units.Never, units.Never, w.Size/2

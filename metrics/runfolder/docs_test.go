@@ -1,0 +1,89 @@
+package runfolder
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/telemetry.md")
+
+// The page has a section for each table, whose text and columns are those of the tags: what
+// stands behind the columns is the page's own.
+func TestTablesAreDocumented(t *testing.T) {
+	name := filepath.Join("..", "..", "docs", "telemetry.md")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, l := range layouts() {
+		heading, want := "### "+l.name+".parquet\n", l.document()
+		section := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(heading) + `(?:[^#\n|].*\n|\n)*(?:\|.*\n)+`)
+		switch got := section.FindString(page); {
+		case got == heading+want:
+		case got == "":
+			t.Errorf("docs/telemetry.md has no section %s", l.name)
+			page = strings.Replace(page, "## One line each\n", heading+want+"\n## One line each\n", 1)
+		default:
+			t.Errorf("docs/telemetry.md, %s: %s", l.name, firstDifference(got, heading+want))
+			page = strings.Replace(page, got, heading+want, 1)
+		}
+	}
+	if known := len(layouts()); strings.Count(page, ".parquet\n\n") != known {
+		t.Errorf("docs/telemetry.md has %d sections of tables, there are %d tables", strings.Count(page, ".parquet\n\n"), known)
+	}
+	if *update && page != string(text) {
+		if err := os.WriteFile(name, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// firstDifference returns the first line in which two texts differ.
+func firstDifference(got, want string) string {
+	lines := strings.Split(want, "\n")
+	for i, line := range strings.Split(got, "\n") {
+		if i >= len(lines) || line != lines[i] {
+			return fmt.Sprintf("line %q, want %q; -update writes it", line, strings.Join(lines[i:min(i+1, len(lines))], ""))
+		}
+	}
+	return "lines are missing; -update writes them"
+}
+
+// code is text between quotes that stand where those of an apostrophe do not.
+var code = regexp.MustCompile(`(^|[ (\[])'([^']+)'`)
+
+// document returns the text of a table in the page.
+func (l *layout) document() string {
+	var b strings.Builder
+	words := func(doc string) string { return code.ReplaceAllString(doc, "$1`$2`") }
+	line := func(name, unit, of, doc string) {
+		cells := []string{name, unit, of, words(doc)}
+		if l.kind == "" {
+			cells = append(cells[:2], cells[3])
+		}
+		for _, cell := range cells {
+			b.WriteString("| " + cell)
+			if cell != "" {
+				b.WriteString(" ")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	b.WriteString("\n" + words(l.doc) + "\n\n")
+	line("column", "unit", "of", "meaning")
+	b.WriteString(strings.Repeat("|---", strings.Count(b.String()[strings.LastIndex(b.String(), "| column"):], "|")-1) + "|\n")
+	for _, c := range l.columns {
+		of := c.of
+		if of == "" {
+			of = "all"
+		}
+		line("`"+c.name+"`", c.unit, of, c.doc)
+	}
+	return b.String()
+}
