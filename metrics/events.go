@@ -11,7 +11,7 @@ import (
 // Event is one event of a flow that is traced: at its sender, or where its samples are
 // read. The fields of the other kinds are 0.
 type Event struct {
-	_      Table      `name:"events" schema:"EventRow" of:"Kind" doc:"One row for each event of a flow that ['trace'](experiment.md#telemetry) chooses. A value that is not known, or that events of this kind do not have, is null. The column after the unit says which kinds have it."`
+	_      Table      `name:"events" schema:"EventRow" of:"Kind" doc:"One row for each event of a flow that ['trace'](#what-is-recorded) chooses. A value that is not known, or that events of this kind do not have, is null. The column after the unit says which kinds have it."`
 	Flow   int32      `column:"flow" doc:"number of the flow"`
 	_      Column     `column:"flow_name,dict" names:"Flow.Name" doc:"its name"`
 	_      Column     `column:"src_name,dict" names:"Flow.Source" doc:"host that sends"`

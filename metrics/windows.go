@@ -77,7 +77,7 @@ type SignalWindow struct {
 	_        Column     `column:"type,dict" names:"Signal" doc:"signal: 'abw', 'abw-c', 'delay' or 'nqd'"`
 	_        Column     `column:"format,dict,optional" names:"Locator.Format" doc:"of the tags: 'compact' or 'wide'; null in folders of a csiglab without this column"`
 	Locator  uint32     `column:"locator" as:"int32" doc:"as in the tag: which port the signal is from. 65536 is added to those of 'csig.second', which have numbers of their own"`
-	_        Column     `column:"shared" names:"Locator.Shared" unit:"ports" doc:"that have this locator. 1: the next columns are that port's. More: the next columns have what all of the ports have in common; the manifest's [locators](metrics.md#locators) list them. 0: none, of locator 0, which is in a tag that no hop has written"`
+	_        Column     `column:"shared" names:"Locator.Shared" unit:"ports" doc:"that have this locator. 1: the next columns are that port's. More: the next columns have what all of the ports have in common; the manifest's [locators](run-folder.md#locators) list them. 0: none, of locator 0, which is in a tag that no hop has written"`
 	_        Column     `column:"node,optional" names:"Locator.Node" doc:"number of the switch; null: the ports of 'shared' differ, or there is none. So are the next six"`
 	_        Column     `column:"node_name,dict,optional" names:"Locator.NodeName" doc:"its name, or null"`
 	_        Column     `column:"port,optional" names:"Locator.Port" doc:"number of the port, or null"`
