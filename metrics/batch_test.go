@@ -173,7 +173,7 @@ func TestWindowsDoNotAllocate(t *testing.T) {
 		now = now.Add(interval)
 		port.Transmit(now, now, 100, true)
 		flow.Receive(now, 100, 100)
-		cc.Ack(now, 1, 5, 5, 5, 5)
+		cc.Ack(now, metrics.Answer{Action: 1, Delay: 5, Cwnd: 5, Pacing: 5, BaseRTT: 5})
 		signals.Sample(now, 2, 1, metrics.Reading{Point: 5})
 		signals.Sample(now, 2, 2, metrics.Reading{Point: 5})
 	}

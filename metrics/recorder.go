@@ -331,19 +331,27 @@ func (r *CCRecorder) Touch() int64 {
 	return sum
 }
 
-// Ack counts an ACK, the index of the action it was answered with and the delay
-// it was judged by. The index means nothing to a controller without actions.
-func (r *CCRecorder) Ack(now units.Time, action uint8, delay units.Duration, cwnd int64, pacing units.Rate, baseRTT units.Duration) {
+// Answer is what a controller answered an ACK with.
+type Answer struct {
+	Action  uint8          // its index, which means nothing to a controller without actions
+	Delay   units.Duration // that the ACK was judged by
+	Cwnd    int64
+	Pacing  units.Rate
+	BaseRTT units.Duration
+}
+
+// Ack counts an ACK.
+func (r *CCRecorder) Ack(now units.Time, a Answer) {
 	if start, beyond := r.rolling.next(now); beyond {
 		r.Close()
 		r.current.Start = start
 	}
 	r.current.Acks++
-	r.current.Delay += delay
+	r.current.Delay += a.Delay
 	if len(r.counts) > 0 {
-		r.counts[action]++
+		r.counts[a.Action]++
 	}
-	r.current.Cwnd, r.current.Pacing, r.current.BaseRTT = cwnd, pacing, baseRTT
+	r.current.Cwnd, r.current.Pacing, r.current.BaseRTT = a.Cwnd, a.Pacing, a.BaseRTT
 }
 
 // Close ends the last window.

@@ -344,7 +344,7 @@ func TestCCRecorderAgainstHistory(t *testing.T) {
 		for _, now := range times(r, 80, interval) {
 			action, delay := uint8(r.IntN(len(actions))), units.Duration(r.IntN(1000))
 			cwnd, pacing, base := r.Int64N(100_000), units.Rate(r.IntN(1000)), units.Duration(r.IntN(1000))
-			rec.Ack(now, action, delay, cwnd, pacing, base)
+			rec.Ack(now, metrics.Answer{Action: action, Delay: delay, Cwnd: cwnd, Pacing: pacing, BaseRTT: base})
 			start := now - now%units.Time(interval)
 			if n := len(want); n == 0 || want[n-1].Start != start {
 				want = append(want, metrics.CCWindow{Flow: 5, Start: start})
@@ -475,7 +475,7 @@ func TestRecordersDoNotAllocate(t *testing.T) {
 		port.Wait(now, 100)
 		port.Transmit(now, now, 100, true)
 		flow.Receive(now, 100, 100)
-		cc.Ack(now, 1, 5, 5, 5, 5)
+		cc.Ack(now, metrics.Answer{Action: 1, Delay: 5, Cwnd: 5, Pacing: 5, BaseRTT: 5})
 		signals.Sample(now, 2, 1, metrics.Reading{Point: 5})
 		meter.Sent(false)
 		meter.Sample()
@@ -520,7 +520,7 @@ func ExampleNewFlowRecorder() {
 func ExampleNewCCRecorder() {
 	var got metrics.Batch
 	r := metrics.NewCCRecorder(7, 100*units.Microsecond, []string{"hold", "grow"}, &got)
-	r.Ack(5, 1, units.Microsecond, 100_000, 0, units.Microsecond)
+	r.Ack(5, metrics.Answer{Action: 1, Delay: units.Microsecond, Cwnd: 100_000, BaseRTT: units.Microsecond})
 	r.Close()
 	fmt.Println(got.CC[0].Acks, got.CC[0].Actions, got.CC[0].Cwnd)
 	// Output: 1 [{grow 1}] 100000

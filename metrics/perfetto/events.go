@@ -193,9 +193,17 @@ func (t *trace) name(at thread, name string) {
 	}
 }
 
+// slice is a slice of a row.
+type slice struct {
+	at                  row
+	who, name, category string
+	from, to            float64 // in us
+}
+
 // slice writes a slice into the first thread of its row that has room. It returns the
 // thread's number, 0 if none has.
-func (t *trace) slice(at row, who, name, category string, from, to float64, args ...arg) int64 {
+func (t *trace) slice(s slice, args ...arg) int64 {
+	at, who, from, to := s.at, s.who, s.from, s.to
 	if !(to >= from) {
 		t.written.LeftOut++
 		return 0
@@ -217,8 +225,8 @@ func (t *trace) slice(at row, who, name, category string, from, to float64, args
 		t.event("X")
 		t.num("pid", int64(at.pid))
 		t.num("tid", th.tid())
-		t.str("name", name)
-		t.str("cat", category)
+		t.str("name", s.name)
+		t.str("cat", s.category)
 		t.time("ts", from)
 		t.time("dur", math.Round((to-from)*1e6)/1e6)
 		t.end(args...)

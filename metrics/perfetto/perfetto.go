@@ -183,7 +183,7 @@ func (t *trace) faults() error {
 			if f.UntilUS != nil {
 				until = *f.UntilUS
 			}
-			t.slice(row{pidFabric, 0, kindFault}, "faults", f.Name, "fault", f.FromUS, until, text("what", f.What), number("dropped", f.Arriving+f.Queued))
+			t.slice(slice{row{pidFabric, 0, kindFault}, "faults", f.Name, "fault", f.FromUS, until}, text("what", f.What), number("dropped", f.Arriving+f.Queued))
 		}
 	}
 	return nil
@@ -214,7 +214,7 @@ func (t *trace) instances() error {
 		}
 		pid, all := jobPID(r.Job), -1
 		if r.Collective == "" {
-			t.slice(row{pid, all, kindSteps}, "all ranks: steps", fmt.Sprintf("step %d", r.Step), "step", r.BeginUS, r.EndUS,
+			t.slice(slice{row{pid, all, kindSteps}, "all ranks: steps", fmt.Sprintf("step %d", r.Step), "step", r.BeginUS, r.EndUS},
 				number("step", int64(r.Step)), number("last rank", int64(r.Last)), number("slowest rank", int64(r.Slow)))
 			continue
 		}
@@ -222,7 +222,7 @@ func (t *trace) instances() error {
 		if r.Group != nil {
 			group = int64(*r.Group)
 		}
-		t.slice(row{pid, all, kindCollectives}, "all ranks: collectives", r.Collective, "collective", r.BeginUS, r.EndUS,
+		t.slice(slice{row{pid, all, kindCollectives}, "all ranks: collectives", r.Collective, "collective", r.BeginUS, r.EndUS},
 			number("step", int64(r.Step)), number("group", group), number("ranks", int64(r.Ranks)), number("late rank", int64(r.Late)), number("last rank", int64(r.Last)))
 	}
 	return nil
@@ -254,28 +254,28 @@ func (t *trace) operation(r *runfolder.OperationRow) {
 	case "span":
 		switch {
 		case r.Collective != "":
-			t.slice(at(kindCollectives), who+": collectives", r.Collective, "collective", r.StartUS, r.EndUS, step, text("phase", r.Phase))
+			t.slice(slice{at(kindCollectives), who + ": collectives", r.Collective, "collective", r.StartUS, r.EndUS}, step, text("phase", r.Phase))
 		case r.Phase != "":
-			t.slice(at(kindSteps), fmt.Sprintf("%s (%s)", who, clip(r.HostName)), r.Phase, "phase", r.StartUS, r.EndUS, step)
+			t.slice(slice{at(kindSteps), fmt.Sprintf("%s (%s)", who, clip(r.HostName)), r.Phase, "phase", r.StartUS, r.EndUS}, step)
 		default:
-			t.slice(at(kindSteps), fmt.Sprintf("%s (%s)", who, clip(r.HostName)), fmt.Sprintf("step %d", r.Step), "step", r.StartUS, r.EndUS, step)
+			t.slice(slice{at(kindSteps), fmt.Sprintf("%s (%s)", who, clip(r.HostName)), fmt.Sprintf("step %d", r.Step), "step", r.StartUS, r.EndUS}, step)
 		}
 	case "compute":
-		t.slice(at(kindCompute), who+": compute", cmp.Or(r.Phase, "compute"), "compute", r.StartUS, r.EndUS, step, number("op", r.Op))
+		t.slice(slice{at(kindCompute), who + ": compute", cmp.Or(r.Phase, "compute"), "compute", r.StartUS, r.EndUS}, step, number("op", r.Op))
 	case "hold":
-		t.slice(at(kindCompute), who+": compute", "held by the schedule", "hold", r.StartUS, r.EndUS, step, number("op", r.Op))
+		t.slice(slice{at(kindCompute), who + ": compute", "held by the schedule", "hold", r.StartUS, r.EndUS}, step, number("op", r.Op))
 	case "send", "recv":
 		if r.Peer == nil {
 			return
 		}
 		args := []arg{step, number("bytes", r.Bytes), number("peer", int64(*r.Peer)), text("flow", r.FlowName), text("collective", r.Collective), text("phase", r.Phase)}
 		if r.Kind == "send" {
-			if tid := t.slice(at(kindSends), who+": sends", fmt.Sprintf("send to %d", *r.Peer), "send", r.StartUS, r.EndUS, args...); tid != 0 {
+			if tid := t.slice(slice{at(kindSends), who + ": sends", fmt.Sprintf("send to %d", *r.Peer), "send", r.StartUS, r.EndUS}, args...); tid != 0 {
 				t.arrow("s", pid, tid, r.StartUS, message(r, r.Rank, *r.Peer))
 			}
 			return
 		}
-		if tid := t.slice(at(kindReceives), who+": receives", fmt.Sprintf("receive from %d", *r.Peer), "recv", r.StartUS, r.EndUS, args...); tid != 0 {
+		if tid := t.slice(slice{at(kindReceives), who + ": receives", fmt.Sprintf("receive from %d", *r.Peer), "recv", r.StartUS, r.EndUS}, args...); tid != 0 {
 			t.arrow("f", pid, tid, math.Max(r.StartUS, r.EndUS-1e-3), message(r, *r.Peer, r.Rank))
 		}
 	}
@@ -312,7 +312,7 @@ func (t *trace) transfers() error {
 		if r.SenderDoneUS != nil {
 			until, state = *r.SenderDoneUS, "complete"
 		}
-		t.slice(row{pidTraffic, int(f.Src), kindSends}, clip(r.SrcName), r.FlowName, "transfer", *r.StartUS, until,
+		t.slice(slice{row{pidTraffic, int(f.Src), kindSends}, clip(r.SrcName), r.FlowName, "transfer", *r.StartUS, until},
 			text("to", r.DstName), number("bytes", f.Size), number("retransmitted", r.Retransmitted), number("timeouts", r.Timeouts), text("state", state))
 	}
 	return nil

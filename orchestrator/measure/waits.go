@@ -183,11 +183,11 @@ func (w *waits) rank(rank int32, from, to units.Time, last int32, d *division) {
 	for i := 0; i < len(w.spans) && at < to; i++ {
 		s := w.spans[i]
 		for len(bounds) > 0 && bounds[0].end < s.From {
-			w.wait(rank, at, bounds[0].end, to, r.find(bounds[0].after), rank, metrics.Absent, d)
+			w.wait(wait{rank, at, bounds[0].end, to, r.find(bounds[0].after), rank, metrics.Absent}, d)
 			at, bounds = max(at, bounds[0].end), bounds[1:]
 		}
 		if s.From > at {
-			w.wait(rank, at, s.From, to, r.find(r.begun(s.From)), rank, metrics.Absent, d)
+			w.wait(wait{rank, at, s.From, to, r.find(r.begun(s.From)), rank, metrics.Absent}, d)
 		}
 		at = max(at, s.From)
 		if end := min(s.To, to); end > at {
@@ -196,7 +196,7 @@ func (w *waits) rank(rank int32, from, to units.Time, last int32, d *division) {
 		}
 	}
 	for ; len(bounds) > 0 && at < to; bounds = bounds[1:] {
-		w.wait(rank, at, bounds[0].end, to, r.find(bounds[0].after), rank, metrics.Absent, d)
+		w.wait(wait{rank, at, bounds[0].end, to, r.find(bounds[0].after), rank, metrics.Absent}, d)
 		at = max(at, bounds[0].end)
 	}
 	if at >= to {
@@ -211,7 +211,7 @@ func (w *waits) rank(rank int32, from, to units.Time, last int32, d *division) {
 	if n := len(of.bounds); n > 0 {
 		o = of.find(of.bounds[n-1].after)
 	}
-	w.wait(rank, at, to, to, o, last, last, d)
+	w.wait(wait{rank, at, to, to, o, last, last}, d)
 }
 
 // begun returns after which operation the first of the computes that begin at a time became
@@ -228,11 +228,20 @@ func (r *waitRank) begun(at units.Time) int64 {
 	return after
 }
 
-// wait divides the time in which a rank waits, from from to until, of which what is before to
-// counts. It ends with an operation of rank at. first is the rank that it waits for first,
-// Absent if that is not known yet.
-func (w *waits) wait(rank int32, from, until, to units.Time, o *waitOp, at, first int32, d *division) {
-	now := until
+// wait is a time in which a rank waits.
+type wait struct {
+	rank        int32
+	from, until units.Time
+	to          units.Time // what is behind it does not count
+	o           *waitOp    // with which it ends; nil: with none
+	at          int32      // the rank of o
+	first       int32      // the rank that it waits for first; Absent: not known yet
+}
+
+// wait divides a time.
+func (w *waits) wait(t wait, d *division) {
+	rank, from, to, o, at, first := t.rank, t.from, t.to, t.o, t.at, t.first
+	now := t.until
 	take := func(since units.Time, s share) {
 		if a, b := max(since, from), min(now, to); b > a {
 			d[s] += b.Sub(a)

@@ -421,7 +421,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	if s.extra && s.sleek != nil {
 		s.recover(now, f.OutOfOrder)
 	}
-	s.ccLog.Ack(now, s.cc.Action, s.cc.Delay, int64(s.cc.Window), s.cc.PacingRate, s.cc.BaseRTT)
+	s.ccLog.Ack(now, metrics.Answer{Action: s.cc.Action, Delay: s.cc.Delay, Cwnd: int64(s.cc.Window), Pacing: s.cc.PacingRate, BaseRTT: s.cc.BaseRTT})
 	if s.extra && s.credit != nil {
 		s.credit.feedback(now, s.common.RTO)
 	}
