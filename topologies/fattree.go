@@ -346,13 +346,15 @@ func KAryFatTree(k int, rate units.Rate, delay units.Duration) (FatTree, error) 
 
 // LeafSpineSpec are the parameters of LeafSpine.
 type LeafSpineSpec struct {
-	Leaves, Spines int
-	HostsPerLeaf   int
-	Bundle         int // links per leaf and spine; 0 means 1
-	HostRate       units.Rate
-	SpineRate      units.Rate // 0: HostRate
-	Delay          units.Duration
-	SwitchDelay    units.Duration
+	Leaves       int            `yaml:"leaves,required" is:"ports" doc:"leaf switches"`
+	Spines       int            `yaml:"spines,required" is:"ports" doc:"spine switches, each joined to every leaf"`
+	HostsPerLeaf int            `yaml:"hosts_per_leaf,required" is:"ports" doc:"hosts of each leaf"`
+	Bundle       int            `yaml:"bundle" is:"ports" default:"1" doc:"links between a leaf and a spine"`
+	Rate         units.Rate     `yaml:"rate,required" is:"rate" doc:"of the hosts' links"`
+	SpineRate    units.Rate     `yaml:"spine_rate" is:"rate or auto" default:"auto" doc:"of the links between leaf and spine; auto: that of the hosts"`
+	Delay        units.Duration `yaml:"delay,required" is:"link delay" doc:"of every link"`
+	SwitchDelay  units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
+	Ports        int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
 }
 
 // LeafSpine returns the fabric in which every leaf reaches every spine. The
@@ -360,7 +362,7 @@ type LeafSpineSpec struct {
 func LeafSpine(s LeafSpineSpec) (FatTree, error) {
 	bundle := max(1, s.Bundle)
 	if s.SpineRate == 0 {
-		s.SpineRate = s.HostRate
+		s.SpineRate = s.Rate
 	}
 	for _, v := range []struct {
 		name  string
@@ -374,7 +376,7 @@ func LeafSpine(s LeafSpineSpec) (FatTree, error) {
 	f := FatTree{
 		Name: fmt.Sprintf("leaf-spine-%d", hosts), Hosts: hosts, PodSize: hosts,
 		Tiers: []FatTreeTier{
-			{Rate: s.HostRate, Delay: s.Delay, SwitchDelay: s.SwitchDelay, RadixDown: s.HostsPerLeaf, RadixUp: s.Spines * bundle},
+			{Rate: s.Rate, Delay: s.Delay, SwitchDelay: s.SwitchDelay, RadixDown: s.HostsPerLeaf, RadixUp: s.Spines * bundle},
 			{Rate: s.SpineRate, Delay: s.Delay, SwitchDelay: s.SwitchDelay, RadixDown: s.Leaves * bundle, Bundle: bundle},
 		},
 	}

@@ -182,7 +182,7 @@ func TestFatTreeMisfits(t *testing.T) {
 
 func TestLeafSpine(t *testing.T) {
 	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{
-		Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, HostRate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us,
+		Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, Rate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestLeafSpine(t *testing.T) {
 	if diff := cmp.Diff(g.Counts(), want); diff != "" {
 		t.Errorf("counts (got -, want +):\n%s", diff)
 	}
-	if _, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 4, HostsPerLeaf: 8, HostRate: units.Gbps, Delay: us}); err == nil {
+	if _, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 4, HostsPerLeaf: 8, Rate: units.Gbps, Delay: us}); err == nil {
 		t.Error("no spines: no error")
 	}
 }
@@ -203,11 +203,11 @@ func TestLeafSpine(t *testing.T) {
 // Shortest paths have 2 links under one leaf, 4 in a pod or a leaf-spine fabric
 // and 6 between pods (docs/references.md#fat-trees).
 func TestLongestPath(t *testing.T) {
-	leafSpine, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 128, Spines: 16, HostsPerLeaf: 64, HostRate: 800 * units.Gbps, Delay: us})
+	leafSpine, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 128, Spines: 16, HostsPerLeaf: 64, Rate: 800 * units.Gbps, Delay: us})
 	if err != nil {
 		t.Fatal(err)
 	}
-	oneLeaf, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 1, Spines: 1, HostsPerLeaf: 2, HostRate: units.Gbps, Delay: us, SwitchDelay: us / 2})
+	oneLeaf, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 1, Spines: 1, HostsPerLeaf: 2, Rate: units.Gbps, Delay: us, SwitchDelay: us / 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func ExampleKAryFatTree() {
 
 func ExampleLeafSpine() {
 	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{
-		Leaves: 4, Spines: 2, HostsPerLeaf: 8, HostRate: 100 * units.Gbps, Delay: units.Microsecond,
+		Leaves: 4, Spines: 2, HostsPerLeaf: 8, Rate: 100 * units.Gbps, Delay: units.Microsecond,
 	})
 	if err != nil {
 		panic(err)

@@ -36,7 +36,7 @@ type Entry struct {
 // EntryKey is a key that goes with a name: a parameter of an algorithm, or a key of
 // a kind of topology or workload.
 type EntryKey struct {
-	Path     string `json:"key"`  // see Key.Path
+	Path     string `json:"key"`  // below the name, such as tiers[].rate
 	Type     string `json:"type"` // as in docs/experiment.md: number, rate, time, size, bool, name, text, file or list
 	Required bool   `json:"required,omitempty"`
 	Default  string `json:"default,omitempty"` // empty without

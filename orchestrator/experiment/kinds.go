@@ -261,7 +261,7 @@ func below(path, key string) string {
 }
 
 // Check lets a kind test its value against the rest of the experiment. Keys are
-// those below the kind's name, as in Key.Path but with an index where that has [].
+// those below the kind's name, as in EntryKey.Path but with an index where that has [].
 type Check struct {
 	decoder    *decoder
 	experiment *Experiment

@@ -5,22 +5,10 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/topologies"
-	"github.com/csiglab/csiglab/units"
 )
 
-// LeafSpine are the parameters of a fabric in which every leaf reaches every
-// spine.
-type LeafSpine struct {
-	Leaves       int            `yaml:"leaves,required" is:"ports" doc:"leaf switches"`
-	Spines       int            `yaml:"spines,required" is:"ports" doc:"spine switches, each joined to every leaf"`
-	HostsPerLeaf int            `yaml:"hosts_per_leaf,required" is:"ports" doc:"hosts of each leaf"`
-	Bundle       int            `yaml:"bundle" is:"ports" default:"1" doc:"links between a leaf and a spine"`
-	Rate         units.Rate     `yaml:"rate,required" is:"rate" doc:"of the hosts' links"`
-	SpineRate    units.Rate     `yaml:"spine_rate" is:"rate or auto" default:"auto" doc:"of the links between leaf and spine; auto: that of the hosts"`
-	Delay        units.Duration `yaml:"delay,required" is:"link delay" doc:"of every link"`
-	SwitchDelay  units.Duration `yaml:"switch_delay" is:"delay" default:"0s" doc:"of every switch"`
-	Ports        int            `yaml:"ports" is:"ports or any" default:"any" doc:"ports that each switch has: a fabric that needs more is refused; any: as many as needed"`
-}
+// LeafSpine is a fabric in which every leaf reaches every spine.
+type LeafSpine topologies.LeafSpineSpec
 
 // Check implements TopologyChecker. Single values are in their ranges, so that only
 // products of them can be too large.
@@ -44,10 +32,7 @@ func (l LeafSpine) Check(c *Check) int {
 func (l LeafSpine) Build() (Built, error) { return buildTree(l.generator()) }
 
 func (l LeafSpine) generator() (topologies.FatTree, error) {
-	return topologies.LeafSpine(topologies.LeafSpineSpec{
-		Leaves: l.Leaves, Spines: l.Spines, HostsPerLeaf: l.HostsPerLeaf, Bundle: l.Bundle,
-		HostRate: l.Rate, SpineRate: l.SpineRate, Delay: l.Delay, SwitchDelay: l.SwitchDelay,
-	})
+	return topologies.LeafSpine(topologies.LeafSpineSpec(l))
 }
 
 // Auto implements Deriver.

@@ -41,7 +41,7 @@ func kary(t testing.TB, k int) *topologies.Graph {
 // leafSpine has two links per leaf and spine, of another rate than the hosts'.
 func leafSpine(t testing.TB) *topologies.Graph {
 	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{
-		Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, HostRate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us, SwitchDelay: us / 10,
+		Leaves: 4, Spines: 2, HostsPerLeaf: 8, Bundle: 2, Rate: 100 * units.Gbps, SpineRate: 400 * units.Gbps, Delay: us, SwitchDelay: us / 10,
 	})
 	return tree(t, f, err)
 }
@@ -368,7 +368,7 @@ func TestMermaid(t *testing.T) {
 
 // A small drawing as a whole: what a document shows.
 func TestMermaidText(t *testing.T) {
-	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 2, Spines: 1, HostsPerLeaf: 1, HostRate: 100 * units.Gbps, Delay: us})
+	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 2, Spines: 1, HostsPerLeaf: 1, Rate: 100 * units.Gbps, Delay: us})
 	g := tree(t, f, err)
 	g.Links[3].Rate = 40 * units.Gbps
 	var b strings.Builder
@@ -470,7 +470,7 @@ func TestWriterThatFails(t *testing.T) {
 }
 
 func ExampleMermaid() {
-	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 1, Spines: 1, HostsPerLeaf: 2, HostRate: 100 * units.Gbps, Delay: units.Microsecond})
+	f, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 1, Spines: 1, HostsPerLeaf: 2, Rate: 100 * units.Gbps, Delay: units.Microsecond})
 	if err != nil {
 		panic(err)
 	}
