@@ -53,7 +53,7 @@ func (a Arrangement) String() string {
 	return fmt.Sprintf("arrangement%d", int(a))
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler: a name of Arrangements.
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Names.
 func (a *Arrangement) UnmarshalText(text []byte) error {
 	return spelling.Enum(a, "arrangement", text, arrangements)
 }

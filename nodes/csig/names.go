@@ -65,7 +65,7 @@ func ParseDialect(text string) (Dialect, error) {
 	return Dialect(i), err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler: a name of Dialects.
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Names.
 func (d *Dialect) UnmarshalText(text []byte) error {
 	return spelling.Enum(d, "dialect", text, dialectNames)
 }
@@ -123,7 +123,7 @@ var trimNames = []string{"force_local", "measured", "none"}
 // Names returns the names, in the order of their values.
 func (TrimRule) Names() []string { return slices.Clone(trimNames) }
 
-// UnmarshalText implements encoding.TextUnmarshaler: a name of TrimRules.
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Names.
 func (r *TrimRule) UnmarshalText(text []byte) error {
 	return spelling.Enum(r, "trim rule", text, trimNames)
 }
@@ -152,7 +152,7 @@ var decodeNames = []string{"auto", "midpoint", "lower", "geometric"}
 // Names returns the names, in the order of their values.
 func (DecodeMode) Names() []string { return slices.Clone(decodeNames) }
 
-// UnmarshalText implements encoding.TextUnmarshaler: a name of DecodeModes.
+// UnmarshalText implements encoding.TextUnmarshaler: a name of Names.
 func (m *DecodeMode) UnmarshalText(text []byte) error {
 	return spelling.Enum(m, "decode mode", text, decodeNames)
 }

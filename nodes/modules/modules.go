@@ -52,7 +52,7 @@ func Registered() []Entry { return entries }
 func Check() error { return errors.Join(faults...) }
 
 // words has the kinds in words.
-var words = map[string]string{"cc": "congestion control", "lb": "load balancer", "aqm": "AQM policy", "routing": "routing policy", "signals": "signal", "topologies": "topology", "workloads": "workload"}
+var words = map[string]string{"cc": "congestion control", "lb": "load balancer", "aqm": "AQM policy", "routing": "routing policy", "signals": "signal", "topologies": "topology", "workloads": "workload", "jobs": "job"}
 
 // Word returns a kind in words: congestion control for cc.
 func Word(kind string) string { return words[kind] }

@@ -251,10 +251,11 @@ func (d *decoder) quantisers(path string, format csig.Format, list map[string]st
 
 // locators refuses widths and labels that do not fit the scheme or the tag.
 func (d *decoder) locators(path string, format csig.Format, dialect csig.Dialect, l Locators) {
-	if l.Widths != nil && l.Scheme != csig.Structured {
+	named := d.sound(path + ".scheme")
+	if named && l.Widths != nil && l.Scheme != csig.Structured {
 		d.failAt(path+".widths", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Structured, l.Scheme), "")
 	}
-	if len(l.Labels) > 0 && l.Scheme != csig.Registry {
+	if named && len(l.Labels) > 0 && l.Scheme != csig.Registry {
 		d.failAt(path+".labels", fmt.Sprintf("belong to the scheme %v; this is %s", csig.Registry, l.Scheme), "")
 	}
 	bits := csig.MaxLocatorBits

@@ -24,7 +24,7 @@ type Class struct {
 	Weight   int         `yaml:"weight" is:"weight" default:"1" doc:"share of the other classes in what strict ones leave, 1 to 255: deficit round robin with a full packet per weight and round"`
 	Lossless bool        `yaml:"lossless" default:"false" doc:"by priority flow control: no packet of the class is trimmed or dropped"`
 	Queue    units.Size  `yaml:"queue" is:"queue or auto" default:"auto" doc:"data queue of the class at a switch port; auto: as 'links.queue'"`
-	ECN      *ECN        `yaml:"ecn" doc:"marking of the class; without it as 'links.ecn'"`
+	ECN      *ECN        `yaml:"ecn" doc:"marking of the class, by its own queue; without it as 'links.ecn'"`
 	AQM      *Algorithm  `yaml:"aqm" is:"aqm" doc:"as 'links.aqm'; without it that one"`
 	Match    *ClassMatch `yaml:"match" doc:"transfers of the class: those that fit every list that is given. Of several classes that match, the last one counts"`
 }

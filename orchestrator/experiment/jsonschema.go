@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
@@ -28,16 +30,32 @@ func JSONSchema(t Tables) map[string]any {
 // schemaBuilder makes the schemas of keys.
 type schemaBuilder struct {
 	tables      Tables
-	definitions node // by path of the key
+	definitions node // by path of the key, with partialOf before it where partial is set
+	// partial: of an override, whose mappings have some of the keys and change no others. Lists
+	// are replaced as a whole.
+	partial bool
 }
+
+const partialOf = "partial:"
 
 // reference returns a schema that refers to that of a key.
 func (b *schemaBuilder) reference(k *key) node {
-	if _, known := b.definitions[k.path]; !known {
-		b.definitions[k.path] = node{} // of a mapping that is within itself
-		b.definitions[k.path] = b.value(k)
+	name := k.path
+	if b.partial {
+		name = partialOf + name
 	}
-	return node{"$ref": "#/definitions/" + strings.NewReplacer("[", "%5B", "]", "%5D").Replace(k.path)}
+	if _, known := b.definitions[name]; !known {
+		b.definitions[name] = b.value(k)
+	}
+	return node{"$ref": "#/definitions/" + strings.NewReplacer("[", "%5B", "]", "%5D").Replace(name)}
+}
+
+// whole returns what make does while mappings are whole.
+func (b *schemaBuilder) whole(make func() node) node {
+	partial := b.partial
+	b.partial = false
+	defer func() { b.partial = partial }()
+	return make()
 }
 
 // value returns the schema of the value of a key.
@@ -57,16 +75,19 @@ func (b *schemaBuilder) form(k *key) node {
 	item := keysByPath()[k.path+"[]"]
 	switch {
 	case k.path == "variants":
-		return node{"type": "object", "additionalProperties": b.overrides(func(n node) node { return n })}
+		variant := b.overrides(fixed, func(n node) node { return n })
+		variant["type"] = []string{"object", "null"}
+		return node{"type": "object", "additionalProperties": variant}
 	case k.path == "sweep":
+		excluded := slices.Collect(maps.Keys(unswept))
 		return node{"type": "object", "additionalProperties": false, "properties": node{
-			"grid": b.overrides(func(n node) node { return node{"type": "array", "items": n} }),
-			"list": node{"type": "array", "items": b.overrides(func(n node) node { return n })},
+			"grid": b.overrides(excluded, func(n node) node { return node{"type": "array", "items": n} }),
+			"list": node{"type": "array", "items": b.overrides(excluded, func(n node) node { return n })},
 		}}
 	case k.rule.table != nil:
 		return b.choice(k.rule.table)
 	case item != nil:
-		list := node{"type": "array", "items": b.reference(item)}
+		list := node{"type": "array", "items": b.whole(func() node { return b.reference(item) })}
 		if k.path == "seeds" {
 			return node{"anyOf": []node{list, {"type": "string", "pattern": `^[0-9]+\.\.[0-9]+$`}}}
 		}
@@ -94,10 +115,10 @@ func (b *schemaBuilder) mapping(k *key) node {
 		}
 	}
 	object := node{"type": "object", "additionalProperties": false, "properties": properties}
-	if len(required) > 0 {
+	if len(required) > 0 && !b.partial {
 		object["required"] = required
 	}
-	if len(kindNames) > 0 && k.path != workloadSection { // which may have none beside applications
+	if len(kindNames) > 0 && k.path != workloadSection && !b.partial { // which may have none beside applications
 		var one []node
 		for _, name := range kindNames {
 			one = append(one, node{"required": []string{name}})
@@ -128,11 +149,14 @@ func (b *schemaBuilder) pairs(k *key) node {
 	return node{"type": "object", "additionalProperties": value}
 }
 
-// overrides returns the schema of a mapping from paths to values, each as wrap has it.
-func (b *schemaBuilder) overrides(wrap func(node) node) node {
+// overrides returns the schema of a mapping from paths to values, each as wrap has it, without
+// the paths below some top-level keys.
+func (b *schemaBuilder) overrides(without []string, wrap func(node) node) node {
+	b.partial = true
+	defer func() { b.partial = false }()
 	properties, patterns := node{}, node{}
-	for _, k := range schema() {
-		if top, _, _ := strings.Cut(strings.ReplaceAll(k.path, "[", "."), "."); slices.Contains([]string{"schema", "name", "sweep"}, top) {
+	for _, k := range allKeys()[1:] {
+		if top, _, _ := strings.Cut(strings.ReplaceAll(k.path, "[", "."), "."); slices.Contains(without, top) {
 			continue
 		}
 		b.override(k.path, wrap(b.reference(k)), properties, patterns)
@@ -198,7 +222,27 @@ func parameter(p algorithm.Param) node {
 	if p.Default == algorithm.Auto && p.Kind != algorithm.Enum {
 		n = node{"anyOf": []node{n, {"const": algorithm.Auto}}}
 	}
-	n["description"], n["default"] = p.Doc, p.Default
+	n["description"] = p.Doc
+	return withDefault(n, p.Default)
+}
+
+// withDefault adds the default of a value to its schema, as the type that it has in YAML; none
+// for "".
+func withDefault(n node, text string) node {
+	var value any = text
+	switch n["type"] {
+	case "boolean":
+		value = text == "true"
+	case "integer", "number":
+		number, err := strconv.ParseFloat(text, 64)
+		if err != nil { // hexadecimal
+			return n
+		}
+		value = number
+	}
+	if text != "" {
+		n["default"] = value
+	}
 	return n
 }
 
@@ -210,9 +254,9 @@ func withUnit(t reflect.Type) node {
 	unit := map[reflect.Type]string{
 		reflect.TypeFor[units.Duration](): "ps|ns|us|µs|ms|s|min|h",
 		reflect.TypeFor[units.Size]():     "B|kB|MB|GB|TB|KiB|MiB|GiB",
-		reflect.TypeFor[units.Rate]():     "bps|kbps|Mbps|Gbps|Tbps",
+		reflect.TypeFor[units.Rate]():     "[bB][pP][sS]|[kKmMgGtT][bB][pP][sS]",
 	}[t]
-	return node{"type": "string", "pattern": "^-?[0-9.]+ ?(" + unit + ")$"}
+	return node{"type": "string", "pattern": `^\s*[-+]?[0-9.]+\s*(` + unit + `)\s*$`}
 }
 
 // scalar returns the schema of a single value.
@@ -243,11 +287,17 @@ func (k *key) scalar() (n node) {
 			}
 		}
 	}
-	if r.word != "" {
-		n = node{"anyOf": []node{n, {"const": r.word}}}
+	fallback := k.defaultText()
+	if r.word == "" {
+		return withDefault(n, fallback)
 	}
-	if fallback := k.defaultText(); fallback != "" {
-		n["default"] = fallback
+	also := []node{n, {"const": r.word}}
+	if n["type"] == "integer" {
+		also = append(also, node{"const": r.special})
 	}
-	return n
+	if fallback != r.word {
+		withDefault(n, fallback)
+		return node{"anyOf": also}
+	}
+	return node{"anyOf": also, "default": fallback}
 }

@@ -85,10 +85,20 @@ variants: {a: {}, b: {hosts.lb: reps, workload.transfers.0.size: 2MB}}
 	if err := validate(t, s, []byte(right)); err != nil {
 		t.Fatal(err)
 	}
+	const overrides = right + `sweep: {grid: {topology.ring: [{switches: 5}], workload.transfers.0: [1 -> 2 1MB]}, list: [{topology: {ring: {switches: 4}}}]}
+`
+	for _, c := range [][2]string{
+		{"{a: {}, b:", "{a:, b:"}, {"reps, ", "reps, topology: {ring: {switches: 5}}, "}, {"reps, ", "reps, csig: {collector: {interval: 1ms}}, "},
+		{"reps, ", "reps, workload.transfers.1: {src: 2, dst: 1, size: 1kB}, "}, {"rate: 1Gbps", "rate: 10gbps"}, {"1Gbps", "100  Gbps"}, {"delay: 1us}", "delay: 1us, ports: 0}"},
+	} {
+		if err := validate(t, s, []byte(strings.Replace(overrides, c[0], c[1], 1))); err != nil {
+			t.Errorf("%q in place of %q: %v", c[1], c[0], err)
+		}
+	}
 	for _, c := range [][2]string{
 		{"schema: 1", "schema: 2"}, {"name: x", "name: X Y"}, {"name: x\n", ""}, {"switches: 3", "switches: 2"}, {"switches: 3, ", ""}, {"1Gbps", "1"},
 		{"ring:", "rng:"}, {"{ring:", "{k_ary: {k: 4, rate: 1Gbps, delay: 1us}, ring:"}, {"gamma", "gama"}, {"nscc", "nscd"}, {"auto", "aut"}, {"dst: 2, ", ""},
-		{"1..3", "1 to 3"}, {"reps", "resp"}, {"0.size: 2MB", "0.size: 2"}, {"links:", "link:"}, {"hosts.lb", "hosts.bl"},
+		{"1..3", "1 to 3"}, {"reps", "resp"}, {"0.size: 2MB", "0.size: 2"}, {"links:", "link:"}, {"hosts.lb", "hosts.bl"}, {"reps, ", "reps, runtime: netns, "}, {"reps, ", "reps, workload.transfers: [{src: 0, dst: 1}], "},
 	} {
 		if err := validate(t, s, []byte(strings.Replace(right, c[0], c[1], 1))); err == nil {
 			t.Errorf("%q in place of %q is accepted", c[1], c[0])

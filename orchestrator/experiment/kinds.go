@@ -220,6 +220,9 @@ func (k *registered) lacks(section string) (lacks []string) {
 			lacks = append(lacks, "the name or the type belongs to "+other.Name)
 		}
 	}
+	if _, err := newRule(k.Is, k.value); err != nil {
+		lacks = append(lacks, "Kind.Is: "+err.Error())
+	}
 	keys, err := (&key{value: k.value}).below()
 	if err != nil {
 		lacks = append(lacks, err.Error())

@@ -113,7 +113,11 @@ func (k *key) below() (list []*key, err error) {
 	case t.Kind() == reflect.Slice:
 		return list, add(&key{path: k.path + "[]", value: t.Elem(), loose: true, rule: k.rule})
 	case t.Kind() == reflect.Struct:
-		for _, m := range members(t) {
+		given := keysOf(t)
+		for i, m := range members(t) {
+			if slices.Index(given, m.key) != i {
+				return list, fmt.Errorf("%v: key %s: two fields have it", t, m.key)
+			}
 			child := &key{path: join(k.path, m.key), value: m.kind, loose: true}
 			if m.of != nil {
 				child.kind, child.doc = &m.of.Kind, m.of.Value
@@ -121,6 +125,9 @@ func (k *key) below() (list []*key, err error) {
 			} else {
 				child.value, child.loose = t.Field(m.field).Type, loose
 				err = child.read(t.Field(m.field), k)
+			}
+			if i := slices.IndexFunc(child.unless, func(other string) bool { return !slices.Contains(given, other) }); err == nil && i >= 0 {
+				err = fmt.Errorf("the tag unless names %s, which is no key of the mapping", child.unless[i])
 			}
 			if err == nil {
 				err = add(child)

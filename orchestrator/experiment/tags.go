@@ -210,7 +210,10 @@ func newRule(is string, t reflect.Type) (r Rule, err error) {
 	if names, ok := reflect.New(t).Interface().(interface{ Names() []string }); ok && is == "" {
 		return oneOf(names.Names), nil
 	}
-	if r, ok := vocabulary[is]; ok || is == "" {
+	if is == "" {
+		return r, checkType(t)
+	}
+	if r, ok := vocabulary[is]; ok {
 		return r, nil
 	}
 	if i := slices.IndexFunc(choices, func(c choice) bool { return c.name() == is }); i >= 0 {
@@ -244,7 +247,25 @@ func newRule(is string, t reflect.Type) (r Rule, err error) {
 		}
 	}
 	r.word, r.special = word, special
+	if v := reflect.New(t).Elem(); r.max != 0 || r.min != 0 || r.word != "" {
+		switch {
+		case v.CanInt() || v.Kind() == reflect.Uint16 && r.word == "":
+		default:
+			return r, fmt.Errorf("is has bounds or a word besides, which values of %v cannot have; check them in Check", t)
+		}
+	}
 	return r, nil
+}
+
+// checkType refuses a type whose values the decoder cannot read without is.
+func checkType(t reflect.Type) error {
+	switch t.Kind() {
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Float32:
+		if !readsText(t) {
+			return fmt.Errorf("values of %v are not read without bounds; use int, uint64 or float64", t)
+		}
+	}
+	return nil
 }
 
 // bound reads a bound of values of type t.

@@ -102,8 +102,8 @@ func (l Links) MaxTransfer() units.Size { return (1<<32 - 2) * (l.MTU - l.Header
 // have none of their own. Policy linear marks no packet at or below Low, every
 // one at or above High.
 type ECN struct {
-	Enabled bool       `yaml:"enabled" default:"true" doc:"switch ports mark; false: 'links.aqm' is 'none', whatever it says"`
-	Low     units.Size `yaml:"low" is:"threshold or auto" default:"auto" doc:"lower threshold of AQM policies; auto: 0.2 BDP, or 0.2 of a data queue ('links.queue', 'links.trim_threshold') that is shorter than a BDP. A threshold that is given and lies above the end of a queue that is given cannot act, and is refused"`
+	Enabled bool       `yaml:"enabled" default:"true" doc:"packets are marked; false: the AQM policy is 'none', whatever it says"`
+	Low     units.Size `yaml:"low" is:"threshold or auto" default:"auto" doc:"lower threshold of AQM policies; auto: 0.2 BDP, or 0.2 of a data queue that is given and shorter than a BDP. A threshold that is given and lies above the end of a queue that is given cannot act, and is refused"`
 	High    units.Size `yaml:"high" is:"threshold or auto" default:"auto" doc:"upper threshold of AQM policies; auto: 0.8 BDP, likewise"`
 }
 
