@@ -82,6 +82,9 @@ func newLayout(t tables.Table) *layout {
 		} else {
 			l.fieldColumn(c, f, f.Tag, records)
 		}
+		if (c.of != "" || c.condition != "") && !c.optional() {
+			panic(fmt.Sprintf("runfolder: column %s of %s is not in every record, and not optional", c.name, l.name))
+		}
 		l.columns = append(l.columns, c)
 	}
 	rows := make([]reflect.StructField, len(l.columns))

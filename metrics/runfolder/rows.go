@@ -166,9 +166,9 @@ type MetricRow struct {
 	Value   float64 `parquet:"value"`
 }
 
-// transfers returns a batch with each transfer of which an end has totals, in the order of
-// flows.
-func transfers(n *names, nodes []metrics.NodeTotals, flows []Flow) *metrics.Batch {
+// transfers hands on each transfer of which an end has totals, in the order of flows and at
+// most chunkRows at a time. A batch is take's until it returns.
+func transfers(n *names, nodes []metrics.NodeTotals, flows []Flow, take func(*metrics.Batch) error) error {
 	senders, receivers := map[int32]*metrics.SenderTotals{}, map[int32]*metrics.ReceiverTotals{}
 	for i := range nodes {
 		for k := range nodes[i].Senders {
@@ -201,6 +201,12 @@ func transfers(n *names, nodes []metrics.NodeTotals, flows []Flow) *metrics.Batc
 			t.DeliveredWhole, t.Duplicates, t.DeliveredTrimmed, t.PayloadBytes = d.DeliveredWhole, d.Duplicates, d.DeliveredTrimmed, d.PayloadBytes
 		}
 		b.Emit(&t)
+		if b.Len() == chunkRows {
+			if err := take(b); err != nil {
+				return err
+			}
+			b.Reset()
+		}
 	}
-	return b
+	return take(b)
 }

@@ -247,7 +247,7 @@ func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun,
 		return consume(b)
 	})
 	if err == nil {
-		err = consume(transfers(n, nodes, flows))
+		err = transfers(n, nodes, flows, consume)
 	}
 	for i := range buffers {
 		if err == nil {

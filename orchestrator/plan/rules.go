@@ -77,7 +77,7 @@ func ccPolicies(r *run) ([]*algorithm.Choice, error) {
 			return nil, err
 		}
 	}
-	cc, _ := congestion.Table.Lookup(base.Name) // newCC has found it
+	cc, _ := congestion.Table.Lookup(base.Name) // checkAlgorithms has found it
 	needs := cc.NeedsOf(base.Params)
 	own := make([]*algorithm.Choice, r.flows.transfers)
 	made := map[string]*algorithm.Choice{} // by the policies that are for a transfer
