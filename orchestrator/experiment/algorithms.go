@@ -22,28 +22,23 @@ type Tables struct {
 
 // choice is a key whose value is an Algorithm. The tag is of such keys is the name of the choice.
 type choice struct {
-	path     string
-	fallback string // name of the default
-	table    func(*Tables) []algorithm.Spec
-	of       func(*Experiment) *Algorithm
+	path  string
+	table func(*Tables) []algorithm.Spec
+	of    func(*Experiment) *Algorithm
 }
 
 var choices = []choice{
-	{"hosts.cc", "nscc", func(t *Tables) []algorithm.Spec { return t.CC }, func(e *Experiment) *Algorithm { return &e.Hosts.CC }},
-	{"hosts.lb", "mixed", func(t *Tables) []algorithm.Spec { return t.LB }, func(e *Experiment) *Algorithm { return &e.Hosts.LB }},
-	{"links.aqm", "linear", func(t *Tables) []algorithm.Spec { return t.AQM }, func(e *Experiment) *Algorithm { return &e.Links.AQM }},
-	{"routing", "ecmp", func(t *Tables) []algorithm.Spec { return t.Routing }, func(e *Experiment) *Algorithm { return &e.Routing }},
+	{"hosts.cc", func(t *Tables) []algorithm.Spec { return t.CC }, func(e *Experiment) *Algorithm { return &e.Hosts.CC }},
+	{"hosts.lb", func(t *Tables) []algorithm.Spec { return t.LB }, func(e *Experiment) *Algorithm { return &e.Hosts.LB }},
+	{"links.aqm", func(t *Tables) []algorithm.Spec { return t.AQM }, func(e *Experiment) *Algorithm { return &e.Links.AQM }},
+	{"routing", func(t *Tables) []algorithm.Spec { return t.Routing }, func(e *Experiment) *Algorithm { return &e.Routing }},
 }
 
 // name returns the last part of the path: cc, lb, aqm or routing.
 func (c *choice) name() string { return c.path[strings.LastIndex(c.path, ".")+1:] }
 
-// at returns the choice as that of another key.
-func (c *choice) at(path string) choice {
-	other := *c
-	other.path = path
-	return other
-}
+// fallback returns the name of the algorithm that is taken where none is named.
+func (c *choice) fallback() string { return keyAt(c.path).fallback }
 
 // ownerKey returns the key of the mapping at a path to which the other keys belong, so that
 // another value of it drops them; "" without.
@@ -101,12 +96,12 @@ func (d *decoder) noParameter(e entry, at, algorithm string, known []string) {
 	d.fail(e.at, at, msg, near)
 }
 
-// algorithm decodes the value of a choice: a name, or a mapping with the key
+// algorithm decodes the value of a choice at a path: a name, or a mapping with the key
 // name and one key per parameter; nil is the default. Parameters that are not
 // given take the table's defaults.
-func (d *decoder) algorithm(t *tree, c choice) Algorithm {
+func (d *decoder) algorithm(t *tree, c *choice, path string) Algorithm {
 	specs := c.table(&d.tables)
-	a := Algorithm{Name: c.fallback, Params: algorithm.Values{}}
+	a := Algorithm{Name: c.fallback(), Params: algorithm.Values{}}
 	var given []entry
 	switch {
 	case t == nil:
@@ -115,11 +110,11 @@ func (d *decoder) algorithm(t *tree, c choice) Algorithm {
 	case t.kind == mapping:
 		given = t.keys
 		if name := t.get("name"); name != nil {
-			d.node[join(c.path, "name")] = name
+			d.node[join(path, "name")] = name
 			a.Name = name.text
 		}
 	default:
-		d.fail(t.at, c.path, fmt.Sprintf("want an algorithm's name or a mapping, got %v", t.kind), "")
+		d.fail(t.at, path, fmt.Sprintf("want an algorithm's name or a mapping, got %v", t.kind), "")
 		return a
 	}
 	var spec algorithm.Spec
@@ -127,7 +122,7 @@ func (d *decoder) algorithm(t *tree, c choice) Algorithm {
 		i := slices.IndexFunc(specs, func(s algorithm.Spec) bool { return s.Name == a.Name })
 		if i < 0 {
 			names := specNames(specs)
-			d.failAt(join(c.path, "name"), unknown("algorithm", a.Name, names).Error(), spelling.Nearest(a.Name, names))
+			d.failAt(join(path, "name"), unknown("algorithm", a.Name, names).Error(), spelling.Nearest(a.Name, names))
 			return a
 		}
 		spec = specs[i]
@@ -141,7 +136,7 @@ func (d *decoder) algorithm(t *tree, c choice) Algorithm {
 		if e.name == "name" {
 			continue
 		}
-		at := join(c.path, e.name)
+		at := join(path, e.name)
 		d.node[at] = e.value
 		p, known := spec.Param(e.name)
 		switch {

@@ -65,7 +65,7 @@ func Library() Section {
 func Catalogue(t Tables) []Section {
 	var list []Section
 	for _, c := range choices {
-		s := Section{Name: c.path[strings.LastIndex(c.path, ".")+1:], Path: c.path, Default: c.fallback, Algorithms: true}
+		s := Section{Name: c.name(), Path: c.path, Default: c.fallback(), Algorithms: true}
 		for _, spec := range c.table(&t) {
 			s.Entries = append(s.Entries, algorithmEntry(spec))
 		}
@@ -142,6 +142,14 @@ func (k *key) defaultText() string {
 		return keyAt(join(k.path, k.short)).fallback
 	}
 	return k.fallback
+}
+
+// meaning returns what a key means, as Markdown: of the name of a kind, what the kind is.
+func (k *key) meaning() string {
+	if k.kind != nil {
+		return asCode(strings.TrimSuffix(k.kind.Doc+"; "+k.kind.Value, "; "))
+	}
+	return asCode(k.doc)
 }
 
 // code is what stands between single quotes in the tag doc.

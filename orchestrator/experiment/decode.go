@@ -109,7 +109,7 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	}
 	k := keyAt(path)
 	if c := k.rule.table; c != nil {
-		a := d.algorithm(t, c.at(path))
+		a := d.algorithm(t, c, path)
 		if v.Kind() == reflect.Pointer {
 			v.Set(reflect.ValueOf(&a))
 		} else {
@@ -216,25 +216,33 @@ func (d *decoder) fill(t *tree, v reflect.Value, path string) {
 		k := keyAt(at)
 		switch field := v.Field(m.field); {
 		case k.rule.table != nil && field.Kind() == reflect.Struct:
-			field.Set(reflect.ValueOf(d.algorithm(nil, k.rule.table.at(at))))
+			field.Set(reflect.ValueOf(d.algorithm(nil, k.rule.table, at)))
 		case field.Kind() == reflect.Struct:
 			d.fill(nil, field, at)
 		case k.fallback != "" && field.Kind() == reflect.Slice:
 			texts := strings.Fields(k.fallback)
 			field.Set(reflect.MakeSlice(field.Type(), len(texts), len(texts)))
 			for i, text := range texts {
-				d.mustValue(text, field.Index(i), k)
+				k.rule.mustRead(text, field.Index(i))
 			}
 		case k.fallback != "" && field.Kind() != reflect.Pointer:
-			d.mustValue(k.fallback, field, k)
+			k.rule.mustRead(k.fallback, field)
 		}
 	}
 }
 
-// mustValue decodes a default.
-func (d *decoder) mustValue(text string, v reflect.Value, k *key) {
-	if msg, _ := d.value(&tree{kind: scalar, text: text}, v, k.rule); msg != "" {
-		panic(fmt.Sprintf("experiment: the default of %s: %s", k.path, msg))
+// read sets a value to that of a text, which stands in a tag.
+func (r Rule) read(text string, v reflect.Value) error {
+	if msg, _ := new(decoder).value(&tree{kind: scalar, text: text}, v, r); msg != "" {
+		return errors.New(msg)
+	}
+	return nil
+}
+
+// mustRead is read of a default, which was read with the schema.
+func (r Rule) mustRead(text string, v reflect.Value) {
+	if err := r.read(text, v); err != nil {
+		panic("experiment: the default " + text + ": " + err.Error())
 	}
 }
 

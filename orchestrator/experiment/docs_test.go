@@ -64,11 +64,7 @@ func reference(tables Tables) string {
 	rows := func(keys []*key) {
 		b.WriteString("\n| key | values | default | meaning |\n|---|---|---|---|\n")
 		for _, k := range keys {
-			doc := k.doc
-			if k.kind != nil {
-				doc = strings.TrimSuffix(k.kind.Doc+"; "+k.kind.Value, "; ")
-			}
-			row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.path, k.values(), defaultCell(k), strings.ReplaceAll(asCode(doc), "|", "\\|"))
+			row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.path, k.values(), defaultCell(k), strings.ReplaceAll(k.meaning(), "|", "\\|"))
 			b.WriteString(strings.ReplaceAll(row, "|  |", "| |"))
 		}
 	}

@@ -39,7 +39,7 @@ type schemaBuilder struct {
 const partialOf = "partial:"
 
 // reference returns a schema that refers to that of a key.
-func (b *schemaBuilder) reference(k *key) node {
+func (b schemaBuilder) reference(k *key) node {
 	name := k.path
 	if b.partial {
 		name = partialOf + name
@@ -50,28 +50,17 @@ func (b *schemaBuilder) reference(k *key) node {
 	return node{"$ref": "#/definitions/" + strings.NewReplacer("[", "%5B", "]", "%5D").Replace(name)}
 }
 
-// whole returns what make does while mappings are whole.
-func (b *schemaBuilder) whole(make func() node) node {
-	partial := b.partial
-	b.partial = false
-	defer func() { b.partial = partial }()
-	return make()
-}
-
 // value returns the schema of the value of a key.
-func (b *schemaBuilder) value(k *key) node {
+func (b schemaBuilder) value(k *key) node {
 	n := b.form(k)
-	if doc := k.doc; doc != "" || k.kind != nil {
-		if k.kind != nil {
-			doc = strings.TrimSuffix(k.kind.Doc+"; "+k.kind.Value, "; ")
-		}
-		n["description"] = asCode(doc)
+	if meaning := k.meaning(); meaning != "" {
+		n["description"] = meaning
 	}
 	return n
 }
 
 // form returns the schema of the value of a key without its description.
-func (b *schemaBuilder) form(k *key) node {
+func (b schemaBuilder) form(k *key) node {
 	item := keysByPath()[k.path+"[]"]
 	switch {
 	case k.path == "variants":
@@ -87,7 +76,7 @@ func (b *schemaBuilder) form(k *key) node {
 	case k.rule.table != nil:
 		return b.choice(k.rule.table)
 	case item != nil:
-		list := node{"type": "array", "items": b.whole(func() node { return b.reference(item) })}
+		list := node{"type": "array", "items": schemaBuilder{b.tables, b.definitions, false}.reference(item)}
 		if k.path == "seeds" {
 			return node{"anyOf": []node{list, {"type": "string", "pattern": `^[0-9]+\.\.[0-9]+$`}}}
 		}
@@ -102,7 +91,7 @@ func (b *schemaBuilder) form(k *key) node {
 
 // mapping returns the schema of a value that is a mapping with given keys, or the value of its
 // short key, or an item in the short form of its list.
-func (b *schemaBuilder) mapping(k *key) node {
+func (b schemaBuilder) mapping(k *key) node {
 	properties, required, kindNames := node{}, []string{}, []string{}
 	for _, m := range members(k.value) {
 		child := keyAt(join(k.path, m.key))
@@ -136,7 +125,7 @@ func (b *schemaBuilder) mapping(k *key) node {
 }
 
 // pairs returns the schema of a mapping whose keys are names.
-func (b *schemaBuilder) pairs(k *key) node {
+func (b schemaBuilder) pairs(k *key) node {
 	var value node
 	switch k.value.Elem().Kind() {
 	case reflect.Slice:
@@ -151,9 +140,8 @@ func (b *schemaBuilder) pairs(k *key) node {
 
 // overrides returns the schema of a mapping from paths to values, each as wrap has it, without
 // the paths below some top-level keys.
-func (b *schemaBuilder) overrides(without []string, wrap func(node) node) node {
+func (b schemaBuilder) overrides(without []string, wrap func(node) node) node {
 	b.partial = true
-	defer func() { b.partial = false }()
 	properties, patterns := node{}, node{}
 	for _, k := range allKeys()[1:] {
 		if top, _, _ := strings.Cut(strings.ReplaceAll(k.path, "[", "."), "."); slices.Contains(without, top) {
@@ -177,7 +165,7 @@ func (b *schemaBuilder) overrides(without []string, wrap func(node) node) node {
 }
 
 // override enters the schema of a path, whose indexes may have any number.
-func (b *schemaBuilder) override(path string, n node, properties, patterns node) {
+func (b schemaBuilder) override(path string, n node, properties, patterns node) {
 	if !strings.Contains(path, "[]") {
 		properties[path] = n
 		return
@@ -186,7 +174,7 @@ func (b *schemaBuilder) override(path string, n node, properties, patterns node)
 }
 
 // choice returns the schema of an algorithm: its name, or a mapping with its parameters.
-func (b *schemaBuilder) choice(c *choice) node {
+func (b schemaBuilder) choice(c *choice) node {
 	var names []node
 	properties := node{}
 	for _, spec := range c.table(&b.tables) {
@@ -249,42 +237,41 @@ func withDefault(n node, text string) node {
 // anyScalar is the types of a text, which YAML may take for a number or a bool.
 var anyScalar = []string{"string", "number", "boolean"}
 
+// unitsOf has the units of types whose values are numbers with units, as a regular expression.
+var unitsOf = map[reflect.Type]string{
+	reflect.TypeFor[units.Duration](): "ps|ns|us|µs|ms|s|min|h",
+	reflect.TypeFor[units.Size]():     "B|kB|MB|GB|TB|KiB|MiB|GiB",
+	reflect.TypeFor[units.Rate]():     "[bB][pP][sS]|[kKmMgGtT][bB][pP][sS]",
+}
+
 // withUnit returns the schema of a number with its unit.
 func withUnit(t reflect.Type) node {
-	unit := map[reflect.Type]string{
-		reflect.TypeFor[units.Duration](): "ps|ns|us|µs|ms|s|min|h",
-		reflect.TypeFor[units.Size]():     "B|kB|MB|GB|TB|KiB|MiB|GiB",
-		reflect.TypeFor[units.Rate]():     "[bB][pP][sS]|[kKmMgGtT][bB][pP][sS]",
-	}[t]
-	return node{"type": "string", "pattern": `^\s*[-+]?[0-9.]+\s*(` + unit + `)\s*$`}
+	return node{"type": "string", "pattern": `^\s*[-+]?[0-9.]+\s*(` + unitsOf[t] + `)\s*$`}
 }
 
 // scalar returns the schema of a single value.
 func (k *key) scalar() (n node) {
 	r := k.rule
-	switch k.value {
-	case reflect.TypeFor[units.Duration](), reflect.TypeFor[units.Size](), reflect.TypeFor[units.Rate]():
+	switch {
+	case unitsOf[k.value] != "":
 		n = withUnit(k.value)
+	case r.enum != nil:
+		n = node{"enum": r.enum()}
+	case readsText(k.value):
+		n = node{"type": anyScalar}
+	case k.value.Kind() == reflect.Bool:
+		n = node{"type": "boolean"}
+	case k.value.Kind() == reflect.Float64:
+		n = node{"type": "number"}
+	case k.value.Kind() == reflect.String:
+		n = node{"type": anyScalar}
+		if r.pattern != nil {
+			n["pattern"] = r.pattern().String()
+		}
 	default:
-		switch {
-		case r.enum != nil:
-			n = node{"enum": r.enum()}
-		case readsText(k.value):
-			n = node{"type": anyScalar}
-		case k.value.Kind() == reflect.Bool:
-			n = node{"type": "boolean"}
-		case k.value.Kind() == reflect.Float64:
-			n = node{"type": "number"}
-		case k.value.Kind() == reflect.String:
-			n = node{"type": anyScalar}
-			if r.pattern != nil {
-				n["pattern"] = r.pattern().String()
-			}
-		default:
-			n = node{"type": "integer", "minimum": r.min}
-			if r.max != 0 {
-				n["maximum"] = r.max
-			}
+		n = node{"type": "integer", "minimum": r.min}
+		if r.max != 0 {
+			n["maximum"] = r.max
 		}
 	}
 	fallback := k.defaultText()

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -197,9 +196,7 @@ func enter(list, section string, k registered) {
 	lacks := k.lacks(section)
 	if len(lacks) == 0 {
 		kinds[section] = append(kinds[section], k)
-		slices.SortStableFunc(kinds[section], func(a, b registered) int {
-			return cmp.Or(cmp.Compare(min(1, len(a.module)), min(1, len(b.module))), strings.Compare(a.module, b.module))
-		})
+		slices.SortStableFunc(kinds[section], func(a, b registered) int { return strings.Compare(a.module, b.module) })
 	}
 	modules.Register(caller, list, k.Name, lacks)
 }

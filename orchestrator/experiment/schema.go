@@ -161,13 +161,18 @@ func (k *key) read(field reflect.StructField, of *key) (err error) {
 	if k.rule, err = newRule(field.Tag.Get("is"), field.Type); err != nil || k.rule.table != nil {
 		return err
 	}
-	value := field.Type
-	for value.Kind() == reflect.Slice || value.Kind() == reflect.Pointer {
+	value, defaults := field.Type, []string{k.fallback}
+	switch {
+	case k.fallback == "":
+		return nil
+	case value.Kind() == reflect.Slice:
+		value, defaults = value.Elem(), strings.Fields(k.fallback)
+	case value.Kind() == reflect.Pointer:
 		value = value.Elem()
 	}
-	for text := range strings.FieldsSeq(k.fallback) {
-		if msg, _ := new(decoder).value(&tree{kind: scalar, text: text}, reflect.New(value).Elem(), k.rule); msg != "" {
-			return fmt.Errorf("default %q: %s", k.fallback, msg)
+	for _, text := range defaults {
+		if err := k.rule.read(text, reflect.New(value).Elem()); err != nil {
+			return fmt.Errorf("default %q: %w", k.fallback, err)
 		}
 	}
 	return nil

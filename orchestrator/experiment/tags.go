@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lazy"
@@ -207,11 +206,19 @@ func newRule(is string, t reflect.Type) (r Rule, err error) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if names, ok := reflect.New(t).Interface().(interface{ Names() []string }); ok && is == "" {
-		return oneOf(names.Names), nil
+	if r, err = parseRule(is, t); err == nil {
+		err = r.suits(t)
 	}
+	return r, err
+}
+
+// parseRule reads the tag is of values of type t.
+func parseRule(is string, t reflect.Type) (r Rule, err error) {
 	if is == "" {
-		return r, checkType(t)
+		if names, ok := reflect.New(t).Interface().(interface{ Names() []string }); ok {
+			r.enum = names.Names
+		}
+		return r, nil
 	}
 	if r, ok := vocabulary[is]; ok {
 		return r, nil
@@ -242,44 +249,38 @@ func newRule(is string, t reflect.Type) (r Rule, err error) {
 		if r.min, err = bound(low, t); err == nil && high != "" {
 			r.max, err = bound(high, t)
 		}
-		if err != nil {
-			return r, err
-		}
 	}
 	r.word, r.special = word, special
-	if v := reflect.New(t).Elem(); r.max != 0 || r.min != 0 || r.word != "" {
-		switch {
-		case v.CanInt() || v.Kind() == reflect.Uint16 && r.word == "":
-		default:
-			return r, fmt.Errorf("is has bounds or a word besides, which values of %v cannot have; check them in Check", t)
-		}
-	}
-	return r, nil
+	return r, err
 }
 
-// checkType refuses a type whose values the decoder cannot read without is.
-func checkType(t reflect.Type) error {
-	switch t.Kind() {
+// suits returns an error if the decoder cannot hold values of type t to the rule.
+func (r Rule) suits(t reflect.Type) error {
+	v, bounded := reflect.New(t).Elem(), r.min != 0 || r.max != 0
+	switch {
+	case r.word != "" && !v.CanInt(), bounded && !v.CanInt() && v.Kind() != reflect.Uint16:
+		return fmt.Errorf("is has bounds or a word besides, which values of %v cannot have; check them in Check", t)
+	case bounded || r.enum != nil || readsText(t):
+		return nil
+	}
+	switch v.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Float32:
-		if !readsText(t) {
-			return fmt.Errorf("values of %v are not read without bounds; use int, uint64 or float64", t)
-		}
+		return fmt.Errorf("values of %v are not read without bounds; use int, uint64 or float64", t)
 	}
 	return nil
 }
 
 // bound reads a bound of values of type t.
 func bound(text string, t reflect.Type) (int64, error) {
-	switch t {
-	case reflect.TypeFor[units.Duration]():
-		v, err := units.ParseDuration(text)
-		return int64(v), err
-	case reflect.TypeFor[units.Size]():
-		v, err := units.ParseSize(text)
-		return int64(v), err
-	case reflect.TypeFor[units.Rate]():
-		v, err := units.ParseRate(text)
-		return int64(v), err
+	v := reflect.New(t).Elem()
+	err := between(int64(math.MinInt64), math.MaxInt64).read(text, v)
+	switch {
+	case err != nil:
+		return 0, err
+	case v.CanInt():
+		return v.Int(), nil
+	case v.Kind() == reflect.Uint16:
+		return int64(v.Uint()), nil
 	}
-	return strconv.ParseInt(text, 0, 64)
+	return 0, fmt.Errorf("values of %v have no bounds; check them in Check", t)
 }

@@ -46,7 +46,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	for is, value := range map[string]any{"rat": units.Rate(0), "1 to x": 0, "1 to 2us": units.Duration(0), "up or auto": "", "0 to 1": 0.5, "1 to 5": uint64(0), "runtime or auto": ""} {
+	for is, value := range map[string]any{"rat": units.Rate(0), "1 to x": 0, "1 to 2us": units.Duration(0), "up or auto": "", "0 to 1": 0.5, "ports": 0.5, "1 to 5": uint64(0), "runtime or auto": ""} {
 		if _, err := newRule(is, reflect.TypeOf(value)); err == nil {
 			t.Errorf("is:%q of %T is accepted", is, value)
 		}
