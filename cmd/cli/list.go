@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/suites"
@@ -52,7 +52,8 @@ func allTables() (all []table) {
 	for _, s := range append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...) {
 		all = append(all, table{s.Name, s.Algorithms, s.Entries, func() string { return sectionText(&s) }})
 	}
-	return append(all, table{name: metricTableName, entries: listedMetrics(), text: metricsText})
+	metrics := listedMetrics()
+	return append(all, table{name: metricTableName, entries: metrics, text: func() string { return metricsText(metrics) }})
 }
 
 func (a *app) list() *cobra.Command {
@@ -148,25 +149,25 @@ type listedMetric struct {
 }
 
 // markdownLink is a link of Markdown with its text.
-var markdownLink = regexp.MustCompile(`\[([^]]+)\]\([^)]+\)`)
+var markdownLink = lazy.Regexp(`\[([^]]+)\]\([^)]+\)`)
 
 func listedMetrics() (all []listedMetric) {
 	group := ""
 	for _, g := range measure.Catalogue {
 		group = cmp.Or(g.Title, group)
 		for _, m := range g.Entries {
-			all = append(all, listedMetric{m.Form, m.FormUnit(), m.Better.String(), m.Needed(), m.Statistics(), markdownLink.ReplaceAllString(m.Doc, "$1"), group})
+			all = append(all, listedMetric{m.Form, m.FormUnit(), m.Better.String(), m.Needed(), m.Statistics(), markdownLink().ReplaceAllString(m.Doc, "$1"), group})
 		}
 	}
 	return all
 }
 
 // metricsText returns a line for each metric with the first sentence of its description.
-func metricsText() string {
+func metricsText(metrics []listedMetric) string {
 	var text bytes.Buffer
 	text.WriteString("metrics: of each run, for expect and derived; with unit, better direction and what the experiment must have\n")
 	group, t := "", tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, m := range listedMetrics() {
+	for _, m := range metrics {
 		if m.group != group {
 			t.Flush() //nolint:errcheck // a buffer takes everything
 			group = m.group
