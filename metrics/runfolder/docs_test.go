@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/tagdoc"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/telemetry.md")
@@ -55,13 +57,10 @@ func firstDifference(got, want string) string {
 	return "lines are missing; -update writes them"
 }
 
-// code is text between quotes that stand where those of an apostrophe do not.
-var code = regexp.MustCompile(`(^|[ (\[])'([^']+)'`)
-
 // document returns the text of a table in the page.
 func (l *layout) document() string {
 	var b strings.Builder
-	words := func(doc string) string { return code.ReplaceAllString(doc, "$1`$2`") }
+	words := tagdoc.Markdown
 	line := func(name, unit, of, doc string) {
 		cells := []string{name, unit, of, words(doc)}
 		if l.kind == "" {

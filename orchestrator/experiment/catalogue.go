@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/lazy"
+	"github.com/csiglab/csiglab/internal/tagdoc"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -129,7 +129,7 @@ func kindEntry(section string, k registered) Entry {
 			continue
 		}
 		e.Keys = append(e.Keys, EntryKey{
-			Path: strings.TrimPrefix(path, "."), Type: key.word(), Required: key.required, Default: key.defaultText(), Range: key.rule.text(key.value), Doc: asCode(key.doc),
+			Path: strings.TrimPrefix(path, "."), Type: key.word(), Required: key.required, Default: key.defaultText(), Range: key.rule.text(key.value), Doc: tagdoc.Markdown(key.doc),
 		})
 	}
 	return e
@@ -147,16 +147,10 @@ func (k *key) defaultText() string {
 // meaning returns what a key means, as Markdown: of the name of a kind, what the kind is.
 func (k *key) meaning() string {
 	if k.kind != nil {
-		return asCode(strings.TrimSuffix(k.kind.Doc+"; "+k.kind.Value, "; "))
+		return tagdoc.Markdown(strings.TrimSuffix(k.kind.Doc+"; "+k.kind.Value, "; "))
 	}
-	return asCode(k.doc)
+	return tagdoc.Markdown(k.doc)
 }
-
-// code is what stands between single quotes in the tag doc.
-var code = lazy.Regexp(`(^|[\s(\[/])'([^']+)'`)
-
-// asCode returns a text of the tag doc with backquotes around code.
-func asCode(doc string) string { return code().ReplaceAllString(doc, "$1`$2`") }
 
 // word returns the documentation's word for the type of a key.
 func (k *key) word() string {

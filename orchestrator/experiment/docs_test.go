@@ -3,57 +3,24 @@ package experiment
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/expression"
 )
 
 var update = flag.Bool("update", false, "write the reference into docs/experiment.md")
 
-// generatedBelow is the line of docs/experiment.md below which it is the reference.
-const generatedBelow = "<!-- From here on this page is made from the tags of the keys: go test ./orchestrator/experiment -run TestReference -update -->\n"
-
 var sample = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-
-// guide returns docs/experiment.md: what is written by hand, and the reference.
-func guide(t *testing.T) (byHand, reference string) {
-	t.Helper()
-	text, err := os.ReadFile(guideFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byHand, reference, found := strings.Cut(string(text), generatedBelow)
-	if !found {
-		t.Fatalf("docs/experiment.md has no line %s", generatedBelow)
-	}
-	return byHand, reference
-}
-
-var guideFile = filepath.Join("..", "..", "docs", "experiment.md")
 
 // TestReference holds that docs/experiment.md says of each key what its tags say, and is short
 // otherwise.
 func TestReference(t *testing.T) {
-	byHand, got := guide(t)
-	if len(byHand) > 6000 {
-		t.Errorf("%d bytes of docs/experiment.md are written by hand; want at most 6000", len(byHand))
-	}
-	want := reference(StandardTables())
-	if *update {
-		if err := os.WriteFile(guideFile, []byte(byHand+generatedBelow+want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got != want {
-		t.Error("docs/experiment.md is not what the tags of the keys say: go test ./orchestrator/experiment -run TestReference -update")
-	}
+	checkout.Written(t, "experiment.md", reference(StandardTables()), *update)
 }
 
 // reference returns the keys of an experiment file as Markdown.
@@ -181,7 +148,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestDocumentedExample(t *testing.T) {
-	byHand, _ := guide(t)
+	byHand, _, _ := checkout.Page(t, "experiment.md")
 	examples := sample.FindAllStringSubmatch(byHand, -1)
 	if len(examples) == 0 {
 		t.Fatal("docs/experiment.md has no example")
@@ -200,7 +167,7 @@ func TestDocumentedExample(t *testing.T) {
 
 // TestDocumentedFunctions holds that the functions of expressions are named.
 func TestDocumentedFunctions(t *testing.T) {
-	byHand, _ := guide(t)
+	byHand, _, _ := checkout.Page(t, "experiment.md")
 	for _, name := range expression.Functions() {
 		if !strings.Contains(byHand, name+"(") {
 			t.Errorf("docs/experiment.md does not name %s", name)

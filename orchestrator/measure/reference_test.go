@@ -3,32 +3,17 @@ package measure
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 var update = flag.Bool("update", false, "write the reference in docs/metrics.md from the catalogue")
 
 // TestReference compares docs/metrics.md, below a line that says so, with the catalogue.
 func TestReference(t *testing.T) {
-	const file, mark = "../../docs/metrics.md", "<!-- What follows is written by go test ./orchestrator/measure -run TestReference -update -->\n"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byHand, got, found := strings.Cut(string(text), mark)
-	if !found || len(byHand) > 6000 {
-		t.Fatalf("%s: %d bytes by hand, want up to 6000 and then %q", file, len(byHand), mark)
-	}
-	want := reference()
-	if *update {
-		if err := os.WriteFile(file, []byte(byHand+mark+want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if got != want {
-		t.Errorf("%s is not what the catalogue says; go test ./orchestrator/measure -run TestReference -update writes it", file)
-	}
+	checkout.Written(t, "metrics.md", reference(), *update)
 }
 
 // reference returns a section for each group with a title, and a table of its entries.
