@@ -1,0 +1,164 @@
+// Package reading reads a run folder for the sections of a report. It passes over each table
+// once for all of them, holds the facts that all sections share, and knows nothing of what
+// a section is. It makes no text, and reads the folder and nothing else, so that it works on
+// last month's run.
+//
+// Some numbers depend on others: how long the points of charts are, on when runs end; which
+// samples matter, on which transfers were slow. So there are several passes. The first one is
+// the survey: when runs end, how fast flows are, how ports are used, what completed. Then the
+// facts are settled. In the later passes readers collect what they need. Memory grows with the
+// numbers of flows and ports, not with the length of a run.
+package reading
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics/meaning"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+)
+
+// Reading is a run folder while it is read. All but Facts is settled by Open; Facts, Totals and
+// the fields after it by the survey.
+type Reading struct {
+	Folder   *runfolder.Folder
+	Manifest *runfolder.Manifest
+	Summary  *runfolder.Summary
+	Meaning  meaning.Of
+	Metrics  *FlowMetrics // of single flows
+
+	Facts
+	Totals  *Totals
+	Flows   []runfolder.Flow              // of all variants, each name once
+	Times   map[RunID][]float64           // completion times of a run in µs, ascending
+	Rates   Rates                         // of flows
+	Medians map[string]map[string]float64 // of Rates, by variant and flow
+	Ports   []Port                        // all ports with their use, in the order of the manifest
+
+	group map[string]int // of a flow, in Groups
+	done  *completed
+}
+
+// Reader is what reads in passes.
+type Reader interface {
+	// Pass says which rows the reader wants to see in the next pass, the n-th from 0. It is
+	// called before every pass, and once more when the tables have been read in which it asked
+	// for nothing: a reader then has all it asked for in the pass before. A reader that asked
+	// for nothing may ask again in a later pass as long as another one does; so one that needs
+	// k passes counts them by n.
+	Pass(n int, p *Pass) error
+}
+
+// Open begins to read a folder, whose metrics have the units of a meaning. Errors wrap
+// runfolder.ErrDamaged when a table cannot be read.
+func Open(f *runfolder.Folder, of meaning.Of) (*Reading, error) {
+	m := &f.Manifest
+	if len(m.Variants) == 0 {
+		return nil, errors.New("the manifest names no variant")
+	}
+	if m.IntervalUS <= 0 {
+		return nil, errors.New("the manifest has no telemetry interval")
+	}
+	metrics, err := readFlowMetrics(f)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reading{Folder: f, Manifest: m, Summary: &f.Summary, Meaning: of, Metrics: metrics}
+	r.Totals = newTotals(m, r.Summary, metrics)
+	r.done = newCompleted(r)
+	r.Facts = newFacts(r)
+	return r, nil
+}
+
+// Survey makes the first pass, for the facts and for readers.
+func (r *Reading) Survey(readers ...Reader) error {
+	if err := r.pass(0, append([]Reader{surveyor{r}}, readers...)); err != nil {
+		return err
+	}
+	r.settle()
+	return nil
+}
+
+// Finish makes all passes after the first one, until no reader asks for a table.
+func (r *Reading) Finish(readers ...Reader) error {
+	for n := 1; n < maxPasses; n++ {
+		p := &Pass{}
+		for _, reader := range readers {
+			if err := reader.Pass(n, p); err != nil {
+				return err
+			}
+		}
+		if p.empty() {
+			return nil
+		}
+		if err := p.read(r.Folder); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("readers ask for more than %d passes", maxPasses)
+}
+
+// maxPasses bounds the passes: a reader that never ends to ask is a bug of ours.
+const maxPasses = 16
+
+func (r *Reading) pass(n int, readers []Reader) error {
+	p := &Pass{}
+	for _, reader := range readers {
+		if err := reader.Pass(n, p); err != nil {
+			return err
+		}
+	}
+	return p.read(r.Folder)
+}
+
+// surveyor is the reader of the facts.
+type surveyor struct{ *Reading }
+
+// Pass implements Reader.
+func (s surveyor) Pass(_ int, p *Pass) error {
+	p.Ports(s.Totals.port)
+	p.Flows(s.Totals.flow)
+	p.Phases(s.done.phase)
+	return nil
+}
+
+// settle computes the facts of the survey.
+func (r *Reading) settle() {
+	m, t := r.Manifest, r.Totals
+	r.Flows = listFlows(m, t.heard)
+	r.done.settle(r)
+	r.Rates = t.rates(r.Metrics)
+	r.Medians = r.Rates.Medians()
+	r.Ports = usedPorts(m, t)
+	r.PointUS = pointUS(m, t.longest())
+	r.Limits = busiestPorts(m, r.Ports)
+	r.Crossings = crossings(m, r.Flows, r.Limits)
+	r.Sharing = sharing(m, t, r.Flows, r.Medians)
+	r.Losses = losses(r.Ports)
+	first := r.Medians[m.Variants[0].Name]
+	r.Slowest = slowestFlow(r.Flows, r.Sharing, first)
+	r.Groups, r.group = groupFlows(r.Flows, first)
+}
+
+// Group returns the index in Groups of a flow's group. It reports whether charts
+// show the flow: they leave out programs of which no receiver got anything.
+func (r *Reading) Group(flow string) (index int, ok bool) {
+	index, ok = r.group[flow]
+	return index, ok
+}
+
+// ShownRun returns the run of a variant that charts show.
+func (r *Reading) ShownRun(variant string) RunID {
+	return RunID{variant, r.Totals.Shown[variant]}
+}
+
+// RunsOf returns the runs of a variant, by seed.
+func (r *Reading) RunsOf(variant string) (runs []RunID) {
+	for _, seed := range r.Totals.Seeds[variant] {
+		runs = append(runs, RunID{variant, seed})
+	}
+	return runs
+}
+
+// Measured reports whether a telemetry window belongs to the measuring window.
+func (r *Reading) Measured(startUS float64) bool { return InWindow(r.Manifest, startUS) }
