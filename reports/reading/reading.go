@@ -13,6 +13,7 @@ package reading
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -37,15 +38,16 @@ type Reading struct {
 
 	group map[string]int // of a flow, in Groups
 	done  *completed
+
+	shared []Reader
 }
 
 // Reader is what reads in passes.
 type Reader interface {
-	// Pass says which rows the reader wants to see in the next pass, the n-th from 0. It is
-	// called before every pass, and once more when the tables have been read in which it asked
-	// for nothing: a reader then has all it asked for in the pass before. A reader that asked
-	// for nothing may ask again in a later pass as long as another one does; so one that needs
-	// k passes counts them by n.
+	// Pass asks for the tables that the reader wants to see in the n-th pass, from 0. It is
+	// called before every pass, so that it also is where a reader settles what the pass before
+	// brought. Before pass 0 the manifest and the summary are known, before pass 1 all facts.
+	// There are passes as long as some reader asks for a table; the last call finds all read.
 	Pass(n int, p *Pass) error
 }
 
@@ -72,7 +74,7 @@ func Open(f *runfolder.Folder, of meaning.Of) (*Reading, error) {
 
 // Survey makes the first pass, for the facts and for readers.
 func (r *Reading) Survey(readers ...Reader) error {
-	if err := r.pass(0, append([]Reader{surveyor{r}}, readers...)); err != nil {
+	if _, err := r.pass(0, append([]Reader{surveyor{r}}, readers...)); err != nil {
 		return err
 	}
 	r.settle()
@@ -82,16 +84,7 @@ func (r *Reading) Survey(readers ...Reader) error {
 // Finish makes all passes after the first one, until no reader asks for a table.
 func (r *Reading) Finish(readers ...Reader) error {
 	for n := 1; n < maxPasses; n++ {
-		p := &Pass{}
-		for _, reader := range readers {
-			if err := reader.Pass(n, p); err != nil {
-				return err
-			}
-		}
-		if p.empty() {
-			return nil
-		}
-		if err := p.read(r.Folder); err != nil {
+		if more, err := r.pass(n, readers); err != nil || !more {
 			return err
 		}
 	}
@@ -101,14 +94,15 @@ func (r *Reading) Finish(readers ...Reader) error {
 // maxPasses bounds the passes: a reader that never ends to ask is a bug of ours.
 const maxPasses = 16
 
-func (r *Reading) pass(n int, readers []Reader) error {
+// pass makes a pass. It reports whether a reader asked for a table.
+func (r *Reading) pass(n int, readers []Reader) (more bool, err error) {
 	p := &Pass{}
-	for _, reader := range readers {
+	for _, reader := range append(slices.Clone(r.shared), readers...) {
 		if err := reader.Pass(n, p); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return p.read(r.Folder)
+	return !p.empty(), p.read(r.Folder)
 }
 
 // surveyor is the reader of the facts.
@@ -162,3 +156,16 @@ func (r *Reading) RunsOf(variant string) (runs []RunID) {
 
 // Measured reports whether a telemetry window belongs to the measuring window.
 func (r *Reading) Measured(startUS float64) bool { return InWindow(r.Manifest, startUS) }
+
+// Share returns the reader of a type that several sections share: made when the first of them
+// asks for it, which they do before the survey. Its Pass is called before those of sections.
+func Share[T Reader](r *Reading, make func() T) T {
+	for _, shared := range r.shared {
+		if t, ok := shared.(T); ok {
+			return t
+		}
+	}
+	t := make()
+	r.shared = append(r.shared, t)
+	return t
+}
