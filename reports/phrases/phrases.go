@@ -253,4 +253,3 @@ func statisticOfFCTs(metric string) bool {
 	digits, ok := strings.CutPrefix(statistic, "p")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
-
