@@ -24,10 +24,14 @@ type partView struct {
 	Rows            []rowView
 }
 
+// longCell is how many bytes of name and text stand on half a line of a phone.
+const longCell = 22
+
 // rowView is blocks below each other, or two of them side by side on a wide window. Prose
 // is paragraphs and lists.
 type rowView struct {
 	Pair, Prose, Long bool
+	Alone             bool // a block that half of the width is enough for, in a row of its own
 	Blocks            []blockView
 }
 
@@ -161,11 +165,11 @@ func (m *drawer) rows(p *section.Part, blocks []section.Block) (rows []rowView, 
 		case prose && last >= 0 && rows[last].Prose:
 			rows[last].Blocks = append(rows[last].Blocks, v)
 		case v.Half && waits:
-			rows[last].Pair = true
+			rows[last].Pair, rows[last].Alone = true, false
 			rows[last].Blocks = append(rows[last].Blocks, v)
 			waits = false
 		default:
-			rows = append(rows, rowView{Prose: prose, Blocks: []blockView{v}})
+			rows = append(rows, rowView{Prose: prose, Alone: v.Half, Blocks: []blockView{v}})
 			waits = v.Half
 		}
 	}
@@ -281,7 +285,12 @@ func (m *drawer) figure(f *chart.Figure, width float64, in string) *figureView {
 func pairUp(parts []partView) {
 	for i := 0; i+1 < len(parts); i++ {
 		if parts[i].short() && parts[i+1].short() {
-			parts[i].Half, parts[i+1].Half = true, true
+			for k := range 2 {
+				parts[i+k].Half = true
+				for r := range parts[i+k].Rows {
+					parts[i+k].Rows[r].Alone = false
+				}
+			}
 			i++
 		}
 	}
@@ -293,7 +302,7 @@ func (p *partView) short() bool {
 	wide, halves := 0, 0
 	for _, r := range p.Rows {
 		switch {
-		case r.Blocks[0].Half && !r.Pair:
+		case r.Alone:
 			halves++
 		case !r.Prose || r.Long:
 			wide++

@@ -1,6 +1,11 @@
 // Tables: sorted by a column, filtered by a text, and cut off where they are long.
 
-const rowsShown = 25, rowsToFilter = 8;
+const rowsToFilter = 8;
+
+// A row is a block on a phone, so fewer are shown at first.
+const phone = matchMedia('(max-width: 620px)');
+const rowsShown = () => phone.matches ? 5 : 12;
+
 
 // factors are the sizes of units, so that "1.2 ms" comes after "900 µs".
 const factors = {ns: 1e-9, 'µs': 1e-6, ms: 1e-3, s: 1, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 2 ** 20, 'b/s': 1, 'kb/s': 1e3, 'Mb/s': 1e6, 'Gb/s': 1e9};
@@ -29,7 +34,7 @@ function newTable(table) {
 	scrolls(table.parentNode);
 	const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
 	if (rows.length < 2) return;
-	const state = {column: -1, way: 1, filter: '', all: rows.length <= rowsShown * 1.4};
+	const state = {column: -1, way: 1, filter: '', all: false};
 	const more = element('button', {type: 'button', class: 'more-rows'}), count = element('span', {class: 'note', role: 'status'});
 	const sort = element('select', {'aria-label': 'Sort by'}, element('option', {value: '-1'}, 'Sort by …'));
 
@@ -39,10 +44,11 @@ function newTable(table) {
 		if (state.column >= 0) order.sort((a, b) => compareCells(a.cells[state.column].textContent, b.cells[state.column].textContent, numeric, state.way));
 		const wanted = state.filter.toLowerCase();
 		let matching = 0;
+		const shown = state.all || rows.length <= 1.4 * rowsShown() ? Infinity : rowsShown();
 		for (const row of order) {
 			const match = !('other' in row.dataset) && (!wanted || row.textContent.toLowerCase().includes(wanted));
 			row.classList.toggle('out', !match);
-			row.classList.toggle('beyond', match && !state.all && matching >= rowsShown);
+			row.classList.toggle('beyond', match && matching >= shown);
 			matching += match;
 		}
 		body.append(...order);
@@ -51,7 +57,7 @@ function newTable(table) {
 			else h.removeAttribute('aria-sort');
 		});
 		sort.value = state.column < 0 ? '-1' : `${state.column},${state.way}`;
-		more.hidden = state.all || matching <= rowsShown;
+		more.hidden = matching <= shown;
 		more.textContent = `Show all ${grouped(String(matching))} rows`;
 		count.textContent = wanted ? `${grouped(String(matching))} of ${grouped(String(rows.length))} rows` : '';
 	}
@@ -98,3 +104,5 @@ function scrolls(frame) {
 		else for (const name of ['tabindex', 'role', 'aria-label']) frame.removeAttribute(name);
 	}).observe(frame);
 }
+
+phone.addEventListener('change', () => { for (const apply of refresh) apply(); });
