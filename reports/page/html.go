@@ -14,17 +14,18 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/section"
 )
 
 //go:embed parts script
 var files embed.FS
 
-// Styles are one style sheet, in this order: colours alone, then the page, then drawings.
-var styles = []string{"parts/colours.css", "parts/page.css", "parts/tables.css", "parts/script.css", "parts/charts.css"}
+// Styles follow the colours, which are those of charts.
+var styles = []string{"parts/page.css", "parts/tables.css", "parts/charts.css", "parts/script.css"}
 
 var (
-	style = sync.OnceValue(func() string { return joined("", styles, "") })
+	style = sync.OnceValue(func() string { return joined(chart.CSS(), styles, "") })
 
 	// The script is its files in the order of their names, in one function. Its names are
 	// seen by all files, and by nothing else.
@@ -90,14 +91,14 @@ func (d *Document) WriteHTML(w io.Writer) error {
 // dataBlock returns the element that holds the data of all figures, the variants, and the
 // map if it is not nil, for the script. Its text contains no "<", ">" or "&", so that nothing in a name
 // can end it.
-func dataBlock(figures []any, variants []string, m *Map) (template.HTML, error) {
+func dataBlock(figures []*chart.Data, variants []string, m *Map) (template.HTML, error) {
 	var text bytes.Buffer
 	text.WriteString(`<script type="application/json" id="data">`)
 	e := json.NewEncoder(&text) // escapes these characters
 	if err := e.Encode(struct {
-		Figures  []any    `json:"figures"`
-		Variants []string `json:"variants"`      // to choose by
-		Map      *Map     `json:"map,omitempty"` // of the fabric over time
+		Figures  []*chart.Data `json:"figures"`
+		Variants []string      `json:"variants"`      // to choose by
+		Map      *Map          `json:"map,omitempty"` // of the fabric over time
 	}{figures, variants, m}); err != nil {
 		return "", err
 	}

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/reports/chart"
@@ -90,7 +92,7 @@ const (
 // drawer makes views, and collects what they share.
 type drawer struct {
 	ids, names map[string]bool // that are taken
-	figures    []any           // data for the script
+	figures    []*chart.Data   // for the script
 }
 
 func newView(d *Document) (*view, error) {
@@ -267,18 +269,36 @@ func (m *drawer) figure(f *chart.Figure, width float64, in string) *figureView {
 		v.ID = f.ID
 		m.ids[f.ID] = true
 	}
-	for i, p := range f.Panels {
+	data := f.Data()
+	m.figures = append(m.figures, data...)
+	for i := range f.Panels {
+		p := &f.Panels[i]
 		id := fmt.Sprintf("%s-%d", f.ID, i)
-		panel := panelView{Title: p.Title, Subtitle: p.Subtitle, Variant: p.Variant, SVG: drawing(p.Chart, width, id)}
-		if width > bothWidth {
-			panel.Narrow = drawing(p.Chart, narrowWidth, id)
+		if !slices.ContainsFunc(data, func(d *chart.Data) bool { return d.ID == id }) {
+			id = ""
 		}
-		if data := dataOf(p.Chart, id); data != nil {
-			m.figures = append(m.figures, data)
+		wide := cmp.Or(p.Width, width)
+		panel := panelView{Title: p.Title, Subtitle: p.Subtitle, Variant: p.Variant, SVG: drawing(p, wide, id)}
+		if wide > bothWidth {
+			panel.Narrow = drawing(p, narrowWidth, id)
 		}
 		v.Panels = append(v.Panels, panel)
 	}
 	return v
+}
+
+// drawing returns a panel's drawing at a width, as an svg element that names its data.
+func drawing(p *chart.Panel, width float64, id string) template.HTML {
+	d := p.Chart.Draw(width)
+	d.Figure = id
+	return d.SVG()
+}
+
+func keys(legend []chart.Key) (views []keyView) {
+	for i := range legend {
+		views = append(views, keyView{Swatch: legend[i].Swatch(), Name: legend[i].Name})
+	}
+	return views
 }
 
 // pairUp puts short parts that follow each other side by side.

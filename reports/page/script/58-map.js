@@ -53,18 +53,22 @@ function newMap() {
 			svg.classList.toggle('mapped', on);
 			for (const path of links[d]) {
 				const l = level(value(+path.dataset.line));
-				path.style.stroke = on ? `var(--${l ? 's' + l : 'rule'})` : '';
-				path.style.strokeWidth = on ? (svg.classList.contains('crowded') ? 0.8 + 0.22 * l : 1.2 + 0.55 * l) + 'px' : '';
+				path.dataset.drawn ??= path.getAttribute('style');
+				if (!on) path.setAttribute('style', path.dataset.drawn);
+				else path.style.stroke = `var(--${l ? 's' + l : 'rule'})`;
+				if (on) path.style.strokeWidth = (svg.classList.contains('crowded') ? 0.8 + 0.22 * l : 1.2 + 0.55 * l) + 'px';
 				const title = path.querySelector('title');
-				title.dataset.whole ??= title.textContent;
-				title.textContent = on ? words(+path.dataset.line) : title.dataset.whole;
+				if (title) {
+					title.dataset.whole ??= title.textContent;
+					title.textContent = on ? words(+path.dataset.line) : title.dataset.whole;
+				}
 				path.classList.toggle('chosen', +path.dataset.line === chosen);
 			}
 			// The strongest on top.
 			if (on) {
 				const sorted = links[d].toSorted((a, b) => level(value(+a.dataset.line)) - level(value(+b.dataset.line)));
-				const before = sorted.length && svg.querySelector('.way, rect.switch, rect.host');
-				for (const path of sorted) before ? svg.insertBefore(path, before) : svg.append(path);
+				const layer = sorted[0]?.parentNode, before = layer?.querySelector(':scope > :not(.link)');
+				for (const path of sorted) layer.insertBefore(path, before);
 			}
 		});
 		output.textContent = text + (chosen !== null ? ` · ${on ? words(chosen) : map.lines[chosen]}` : '');

@@ -32,7 +32,7 @@ function applyVariants() {
 	for (const e of document.querySelectorAll('[data-variant]')) e.toggleAttribute('data-other', isOther(e.dataset.variant));
 	for (const view of views) {
 		view.figure.series.forEach((s, i) => {
-			const other = isOther(s.variant ?? s.name);
+			const other = isOther(s.name);
 			if (other === view.others.has(i)) return;
 			if (other) view.others.add(i);
 			else view.others.delete(i);
