@@ -93,9 +93,14 @@ func writeList(b *bufio.Writer, texts []string) {
 	}
 }
 
-// writeCode writes a text as it is, on one line.
+// writeCode writes a text as it is, within a fence that it does not have. Indented text
+// would belong to a list before it.
 func writeCode(b *bufio.Writer, text string) {
-	fmt.Fprintf(b, "\n    %s\n", strings.ReplaceAll(text, "\n", " "))
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	fmt.Fprintf(b, "\n%[1]s\n%[2]s\n%[1]s\n", fence, text)
 }
 
 func writeTable(b *bufio.Writer, t *section.Table) {
@@ -123,8 +128,7 @@ func writeTable(b *bufio.Writer, t *section.Table) {
 		fmt.Fprintf(b, "\n%s\n", escape(t.Note))
 	}
 	if t.Query != "" {
-		b.WriteString("\nIn the run folder:\n")
-		writeCode(b, t.Query)
+		fmt.Fprintf(b, "\nIn the run folder:\n\n    %s\n", strings.ReplaceAll(t.Query, "\n", " "))
 	}
 }
 

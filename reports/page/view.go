@@ -104,7 +104,7 @@ func newView(d *Document) (*view, error) {
 	for _, parts := range [][]section.Part{open, quiet} {
 		for i := range parts {
 			if id := parts[i].ID; id == "" || m.ids[id] {
-				return nil, fmt.Errorf("part %q: its ID %q is that of another", parts[i].Title, id)
+				return nil, fmt.Errorf("part %q: its ID %q is empty, or another's", parts[i].Title, id)
 			}
 			m.ids[parts[i].ID] = true
 		}
