@@ -24,80 +24,166 @@ import (
 // figuresIndex is the file that lists the figures of a folder.
 const figuresIndex = "index.json"
 
-// figureScale is the number of pixels of a PNG for a unit of the drawing.
-const figureScale = 2
-
 // figuresOf is what the index says.
 type figuresOf struct {
 	WrittenBy string       `json:"writtenBy"` // figuresWriter, which marks the folder's files as csiglab's
 	Run       string       `json:"run"`
-	Colours   string       `json:"colours"` // light or dark
+	Colours   string       `json:"colours"` // light, dark or print
+	Size      string       `json:"size"`    // page, one, two or slide
 	Figures   []figureFile `json:"figures"` // by name
 }
 
-// figureFile is one figure and its files.
+// figureFile is one figure and its files. Those of formats that were not asked for are "".
 type figureFile struct {
 	Name    string `json:"name"`
 	Title   string `json:"title"`
 	Caption string `json:"caption"`
-	SVG     string `json:"svg"`
-	PNG     string `json:"png"`
+	SVG     string `json:"svg,omitempty"`
+	PNG     string `json:"png,omitempty"`
+	PDF     string `json:"pdf,omitempty"`
+	PGF     string `json:"pgf,omitempty"`
+	CSV     string `json:"csv,omitempty"` // the numbers
+}
+
+// files returns the places of the names of files, by format.
+func (f *figureFile) files() map[chart.Format]*string {
+	return map[chart.Format]*string{chart.SVG: &f.SVG, chart.PNG: &f.PNG, chart.PDF: &f.PDF, chart.PGF: &f.PGF, chart.CSV: &f.CSV}
 }
 
 const figuresWriter = "csiglab report --figures"
 
-// writeFigures writes each figure of a run's report into a folder, as SVG and as PNG,
-// with an index. The folder gets all files or none. A file of another origin is not
-// replaced.
-func (a *app) writeFigures(ctx context.Context, run, dir string, dark bool) error {
-	numbers, err := interruptible(ctx, func() (*analysis.Result, error) {
-		numbers, err := analyse(run, nil)
+// figureFlags say which figures "report" writes, and how.
+type figureFlags struct {
+	dir      string
+	formats  []string
+	size     string
+	colours  string
+	fontSize float64
+	titles   bool
+	dark     bool
+}
+
+// Words of the flags, by their values.
+var (
+	figureSizes   = map[string]chart.Size{"page": chart.Page, "one": chart.OneColumn, "two": chart.TwoColumns, "slide": chart.Slide}
+	figureColours = map[string]*chart.Palette{"light": chart.Light, "dark": chart.Dark, "print": chart.Print}
+)
+
+func (f *figureFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.dir, "figures", "", "write each figure of the report into `DIR` instead, with its numbers as CSV and an index")
+	flags.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "the `FORMATS` of --figures: svg, png, pdf, pgf")
+	flags.StringVar(&f.size, "size", "page", "the `SIZE` of --figures: page, one or two columns of a paper (88 and 181 mm, without titles), or slide (16:9)")
+	flags.StringVar(&f.colours, "colours", "", "the `COLOURS` of --figures: light, dark, or print, which a grey print tells apart; print for columns, else light")
+	flags.Float64Var(&f.fontSize, "font-size", 0, "the size of letters of --figures in `POINTS`; 8 in columns, 12 on slides")
+	flags.BoolVar(&f.titles, "titles", false, "write --figures in columns with their titles and captions, too")
+	flags.BoolVar(&f.dark, "dark", false, "the same as --colours dark")
+}
+
+// others are the names of the flags that need --figures.
+var figureOthers = []string{"format", "size", "colours", "font-size", "titles", "dark"}
+
+// layout returns the formats and the layout that the flags say.
+func (f *figureFlags) layout() (formats []chart.Format, o chart.Layout, err error) {
+	known := []string{"svg", "png", "pdf", "pgf", "csv"}
+	for _, name := range f.formats {
+		if !slices.Contains(known, name) {
+			return nil, o, usage("--format %s: want some of %s", name, strings.Join(known, ", "))
+		}
+		if format := chart.Format(name); !slices.Contains(formats, format) {
+			formats = append(formats, format)
+		}
+	}
+	if !slices.Contains(formats, chart.CSV) {
+		formats = append(formats, chart.CSV)
+	}
+	size, ok := figureSizes[f.size]
+	if !ok {
+		return nil, o, usage("--size %s: want page, one, two or slide", f.size)
+	}
+	if f.dark && f.colours != "" {
+		return nil, o, usage("--dark and --colours exclude each other")
+	}
+	if f.dark {
+		f.colours = "dark"
+	}
+	if f.colours == "" {
+		f.colours = "light"
+		if size == chart.OneColumn || size == chart.TwoColumns {
+			f.colours = "print"
+		}
+	}
+	palette, ok := figureColours[f.colours]
+	if !ok {
+		return nil, o, usage("--colours %s: want light, dark or print", f.colours)
+	}
+	if f.fontSize != 0 && !(f.fontSize >= 4 && f.fontSize <= 40) {
+		return nil, o, usage("--font-size %v: want 4 to 40 points", f.fontSize)
+	}
+	return formats, chart.Layout{Size: size, FontSize: f.fontSize, Palette: palette, Titled: f.titles}, nil
+}
+
+// writeFigures writes each figure of a run's report into a folder, with an index. The folder
+// gets all files or none. A file of another origin is not replaced.
+func (a *app) writeFigures(ctx context.Context, run string, flags *figureFlags) error {
+	if _, _, err := flags.layout(); err != nil {
+		return err
+	}
+	report, err := interruptible(ctx, func() (*reports.Report, error) {
+		report, err := analyse(run, nil)
 		if err != nil {
 			return nil, folderError(err)
 		}
-		return numbers, nil
+		return report, nil
 	})
 	if err != nil {
 		return err
 	}
-	index, err := figuresInto(ctx, numbers, dir, dark)
+	index, err := figuresInto(ctx, report, flags)
 	if err != nil {
 		return err
 	}
 	var names strings.Builder
-	for _, f := range index.Figures {
-		fmt.Fprintf(&names, "%s\n", filepath.Join(dir, f.SVG))
+	for i := range index.Figures {
+		fmt.Fprintf(&names, "%s\n", filepath.Join(flags.dir, index.Figures[i].first()))
 	}
-	return cmp.Or(a.print(names.String()), lacking(run, numbers))
+	return cmp.Or(a.print(names.String()), lacking(run, report))
 }
+
+// first returns the first of a figure's files that is a picture, or else the numbers.
+func (f *figureFile) first() string { return cmp.Or(f.SVG, f.PDF, f.PGF, f.PNG, f.CSV) }
 
 // figuresInto writes the figures of a report. It ends after the figure at hand when ctx does.
 // Its errors have exit codes.
-func figuresInto(ctx context.Context, numbers *analysis.Result, dir string, dark bool) (_ *figuresOf, err error) {
-	scheme, colours := svg.Light, "light"
-	if dark {
-		scheme, colours = svg.Dark, "dark"
-	}
-	figures, err := reports.Figures(numbers, scheme)
+func figuresInto(ctx context.Context, report *reports.Report, flags *figureFlags) (_ *figuresOf, err error) {
+	formats, layout, err := flags.layout()
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, err
 	}
-	slices.SortFunc(figures, func(a, b reports.Figure) int { return strings.Compare(a.Name, b.Name) })
-	index := &figuresOf{WrittenBy: figuresWriter, Run: numbers.Name, Colours: colours, Figures: []figureFile{}}
+	dir, figures := flags.dir, report.Figures()
+	slices.SortFunc(figures, func(a, b *chart.Figure) int { return strings.Compare(a.ID, b.ID) })
+	index := &figuresOf{WrittenBy: figuresWriter, Run: report.Name, Colours: flags.colours, Size: flags.size, Figures: []figureFile{}}
 	for _, f := range figures {
-		index.Figures = append(index.Figures, figureFile{f.Name, f.Title, f.Caption, f.Name + ".svg", f.Name + ".png"})
+		one := figureFile{Name: f.ID, Title: f.Title, Caption: f.Caption}
+		for _, format := range formats {
+			*one.files()[format] = f.ID + "." + string(format)
+		}
+		index.Figures = append(index.Figures, one)
 	}
 	old, err := checkFigures(dir, index)
 	if err != nil {
 		return nil, err
 	}
 	texts := map[string][]byte{}
-	for i := range figures {
-		if err := ctx.Err(); err != nil {
-			return nil, infrastructure(errors.New("interrupted"))
-		}
-		if err := drawFigure(texts, &figures[i]); err != nil {
-			return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, err))
+	for i, f := range figures {
+		for _, format := range formats {
+			if err := ctx.Err(); err != nil {
+				return nil, infrastructure(errors.New("interrupted"))
+			}
+			var text bytes.Buffer
+			if err := f.Write(&text, format, layout); err != nil {
+				return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, err))
+			}
+			texts[*index.Figures[i].files()[format]] = text.Bytes()
 		}
 	}
 	text, err := json.MarshalIndent(index, "", "  ")
@@ -197,24 +283,14 @@ func placeFigures(dir string, texts map[string][]byte, old []string) (err error)
 	return nil
 }
 
-// drawFigure adds a figure's files to texts.
-func drawFigure(texts map[string][]byte, f *reports.Figure) error {
-	var text, picture bytes.Buffer
-	if err := f.Drawing.WriteSVG(&text); err != nil {
-		return err
-	}
-	if err := f.Drawing.WritePNG(&picture, figureScale); err != nil {
-		return fmt.Errorf("figure %s: %w", f.Name, err)
-	}
-	texts[f.Name+".svg"], texts[f.Name+".png"] = text.Bytes(), picture.Bytes()
-	return nil
-}
-
 // files returns the names of the figures' files.
-func (f *figuresOf) files() []string {
-	var names []string
-	for _, one := range f.Figures {
-		names = append(names, one.SVG, one.PNG)
+func (f *figuresOf) files() (names []string) {
+	for i := range f.Figures {
+		for _, name := range f.Figures[i].files() {
+			if *name != "" {
+				names = append(names, *name)
+			}
+		}
 	}
 	return names
 }
@@ -237,7 +313,7 @@ func checkFigures(dir string, index *figuresOf) (old []string, err error) {
 		if text, err := os.ReadFile(filepath.Join(dir, figuresIndex)); err == nil && json.Unmarshal(text, &before) == nil && before.WrittenBy == figuresWriter {
 			for _, name := range before.files() {
 				info, err := os.Lstat(filepath.Join(dir, name))
-				if filepath.Base(name) == name && (err != nil || info.Mode().IsRegular()) && (strings.HasSuffix(name, ".svg") || strings.HasSuffix(name, ".png")) {
+				if filepath.Base(name) == name && (err != nil || info.Mode().IsRegular()) && isFigure(name) {
 					old = append(old, name)
 				}
 			}
@@ -250,4 +326,9 @@ func checkFigures(dir string, index *figuresOf) (old []string, err error) {
 		}
 	}
 	return old, nil
+}
+
+// isFigure reports whether a file has the name of a figure's.
+func isFigure(name string) bool {
+	return slices.Contains(chart.Formats, chart.Format(strings.TrimPrefix(filepath.Ext(name), ".")))
 }

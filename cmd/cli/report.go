@@ -23,16 +23,16 @@ import (
 )
 
 // writeReport writes the report of a run's folder into the folder. It returns the
-// report's file and its numbers. progress gets the share of the folder that has been read,
+// report's file and the report. progress gets the share of the folder that has been read,
 // from another goroutine. It ends as soon as ctx does, with an error that has an exit code.
-func writeReport(ctx context.Context, folder string, progress func(share float64)) (file string, numbers *analysis.Result, err error) {
+func writeReport(ctx context.Context, folder string, progress func(share float64)) (file string, report *reports.Report, err error) {
 	var text bytes.Buffer
-	numbers, err = interruptible(ctx, func() (*analysis.Result, error) {
-		numbers, err := analyse(folder, progress)
+	report, err = interruptible(ctx, func() (*reports.Report, error) {
+		report, err := analyse(folder, progress)
 		if err == nil {
-			err = reports.WriteHTML(&text, numbers)
+			err = report.WriteHTML(&text)
 		}
-		return numbers, err
+		return report, err
 	})
 	if err != nil {
 		return "", nil, err
@@ -41,12 +41,12 @@ func writeReport(ctx context.Context, folder string, progress func(share float64
 	if err := own.WriteFile(file, text.Bytes(), 0o644); err != nil {
 		return "", nil, fmt.Errorf("%s: %w", file, cause.Of(err))
 	}
-	return file, numbers, nil
+	return file, report, nil
 }
 
-// analyse returns the numbers of a run's folder, which may be incomplete. progress may be
+// analyse reads a run's folder, which may be incomplete. progress may be
 // nil.
-func analyse(folder string, progress func(share float64)) (*analysis.Result, error) {
+func analyse(folder string, progress func(share float64)) (*reports.Report, error) {
 	f, err := runfolder.OpenKept(folder)
 	if errors.Is(err, runfolder.ErrIncomplete) && runfolder.Salvage(folder) == nil {
 		f, err = runfolder.OpenKept(folder) // of a csiglab that was killed
@@ -54,26 +54,27 @@ func analyse(folder string, progress func(share float64)) (*analysis.Result, err
 	if err != nil {
 		return nil, err
 	}
-	if rows := analysis.Rows(f); progress != nil && rows > 0 {
+	if rows := reading.Rows(f); progress != nil && rows > 0 {
 		read := 0
 		f.OnRows = func(more int) {
 			read += more
 			progress(min(1, float64(read)/float64(rows)))
 		}
 	}
-	return analysis.Read(f, measure.Meaning)
+	return reports.Read(f, measure.Meaning)
 }
 
 // writeReport writes a report and shows the progress.
-func (a *app) writeReport(ctx context.Context, folder string) (file string, numbers *analysis.Result, err error) {
+func (a *app) writeReport(ctx context.Context, folder string) (file string, report *reports.Report, err error) {
 	p := newReportProgress(a.stderr, folder)
 	defer p.close()
 	return a.lab.report(ctx, folder, p.update)
 }
 
 func (a *app) report() *cobra.Command {
-	var markdown, asJSON, nccl, dark bool
-	var variant, figures string
+	var markdown, asJSON, nccl bool
+	var variant string
+	var figures figureFlags
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write the report of a run's folder again",
@@ -86,32 +87,36 @@ func (a *app) report() *cobra.Command {
 				return usage("--nccl-json excludes --markdown and --json")
 			case cmd.Flags().Changed("figures") && (markdown || asJSON || nccl):
 				return usage("--figures excludes --markdown, --json and --nccl-json")
-			case cmd.Flags().Changed("figures") && figures == "":
+			case cmd.Flags().Changed("figures") && figures.dir == "":
 				return usage("--figures: name a folder")
-			case dark && figures == "":
-				return usage("--dark needs --figures")
 			case variant != "" && !nccl:
 				return usage("--variant needs --nccl-json")
-			case figures != "":
-				return a.writeFigures(cmd.Context(), args[0], figures, dark)
+			case figures.dir != "":
+				return a.writeFigures(cmd.Context(), args[0], &figures)
+			}
+			for _, name := range figureOthers {
+				if cmd.Flags().Changed(name) {
+					return usage("--%s needs --figures", name)
+				}
+			}
+			switch {
 			case nccl:
 				return a.printNCCL(args[0], variant)
 			case markdown:
-				return a.printReport(args[0], reports.WriteMarkdown)
+				return a.printReport(args[0], (*reports.Report).WriteMarkdown)
 			case asJSON:
-				return a.printReport(args[0], reports.WriteJSON)
+				return a.printReport(args[0], (*reports.Report).WriteJSON)
 			}
-			file, numbers, err := a.writeReport(cmd.Context(), args[0])
+			file, report, err := a.writeReport(cmd.Context(), args[0])
 			if err != nil {
 				return folderError(err)
 			}
-			return cmp.Or(a.print(file+"\n"), lacking(args[0], numbers))
+			return cmp.Or(a.print(file+"\n"), lacking(args[0], report))
 		},
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
-	cmd.Flags().StringVar(&figures, "figures", "", "write each figure of the report into `DIR` instead, as SVG and as PNG, with an index")
-	cmd.Flags().BoolVar(&dark, "dark", false, "write --figures in the page's dark colours")
+	figures.add(cmd.Flags())
 	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
 	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")
 	return cmd
@@ -135,7 +140,7 @@ func (a *app) printNCCL(folder, variant string) error {
 	case !slices.Contains(names, variant):
 		return usage("unknown variant %q; known: %s", variant, strings.Join(names, " "))
 	}
-	results, err := analysis.ReadNCCL(f, variant)
+	results, err := nccl.Read(f, variant)
 	if err != nil {
 		if errors.Is(err, runfolder.ErrDamaged) {
 			return folderError(err)
@@ -154,22 +159,22 @@ func (a *app) printNCCL(folder, variant string) error {
 }
 
 // printReport prints the report of a run's folder in another form.
-func (a *app) printReport(folder string, write func(io.Writer, *analysis.Result) error) error {
-	numbers, err := analyse(folder, nil)
+func (a *app) printReport(folder string, write func(*reports.Report, io.Writer) error) error {
+	report, err := analyse(folder, nil)
 	if err != nil {
 		return folderError(err)
 	}
 	var text strings.Builder
-	if err := write(&text, numbers); err != nil {
+	if err := write(report, &text); err != nil {
 		return infrastructure(err)
 	}
-	return cmp.Or(a.print(text.String()), lacking(folder, numbers))
+	return cmp.Or(a.print(text.String()), lacking(folder, report))
 }
 
 // lacking returns an error if the folder is incomplete, so that a caller that looks at exit
 // codes does not take its report for that of all runs.
-func lacking(folder string, numbers *analysis.Result) error {
-	i := numbers.Verdict.Incomplete
+func lacking(folder string, report *reports.Report) error {
+	i := report.Verdict.Incomplete
 	if i == nil {
 		return nil
 	}

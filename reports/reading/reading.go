@@ -169,3 +169,17 @@ func Share[T Reader](r *Reading, make func() T) T {
 	r.shared = append(r.shared, t)
 	return t
 }
+
+// Rows returns about how many rows all passes read: for showing the progress
+// (runfolder.Folder.OnRows).
+func Rows(f *runfolder.Folder) int64 {
+	t := f.Manifest.Tables
+	rows := 2*(t["ports"]+t["flows"]) + t["signals"] + t["cc"] + t["phases"] + t["truth"] + 2*t["instances"] + t["operations"]
+	if t["operations"] > 0 || t["phases"] > 0 { // whose places are looked for
+		rows += t["ports"] + t["signals"] + t["phases"]
+	}
+	if slices.Contains(f.Manifest.Details, ofFlows) {
+		rows += t["metrics"]
+	}
+	return rows
+}
