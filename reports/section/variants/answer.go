@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -16,6 +17,7 @@ type effect struct {
 	variant string
 	base    string // the variant that it is compared with
 	csig    bool   // CSIG alone is what differs
+	tagged  bool   // the variant has CSIG, and the first one has not
 	other   bool   // the two do not do the same work
 	gain    float64
 	outcome Effect
@@ -32,15 +34,16 @@ const answerWeight = 5
 // Tell implements section.Teller: it says what CSIG, or another change, did to what the
 // experiment is about, and the price.
 func (s *Section) Tell(story *section.Story) {
+	if text := s.faultsCost(); text != "" {
+		story.Say(section.Answer, answerWeight, text)
+		return
+	}
 	effects := s.topic()
 	if len(effects) == 0 {
 		return
 	}
 	e := chosen(effects)
-	who := "variant " + e.variant
-	if e.csig {
-		who = fmt.Sprintf("CSIG (%s)", e.variant)
-	}
+	who := s.name(e)
 	d := s.of(e)
 	if d != nil && d.OtherFlows {
 		who += ", which has other flows,"
@@ -54,10 +57,13 @@ func (s *Section) Tell(story *section.Story) {
 }
 
 // topic returns what the variants did to what the experiment is about, those first that say it
-// best: the steps of jobs; who gets how much of a bottleneck; completion times.
+// best: jobs; who gets how much of a bottleneck; completion times.
 func (s *Section) topic() []effect {
-	for _, effects := range []func() []effect{s.onSteps, s.onSharing, s.onTimes, s.onCompleted, s.onSlowest} {
+	for _, effects := range []func() []effect{s.onJobs, s.onSharing, s.onTimes, s.onCompleted, s.onSlowest} {
 		if all := effects(); len(all) > 0 {
+			for i := range all {
+				all[i].tagged = s.r.Variants[0].CSIG == noCSIG && s.r.Variants[s.r.Variant(all[i].variant)].CSIG != noCSIG
+			}
 			return all
 		}
 	}
@@ -97,11 +103,11 @@ func chosen(all []effect) *effect {
 			want = least
 		}
 		for i := range all {
-			if e := &all[i]; e.outcome != Same && among(e) && want != 0 && e.gain/want >= likeMost {
-				return e
+			if e := &all[i]; e.outcome != Same && among(e) && want != 0 && e.gain/want >= likeMost && (most == nil || e.tagged && !most.tagged) {
+				most = e
 			}
 		}
-		return nil
+		return most
 	}
 	for _, among := range []func(*effect) bool{
 		func(e *effect) bool { return e.csig },
@@ -131,8 +137,7 @@ func beside(e *effect, all []effect) string {
 			others = append(others, o)
 		}
 	}
-	text := ""
-	most := -1
+	text, most := "", -1
 	for i, o := range others {
 		if o.outcome != Same && math.Abs(o.gain) >= muchMore*math.Abs(e.gain) && (most < 0 || math.Abs(o.gain) > math.Abs(others[most].gain)) {
 			most = i
@@ -163,6 +168,8 @@ func beside(e *effect, all []effect) string {
 		return fmt.Sprintf("%s; with %s %s", text, others[0].variant, others[0].figure)
 	case gain == 0 && lose == 0:
 		return fmt.Sprintf("%s; the other %d variants make no difference", text, n)
+	case gain == n:
+		return fmt.Sprintf("%s; the other %d variants gain too", text, n)
 	case lose == 0:
 		return fmt.Sprintf("%s; of the other %d variants %d gain", text, n, gain)
 	case gain == 0:
@@ -170,6 +177,55 @@ func beside(e *effect, all []effect) string {
 	default:
 		return fmt.Sprintf("%s; of the other %d variants %d gain and %d lose", text, n, gain, lose)
 	}
+}
+
+// name names the variant of an effect: as CSIG if nothing else differs.
+func (s *Section) name(e *effect) string {
+	if e.csig {
+		return fmt.Sprintf("CSIG (%s)", e.variant)
+	}
+	if e.tagged {
+		return fmt.Sprintf("variant %s (with CSIG)", e.variant)
+	}
+	return "variant " + e.variant
+}
+
+// maxFaults bounds the faults whose cost is told one by one.
+const maxFaults = 3
+
+// faultsCost says what faults cost that the first variant does not have; "" if there are none,
+// or completion times do not tell. Of several variants with a fault the best is told.
+func (s *Section) faultsCost() string {
+	base := s.r.Variants[0].Name
+	if len(s.Steps) > 0 || len(s.faults(base)) > 0 {
+		return ""
+	}
+	var whats []string
+	best := map[string]*Difference{}
+	for i := range s.Differences {
+		d := &s.Differences[i]
+		what, q := strings.Join(s.faults(d.Variant), " and "), d.quantity("fct_us.p99")
+		if what == "" || q == nil {
+			continue
+		}
+		if best[what] == nil {
+			whats = append(whats, what)
+		}
+		if best[what] == nil || q.Value.Median < best[what].quantity(q.Name).Value.Median {
+			best[what] = d
+		}
+	}
+	var parts []string
+	for i, what := range whats[:min(maxFaults, len(whats))] {
+		d := best[what]
+		q := d.quantity("fct_us.p99")
+		if i == 0 {
+			parts = append(parts, fmt.Sprintf("with %s, the tail completion time (p99) is at best, in variant %s, %s", what, d.Variant, inPlace(q, base)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("with %s, in %s, %s%s", what, d.Variant, words.Short(q.Value.Median), share(q)))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // underFault returns the beginning of an answer when faults happen in all variants.
@@ -221,12 +277,20 @@ func (s *Section) price(e *effect, d *Difference) string {
 	if len(worse) > 0 {
 		parts = append(parts, labels[0]+words.List(worse))
 	} else if e.outcome == Better && len(same) > 0 && len(better) == 0 {
-		parts = append(parts, "no price is seen: "+words.List(same)+" are not worse")
+		parts = append(parts, "no price is seen: "+words.List(same)+isNot(same)+"worse")
 	}
 	if len(better) > 0 {
 		parts = append(parts, labels[1]+words.List(better))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// isNot returns the verb of names.
+func isNot(names []string) string {
+	if last := names[len(names)-1]; len(names) > 1 || strings.HasSuffix(last, "s") {
+		return " are not "
+	}
+	return " is not "
 }
 
 // moved says how the quantities with an outcome change. Those with the same figures are said
@@ -290,7 +354,22 @@ func (s *Section) victim(d *Difference) string {
 		if base != nil && now != nil && *base > 0 && *now / *base >= most {
 			most = *now / *base
 			text = fmt.Sprintf("flow %s takes %s in place of %s", c.Flow, words.Short(*now), words.Short(*base))
+			if spared := s.spared(c); spared != "" {
+				text += " (not with " + spared + ")"
+			}
 		}
 	}
 	return text
+}
+
+// spared returns the first variant but the first one in which a transfer takes hardly longer
+// than in the first one; "" without.
+func (s *Section) spared(c *reading.Completion) string {
+	const hardly = 1.1
+	for i := 1; i < len(c.Variants); i++ {
+		if now := c.Variants[i].MedianUS; now != nil && *now < hardly**c.Variants[0].MedianUS {
+			return s.r.Variants[i].Name
+		}
+	}
+	return ""
 }

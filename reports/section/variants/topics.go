@@ -24,33 +24,74 @@ func inPlace(q *Quantity, base string) string {
 		now, was = words.Short(q.Value.Median), words.Short(q.Base.Median)
 	}
 	text := now + " in place of " + was
-	if base != "" {
+	if now == was {
+		text = now + " as before"
+	}
+	switch {
+	case base == "":
+	case now == was:
+		text = now + " as in " + base
+	default:
 		text += " in " + base
 	}
-	if q.Base.Median != 0 {
-		text += " (" + words.Change(q.Change) + ")"
-	}
-	return text
+	return text + share(q)
 }
 
-// onSteps returns what variants did to the steps of the first job, or if they did nothing to
-// these, of the job whose steps changed the most.
-func (s *Section) onSteps() (all []effect) {
+// share prints the change of a quantity as " (+65 %)"; "" if it is none or cannot be told.
+func share(q *Quantity) string {
+	text := words.Change(q.Change)
+	switch {
+	case q.Base.Median == 0 || strings.Trim(text, "+−0.\u00a0%") == "":
+		return ""
+	case q.Outcome == Same && math.Abs(q.Change) > leastChange && q.Base.Seeds.Count > 1:
+		return " (" + text + ", less than the seeds differ)"
+	}
+	return " (" + text + ")"
+}
+
+// onJobs returns what variants did to the first job, or if they did nothing to it, to the one
+// that changed the most: to its steps, or to its messages if it does nothing but send them.
+func (s *Section) onJobs() (all []effect) {
 	if len(s.Steps) == 0 {
 		return nil
 	}
-	told := &s.Steps[0]
-	if !slices.ContainsFunc(s.Steps, func(c StepChange) bool { return c.Job == told.Job && c.Outcome != Same }) {
-		for i := range s.Steps {
-			if c := &s.Steps[i]; c.Outcome != Same && (told.Outcome == Same || math.Abs(c.Change) > math.Abs(told.Change)) {
+	changes := s.ofJobs()
+	told := &changes[0]
+	if !slices.ContainsFunc(changes, func(c jobChange) bool { return c.Job == told.Job && c.Outcome != Same }) {
+		for i := range changes {
+			if c := &changes[i]; c.Outcome != Same && (told.Outcome == Same || math.Abs(c.Change) > math.Abs(told.Change)) {
 				told = c
 			}
 		}
 	}
-	for i := range s.Steps {
-		if c := &s.Steps[i]; c.Job == told.Job {
-			all = append(all, s.onStepsOf(c))
+	for i := range changes {
+		if c := &changes[i]; c.Job == told.Job {
+			all = append(all, s.onJob(c, changes))
 		}
+	}
+	return all
+}
+
+// jobChange is what a variant did to a job.
+type jobChange struct {
+	StepChange
+	what string // "step", or "median message" where Quantity is of messages
+}
+
+// ofJobs returns the changes of jobs: of steps, or of messages where a job does nothing but send
+// them in its only step.
+func (s *Section) ofJobs() (all []jobChange) {
+	sends := func(j runfolder.Job) bool {
+		return j.Steps == 1 && len(j.Collectives) == 1 && j.Collectives[0].Kind == "send_recv"
+	}
+	for _, c := range s.Steps {
+		change, name := jobChange{c, "step"}, "message_us.p50."+c.Job
+		if slices.ContainsFunc(s.r.Manifest.JobsOf(c.Variant), func(j runfolder.Job) bool { return j.Name == c.Job && sends(j) }) {
+			if a, b := s.metric(c.Base, name), s.metric(c.Variant, name); len(a) > 0 && len(b) > 0 {
+				change.what, change.Quantity = "median message", quantity(name, "µs", false, a, b)
+			}
+		}
+		all = append(all, change)
 	}
 	return all
 }
@@ -58,14 +99,19 @@ func (s *Section) onSteps() (all []effect) {
 // maxWorse bounds the jobs that a price names.
 const maxWorse = 3
 
-func (s *Section) onStepsOf(c *StepChange) effect {
-	e := effect{variant: c.Variant, base: c.Base, csig: c.CSIG, outcome: c.Outcome, other: s.otherWork(c),
-		clause: fmt.Sprintf("a step of job %s takes %s", c.Job, inPlace(&c.Quantity, c.Base)) + s.because(c),
-		figure: fmt.Sprintf("it takes %s (%s)", words.Short(c.Value.Median), words.Change(c.Change))}
+// onJob returns what a variant did to a job, and what it did to others.
+func (s *Section) onJob(c *jobChange, all []jobChange) effect {
+	article := "a "
+	if c.what != "step" {
+		article = "the "
+	}
+	e := effect{variant: c.Variant, base: c.Base, csig: c.CSIG, outcome: c.Outcome, other: s.otherWork(&c.StepChange),
+		clause: fmt.Sprintf("%s%s of job %s takes %s", article, c.what, c.Job, inPlace(&c.Quantity, c.Base)) + s.because(c),
+		figure: "it takes " + words.Short(c.Value.Median) + share(&c.Quantity)}
 	jobs, shorter, longer, gain := 0, 0, 0, 0.0
-	var second *StepChange
-	for i := range s.Steps {
-		o := &s.Steps[i]
+	var second *jobChange
+	for i := range all {
+		o := &all[i]
 		if o.Variant != c.Variant || o.Base != c.Base {
 			continue
 		}
@@ -80,16 +126,16 @@ func (s *Section) onStepsOf(c *StepChange) effect {
 		case Worse:
 			longer++
 			if o.Job != c.Job && len(e.price) < maxWorse {
-				e.price = append(e.price, fmt.Sprintf("a step of job %s takes %s", o.Job, inPlace(&o.Quantity, "")))
+				e.price = append(e.price, fmt.Sprintf("%s%s of job %s takes %s", article, o.what, o.Job, inPlace(&o.Quantity, "")))
 			}
 		}
 	}
 	e.gain = gain / float64(jobs)
 	switch {
 	case jobs == 2 && second.Outcome != Worse:
-		e.clause += fmt.Sprintf(", and one of job %s %s", second.Job, inPlace(&second.Quantity, ""))
+		e.clause += fmt.Sprintf(", and that of job %s %s", second.Job, inPlace(&second.Quantity, ""))
 	case jobs > 2 && shorter == jobs:
-		e.clause += fmt.Sprintf("; the steps of the other %d jobs are shorter too", jobs-1)
+		e.clause += fmt.Sprintf("; those of the other %d jobs are shorter too", jobs-1)
 	case jobs > 2:
 		e.clause += fmt.Sprintf("; of all %d jobs, %s shorter steps and %s longer ones", jobs, have(shorter), have(longer))
 	}
@@ -141,8 +187,8 @@ func (s *Section) partOf(c *StepChange, part string) (was, now float64, ok bool)
 const allOf = 0.95
 
 // because says which part of a step changed, if one makes most of the change.
-func (s *Section) because(c *StepChange) string {
-	if c.Outcome == Same {
+func (s *Section) because(c *jobChange) string {
+	if c.Outcome == Same || c.what != "step" {
 		return ""
 	}
 	before, after := c.Quantity.Base.Median, c.Value.Median
@@ -153,7 +199,7 @@ func (s *Section) because(c *StepChange) string {
 		{"skew_wait", "the ranks wait %s for late ones in place of %s"},
 		{"held", "the schedule holds the ranks for %s in place of %s"},
 	} {
-		if was, now, ok := s.partOf(c, part.name); ok && (now-was)/(after-before) > 0.5 && !(was > allOf*before && now > allOf*after) {
+		if was, now, ok := s.partOf(&c.StepChange, part.name); ok && (now-was)/(after-before) > 0.5 && !(was > allOf*before && now > allOf*after) {
 			return ", because " + fmt.Sprintf(part.text, words.Short(now), words.Short(was))
 		}
 	}
@@ -167,9 +213,9 @@ func (s *Section) onSharing() (all []effect) {
 		return nil
 	}
 	base := &shares.Rates[0]
-	whom := fmt.Sprintf("the other %d on average", shares.Flows-1)
+	whom := fmt.Sprintf("the other %d get on average", shares.Flows-1)
 	if shares.Flows == 2 {
-		whom = "the other one"
+		whom = "the other one gets"
 	}
 	ratio := func(slow, others float64) string {
 		if !(slow > 0) {
@@ -189,7 +235,7 @@ func (s *Section) onSharing() (all []effect) {
 		print := func(gbps float64) string { return words.Three(gbps * unit.Factor) }
 		e := effect{variant: d.Variant, base: base.Variant, csig: d.CSIG, outcome: Same, said: []string{SlowestRate},
 			gain: uneven(base.SlowestGbps, base.OthersGbps)/uneven(now.SlowestGbps, now.OthersGbps) - 1,
-			clause: fmt.Sprintf("flow %s%s gets %s\u00a0%s in place of %s in %s and %s %s in place of %s: %s in place of %s", shares.Slowest, s.crossing([]string{shares.Slowest}),
+			clause: fmt.Sprintf("flow %s%s gets %s\u00a0%s in place of %s in %s, and %s %s in place of %s: %s in place of %s", shares.Slowest, s.crossing([]string{shares.Slowest}),
 				print(now.SlowestGbps), unit.Unit, print(base.SlowestGbps), base.Variant, whom, print(now.OthersGbps), print(base.OthersGbps),
 				ratio(now.SlowestGbps, now.OthersGbps), ratio(base.SlowestGbps, base.OthersGbps)),
 			figure: "it is " + ratio(now.SlowestGbps, now.OthersGbps)}
@@ -232,17 +278,22 @@ func (s *Section) onTimes() (all []effect) {
 		if first.Outcome != Same {
 			e.outcome, e.gain = first.Outcome, -first.Change
 		}
-		e.figure = fmt.Sprintf("it is %s (%s)", words.Short(first.Value.Median), words.Change(first.Change))
+		e.figure = "it is " + words.Short(first.Value.Median) + share(first)
 		e.clause = fmt.Sprintf("%s is %s, and %s %s", names[0], inPlace(first, e.base), names[1], inPlace(second, ""))
 		if len(s.r.Completion) == 1 {
 			e.clause = fmt.Sprintf("flow %s completes in %s", s.r.Completion[0].Flow, inPlace(mean, e.base))
 		}
-		if completed, flows := phrases.Completed(&s.r.Facts, d.Variant); completed != flows {
-			e.clause += fmt.Sprintf(", of the %s of %s flows that complete", completed, flows)
+		if completed, flows := phrases.Completed(&s.r.Facts, d.Variant); s.open(d.Variant) {
+			e.clause = fmt.Sprintf("of the %s of %s flows that complete ", completed, flows) + e.clause
 		}
 		all = append(all, e)
 	}
 	return all
+}
+
+// open reports whether transfers of a variant did not complete.
+func (s *Section) open(variant string) bool {
+	return slices.ContainsFunc(s.r.Unfinished(), func(p reading.Progress) bool { return p.Variant == variant })
 }
 
 // onCompleted returns how many transfers complete in variants, where not all do.
@@ -262,8 +313,8 @@ func (s *Section) onCompleted() (all []effect) {
 		if !d.OtherCompleted {
 			return nil
 		}
-		now, all2 := phrases.Completed(&s.r.Facts, d.Variant)
-		e := effect{variant: d.Variant, base: base, csig: d.CSIG, outcome: Same, clause: fmt.Sprintf("%s of %s flows complete in place of %s of %s in %s", now, all2, was, flows, base), figure: now + " complete"}
+		now, ofAll := phrases.Completed(&s.r.Facts, d.Variant)
+		e := effect{variant: d.Variant, base: base, csig: d.CSIG, outcome: Same, clause: fmt.Sprintf("%s of %s flows complete in place of %s of %s in %s", now, ofAll, was, flows, base), figure: now + " complete"}
 		switch before, after := count(base), count(d.Variant); {
 		case after > before:
 			e.outcome, e.gain = Better, after/max(before, 1)-1
