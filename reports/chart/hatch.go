@@ -37,7 +37,7 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 				w, t := m.Width/float64(m.Columns), m.Height/float64(m.Rows)
 				hatchLines(lines[h], h, [][]float64{corners(Area{m.X + w*float64(from), m.Y + t*float64(row), w * float64(to-from), t})})
 			})
-			for h := Rising; h <= Level; h++ {
+			for h := Rising; h <= Across; h++ {
 				if lines[h] != nil {
 					all = append(all, hatchPath(*lines[h]))
 				}
@@ -74,7 +74,7 @@ func corners(a Area) []float64 {
 // hatchLines adds the parts of parallel lines that are within polygons (even-odd).
 func hatchLines(to *Outline, h Hatch, polygons [][]float64) {
 	// Lines are those of equal u; v goes along them.
-	ux, uy := map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Level: {0, 1}}[h][0], map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Level: {0, 1}}[h][1]
+	ux, uy := map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Across: {0, 1}}[h][0], map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Across: {0, 1}}[h][1]
 	n := math.Hypot(ux, uy)
 	ux, uy = ux/n, uy/n
 	low, high := math.Inf(1), math.Inf(-1)

@@ -160,7 +160,7 @@ const (
 	Rising       // from the lower left to the upper right
 	Falling
 	Upright
-	Level
+	Across
 )
 
 // Palette says what paints look like.
@@ -182,7 +182,7 @@ var (
 	Print = newPalette("000000 404040 606060 dcdcdc c8c8c8 ededed ffffff f6f6f6 a0002c 6e6e6e 000000 0b5a32 7a4e00 a0002c eef3fa ffffff f2f2f2 ffffff 000000",
 		"00446b e08a3c 1d6b50 d68fc0 123f63 c99a2e 2f2f80 909090", "e9ecf0 7fbfa8 cfe3f5 b08abb fbd9bf c9a93a", "c8ccd2 9a9a9a 5c5c5c 000000",
 		"fbfbe8 e6f0cf cbe4c6 abd5c2 86c1c2 61a6bd 3f83ab 2e6496 254682 0b1d5e", "dfebf5 a9cbe3 6ea3c9 3a6ea5 0d2f5c", "fbe6cb f2c08a cc8f45 96601e 5c3006",
-		map[Paint]Hatch{Action(1): Rising, Action(3): Falling, Action(4): Upright, Action(5): Level, More(1): Rising, More(2): Rising, More(3): Rising, More(4): Rising, More(5): Rising,
+		map[Paint]Hatch{Action(1): Rising, Action(3): Falling, Action(4): Upright, Action(5): Across, More(1): Rising, More(2): Rising, More(3): Rising, More(4): Rising, More(5): Rising,
 			Flow(2): Rising, Flow(4): Falling, Flow(6): Upright})
 )
 
