@@ -28,14 +28,10 @@ func gallery() []*Figure {
 		return fmt.Sprintf("%s to %s %% busy", number(100*from), number(100*to))
 	})
 	gantt := step(40)
-	var kinds []Key
-	for _, k := range gantt.Kinds {
-		kinds = append(kinds, FillKey(k.Name, k.Paint))
-	}
 	return []*Figure{
 		one("lines", flows, lines(), negative()), one("bars", partKeys, bars(), times()), one("pairs", []Key{FillKey("before", Action(0)), FillKey("after", Flow(0))}, pairs()),
 		one("matrix", scale, matrix(12, false), matrix(12, true)), one("matrixlarge", scale, matrix(256, false)), one("heat", scale, heat(24, 200, false)), one("heatchange", ChangeKeys(20, "points", "less in B", "more in B"), heat(12, 80, true)),
-		one("gantt", append(kinds, gantt.PathKeys()...), gantt), one("ganttlong", append(kinds, gantt.PathKeys()...), step(3000)), one("jobs", nil, jobs()), one("wheel", []Key{FillKey("job a", Flow(0)), FillKey("job b", Flow(1))}, wheel(), wheel()),
+		one("gantt", gantt.Keys(), gantt), one("ganttlong", gantt.Keys(), step(3000)), one("jobs", nil, jobs()), one("wheel", []Key{FillKey("job a", Flow(0)), FillKey("job b", Flow(1))}, wheel(), wheel()),
 		one("graph", nil, graph(false)), one("ring", nil, graph(true)), one("intervals", nil, intervals()), one("dots", nil, dots(), dots()),
 	}
 }

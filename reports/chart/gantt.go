@@ -84,10 +84,18 @@ var inLooks = [ins]struct {
 	paint Paint
 }{{"computing", Action(1)}, {"being sent", Flow(0)}, {"in a queue", Flow(1)}, {"waiting", Rest}}
 
-// PathKeys returns the legend of a path: those of what it is in, and of its stroke.
-func (c *Gantt) PathKeys() (keys []Key) {
+// Keys returns the legend: the kinds of spans, and what the path is in.
+func (c *Gantt) Keys() (keys []Key) {
+	for i := range c.Kinds {
+		k := &c.Kinds[i]
+		key := Key{Name: k.Name, Fills: []Paint{k.Paint}, Shade: k.Opacity}
+		if k.Place == Lower {
+			key.Height = 6
+		}
+		keys = append(keys, key)
+	}
 	if len(c.Path) == 0 {
-		return nil
+		return keys
 	}
 	var seen [ins]bool
 	for _, h := range c.Path {
@@ -96,7 +104,7 @@ func (c *Gantt) PathKeys() (keys []Key) {
 	keys = append(keys, LineKey("critical path", Look{Paint: Target, Width: 2}))
 	for in, look := range inLooks {
 		if seen[in] {
-			keys = append(keys, FillKey("path "+look.name, look.paint))
+			keys = append(keys, FillKey("the path is "+look.name, look.paint))
 		}
 	}
 	return keys
@@ -105,7 +113,8 @@ func (c *Gantt) PathKeys() (keys []Key) {
 const (
 	overlaidHeight = 14.0
 	sharesHeight   = 110.0
-	stripHeight    = 12.0
+	stripHeight    = 18.0
+	stripColumn    = 4.0
 	leastHop       = 5.0 // user units: narrower hops are bands
 	bandWidth      = 2.0 // of the columns of bands
 )
@@ -268,34 +277,50 @@ func (c *Gantt) lane(p *plotter, l *Lane, y float64) {
 	p.add(name)
 }
 
-// strip draws what the path is in, above the lanes: pieces that are too narrow to be seen are
-// columns of which each has the colour of what the path is in for most of its time.
+// strip draws what the path is in, above the lanes: of each column the shares of its time. A
+// piece that is wide enough fills its columns; where short pieces alternate, their shares are
+// on each other.
 func (c *Gantt) strip(p *plotter, y float64) {
-	columns := max(1, int(p.area.Width/bandWidth))
+	columns := max(1, int(p.area.Width/stripColumn))
 	times := make([][ins]float64, columns)
 	each := (p.x1 - p.x0) / float64(columns)
 	for _, h := range c.Path {
 		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In%ins] += time })
 	}
-	most := func(k int) int {
-		best := -1
-		for in, t := range times[k] {
-			if t > 0.01*each && (best < 0 || t > times[k][best]) {
-				best = in
-			}
+	// ends returns from where to where a kind is in a column, in halves of a unit from below.
+	ends := func(k, in int) (from, to float64) {
+		sum := 0.0
+		for i := range in {
+			sum += times[k][i]
 		}
-		return best
+		whole := func(v float64) float64 { return math.Round(min(v/each, 1)*stripHeight*2) / 2 }
+		return whole(sum), whole(sum + times[k][in])
 	}
-	for from := 0; from < columns; {
-		in, to := most(from), from+1
-		for to < columns && most(to) == in {
-			to++
+	w := p.area.Width / float64(columns)
+	for in, look := range inLooks {
+		var o Outline
+		for from := 0; from < columns; {
+			low, high := ends(from, in)
+			to := from + 1
+			for to < columns {
+				if l, h := ends(to, in); l != low || h != high {
+					break
+				}
+				to++
+			}
+			if high > low {
+				left, right := p.area.X+w*float64(from), p.area.X+w*float64(to)
+				o.Move(left, y+stripHeight-high)
+				o.Line(right, y+stripHeight-high)
+				o.Line(right, y+stripHeight-low)
+				o.Line(left, y+stripHeight-low)
+				o.Close()
+			}
+			from = to
 		}
-		if in >= 0 {
-			w := p.area.Width / float64(columns)
-			p.add(&Rect{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "critical path: mostly " + inLooks[in].name}, Area: Area{p.area.X + w*float64(from), y, w * float64(to-from), stripHeight}})
+		if !o.Empty() {
+			p.add(&Path{Style: Style{Fill: look.paint}, Tag: Tag{Tip: "the critical path is " + look.name}, Outline: o})
 		}
-		from = to
 	}
 	p.add(&Text{X: p.area.X - 6, Y: y + stripHeight/2, Text: "path", Bold: true, Paint: Target, Anchor: End})
 }
@@ -391,7 +416,7 @@ func (c *Gantt) band(p *plotter, times []float64, y, each float64) {
 		}
 		if s > 0 {
 			tall := 2 + 2*float64(s)
-			p.add(&Rect{Style: Style{Fill: Target, Opacity: 0.25 + 0.25*float64(s)}, Tag: Tag{Tip: "critical path, in many short hops"}, Area: Area{p.area.X + w*float64(from), y - tall/2, w * float64(to-from), tall}})
+			p.add(&Rect{Style: Style{Fill: Target, Opacity: 0.4 + 0.2*float64(s)}, Tag: Tag{Tip: "critical path, in many short hops"}, Area: Area{p.area.X + w*float64(from), y - tall/2, w * float64(to-from), tall}})
 		}
 		from = to
 	}
