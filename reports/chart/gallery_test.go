@@ -3,9 +3,11 @@ package chart
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -189,7 +191,17 @@ func TestGallery(t *testing.T) {
 	if dir == "" {
 		t.Skip("CHART_GALLERY names no folder")
 	}
+	var page strings.Builder
+	page.WriteString("<!doctype html><meta name=viewport content='width=device-width'><style>" + CSS() + "body{background:var(--paper);color:var(--ink);font-family:Liberation Sans} .chart{width:100%;height:auto;font-family:Liberation Sans} .swatch{width:26px;height:12px} @media (max-width:620px){.w{display:none}} @media (min-width:621px){.n{display:none}}</style>")
 	for _, f := range gallery() {
+		fmt.Fprintf(&page, "<h3>%s</h3>", f.ID)
+		for i := range f.Legend {
+			fmt.Fprintf(&page, "%s %s ", f.Legend[i].Swatch(), html.EscapeString(f.Legend[i].Name))
+		}
+		for i := range f.Panels {
+			d := f.SVG(i)
+			fmt.Fprintf(&page, "<div class=w style='display:inline-block;width:%d%%'>%s</div><div class=n>%s</div>", 100/f.Columns-1, d.Wide, d.Narrow)
+		}
 		for name, o := range map[string]Layout{"light": {}, "dark": {Palette: Dark}, "one": {Size: OneColumn}, "two": {Size: TwoColumns}, "slide": {Size: Slide, Palette: Dark}} {
 			for _, format := range Formats {
 				if format != PNG && name != "one" {
@@ -204,5 +216,8 @@ func TestGallery(t *testing.T) {
 				}
 			}
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "page.html"), []byte(page.String()), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -114,7 +114,7 @@ const (
 	overlaidHeight = 14.0
 	sharesHeight   = 110.0
 	stripHeight    = 18.0
-	stripColumn    = 4.0
+	stripColumn    = 8.0
 	leastHop       = 5.0 // user units: narrower hops are bands
 	bandWidth      = 2.0 // of the columns of bands
 )
@@ -277,49 +277,54 @@ func (c *Gantt) lane(p *plotter, l *Lane, y float64) {
 	p.add(name)
 }
 
-// strip draws what the path is in, above the lanes: of each column the shares of its time. A
-// piece that is wide enough fills its columns; where short pieces alternate, their shares are
-// on each other.
+// strip draws what the path is in, above the lanes. Where short pieces alternate, columns show
+// the shares of their time.
 func (c *Gantt) strip(p *plotter, y float64) {
 	columns := max(1, int(p.area.Width/stripColumn))
 	times := make([][ins]float64, columns)
 	each := (p.x1 - p.x0) / float64(columns)
-	for _, h := range c.Path {
-		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In%ins] += time })
+	var outlines [ins]Outline
+	box := func(in In, left, right, high, low float64) {
+		r := polygon(corners(Area{left, y + stripHeight*(1-high), right - left, stripHeight * (high - low)})...)
+		o := &outlines[in]
+		o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
 	}
-	// ends returns from where to where a kind is in a column, in halves of a unit from below.
-	ends := func(k, in int) (from, to float64) {
-		sum := 0.0
-		for i := range in {
-			sum += times[k][i]
+	var long []Hop
+	for _, h := range c.Path {
+		if h.In %= ins; p.x(h.To)-p.x(h.From) >= leastHop {
+			long = append(long, h)
+			continue
 		}
-		whole := func(v float64) float64 { return math.Round(min(v/each, 1)*stripHeight*2) / 2 }
-		return whole(sum), whole(sum + times[k][in])
+		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In] += time })
 	}
 	w := p.area.Width / float64(columns)
-	for in, look := range inLooks {
-		var o Outline
-		for from := 0; from < columns; {
-			low, high := ends(from, in)
-			to := from + 1
-			for to < columns {
-				if l, h := ends(to, in); l != low || h != high {
-					break
-				}
-				to++
-			}
-			if high > low {
-				left, right := p.area.X+w*float64(from), p.area.X+w*float64(to)
-				o.Move(left, y+stripHeight-high)
-				o.Line(right, y+stripHeight-high)
-				o.Line(right, y+stripHeight-low)
-				o.Line(left, y+stripHeight-low)
-				o.Close()
-			}
-			from = to
+	for k := range times {
+		sum, low := 0.0, 0.0
+		for _, t := range times[k] {
+			sum += t
 		}
+		if sum < each/20 {
+			continue
+		}
+		for in, t := range times[k] {
+			if t > 0 {
+				box(In(in), p.area.X+w*float64(k), p.area.X+w*float64(k+1), low+t/sum, low)
+				low += t / sum
+			}
+		}
+	}
+	for in, o := range outlines {
 		if !o.Empty() {
-			p.add(&Path{Style: Style{Fill: look.paint}, Tag: Tag{Tip: "the critical path is " + look.name}, Outline: o})
+			p.add(&Path{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "the critical path is " + inLooks[in].name + " for this share of the time"}, Outline: o})
+		}
+	}
+	outlines = [ins]Outline{}
+	for _, h := range long {
+		box(h.In, p.x(h.From), p.x(h.To), 1, 0)
+	}
+	for in, o := range outlines {
+		if !o.Empty() {
+			p.add(&Path{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "the critical path is " + inLooks[in].name}, Outline: o})
 		}
 	}
 	p.add(&Text{X: p.area.X - 6, Y: y + stripHeight/2, Text: "path", Bold: true, Paint: Target, Anchor: End})

@@ -14,7 +14,7 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 		return marks
 	}
 	var all []Mark
-	var last *Rect // with a hatch
+	var boxes []*Rect // with a hatch
 	for _, m := range marks {
 		var fill Paint
 		var o Outline
@@ -48,7 +48,7 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 		case *Rect:
 			fill, solid = m.Fill, m.Opacity == 0 || m.Opacity == 1
 			if palette.hatches[fill] != Plain {
-				last = m
+				boxes = append(boxes, m)
 				a, edge := m.Area, 0.0
 				if m.Stroke != None {
 					edge = 0.6
@@ -58,9 +58,12 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 		case *Path:
 			fill, solid, o = m.Fill, m.Opacity == 0 || m.Opacity == 1, m.Outline
 		case *Text: // letters stand on plain ground
-			if last != nil && m.X > last.X && m.X < last.X+last.Width && m.Y > last.Y && m.Y < last.Y+last.Height && m.Anchor == Middle {
-				wide := TextWidth(m.Text, m.size(), m.Bold) + 6
-				all = append(all, &Rect{Style: Style{Fill: last.Fill}, Area: Area{m.X - wide/2, m.Y - m.size()*0.6, wide, m.size() * 1.2}})
+			for _, box := range slices.Backward(boxes) {
+				if m.Anchor == Middle && m.X > box.X && m.X < box.X+box.Width && m.Y > box.Y && m.Y < box.Y+box.Height {
+					wide := min(TextWidth(m.Text, m.size(), m.Bold)+4, box.Width)
+					all = append(all, &Rect{Style: Style{Fill: box.Fill}, Area: Area{m.X - wide/2, m.Y - m.size()*0.6, wide, m.size() * 1.2}})
+					break
+				}
 			}
 		}
 		all = append(all, m)

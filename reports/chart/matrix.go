@@ -53,7 +53,7 @@ func (c *Matrix) Draw(width float64) *Drawing {
 		at := (float64(i) + 0.5) * cell
 		d.add(&Text{X: area.X - 5, Y: area.Y + at, Text: c.Names[i], Size: 10, Anchor: End, Most: left - 2})
 	}
-	for i := 0; i < n; i += every {
+	for i := 0; i < n; i += max(1, int(math.Ceil(15/cell))) {
 		at := (float64(i) + 0.5) * cell
 		d.add(&Text{X: area.X + at + 2, Y: area.Y + side + 8, Text: c.Names[i], Size: 10, Anchor: End, Rotate: -50, Most: left - 4})
 	}
