@@ -291,3 +291,14 @@ func Columns(names ...string) []section.Column {
 	}
 	return columns
 }
+
+// SlowestOf says that the flow of a chart is the slowest of several.
+func SlowestOf(f *reading.Facts) string {
+	switch {
+	case f.Sharing == nil:
+		return ""
+	case len(f.Variants) == 1:
+		return ", the slowest"
+	}
+	return ", the slowest in " + f.Variants[0].Name
+}

@@ -66,3 +66,21 @@ func (t *Track) Total() (sum float64) {
 	}
 	return sum
 }
+
+// PanelOfFlow returns the panel of a line of a flow, or none when it has no value.
+func PanelOfFlow(flow string, first int, values []float64) []Panel {
+	if len(values) == 0 {
+		return nil
+	}
+	return []Panel{{Flow: flow, Lines: []Line{{First: first, Values: values}}}}
+}
+
+// Find returns the chart of an ID, nil without.
+func Find(charts []Chart, id string) *Chart {
+	for i := range charts {
+		if charts[i].ID == id {
+			return &charts[i]
+		}
+	}
+	return nil
+}

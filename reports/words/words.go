@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/csiglab/csiglab/units"
 )
 
 // None is shown in place of a missing value.
@@ -231,4 +233,20 @@ func ScaleOf(unit string, values ...float64) (shown string, factor float64) {
 		}
 	}
 	return unit, 1
+}
+
+// Rate prints bits per second exactly, in the unit that fits.
+func Rate(bps int64) string {
+	return strings.Replace(Spaced(units.Rate(bps).String()), "bps", "b/s", 1)
+}
+
+// Exactly prints a time in microseconds exactly, to the picosecond, in the unit that fits.
+func Exactly(us float64) string {
+	return strings.Replace(Spaced(units.Duration(math.Round(us*1e6)).String()), "us", "µs", 1)
+}
+
+// Spaced separates a number from its unit, such as in 25Gbps.
+func Spaced(text string) string {
+	at := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	return text[:at] + "\u00a0" + text[at:]
 }

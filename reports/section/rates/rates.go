@@ -1,0 +1,124 @@
+// Package rates shows how fast flows are over time: the slowest one in all variants, and each
+// in its variant.
+package rates
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/series"
+	"github.com/csiglab/csiglab/reports/words"
+)
+
+// Section is the section of rates.
+type Section struct {
+	*series.Collection
+	Charts []series.Chart
+
+	r *reading.Reading
+}
+
+// New returns the section of a folder.
+func New(r *reading.Reading) section.Section {
+	return &Section{Collection: series.NewCollection(r, Slowest, throughput), r: r}
+}
+
+// Settle implements section.Section.
+func (s *Section) Settle() error {
+	s.Charts = s.Collection.Charts()
+	return nil
+}
+
+// Numbers implements section.Section.
+func (s *Section) Numbers() map[string]any { return map[string]any{"charts": s.Charts} }
+
+// Slowest collects the wire rate of the slowest flow.
+var Slowest = series.Kind{ID: "slowest", Unit: "Gb/s", Compare: func(s *series.Scope) series.Collector {
+	var bytes series.Track
+	return series.Collector{
+		Flow: func(r *runfolder.FlowRow) {
+			if r.FlowName == s.Slowest {
+				bytes.Add(s.Point(r.StartUS), float64(r.WireBytes)*8/1000/s.PointUS)
+			}
+		},
+		Panels: func() []series.Panel { return series.PanelOfFlow(s.Slowest, bytes.First, bytes.Sums) },
+	}
+}}
+
+// throughput collects the wire rate at the receivers.
+var throughput = series.Kind{ID: "throughput", Unit: "Gb/s", New: func(s *series.Scope) series.Collector {
+	bytes := series.NewTracks(len(s.Groups))
+	return series.Collector{
+		Flow: func(r *runfolder.FlowRow) {
+			if group, ok := s.Group(r.FlowName); ok {
+				bytes[group].Add(s.Point(r.StartUS), float64(r.WireBytes))
+			}
+		},
+		Panels: func() []series.Panel {
+			return series.PanelOf(s.Lines(bytes, func(group, point int) float64 {
+				return bytes[group].At(point) * 8 / 1000 / s.PointUS / float64(s.Groups[group].Flows)
+			}))
+		},
+	}
+}}
+
+// First returns the figure for the first screen: the rate of the slowest flow; nil without.
+func (s *Section) First() *chart.Figure {
+	c := series.Find(s.Charts, "slowest")
+	if c == nil {
+		return nil
+	}
+	f := series.OverTime(&s.r.Facts, c, "Rate")
+	f.Title = "Rate of flow " + s.r.Slowest + phrases.SlowestOf(&s.r.Facts)
+	f.Caption = "Wire rate at the receiver, " + phrases.PerPoint(&s.r.Facts) + "." + series.OverSeeds(c)
+	return f
+}
+
+// throughput returns the figure of all flows, nil without.
+func (s *Section) throughput() *chart.Figure {
+	c := series.Find(s.Charts, "throughput")
+	if c == nil {
+		return nil
+	}
+	f := series.OverTime(&s.r.Facts, c, "Throughput")
+	f.Title = "Throughput of each flow"
+	f.Caption = "Wire rate at the receiver, " + phrases.PerPoint(&s.r.Facts) + "."
+	return f
+}
+
+// Parts implements section.Section.
+func (s *Section) Parts() []section.Part {
+	p := section.Part{ID: "rates", Title: "Rates of flows"}
+	for _, f := range []*chart.Figure{s.First(), s.throughput()} {
+		if f != nil {
+			p.Blocks = append(p.Blocks, f)
+		}
+	}
+	if p.Blocks == nil {
+		return nil
+	}
+	p.Says, p.Level = s.says()
+	return []section.Part{p}
+}
+
+// says says how even the rates are.
+func (s *Section) says() (text string, level section.Level) {
+	of := s.r.Sharing
+	switch {
+	case len(s.r.Completion) == 0: // flows of programs or of jobs
+		return "", section.Plain
+	case of == nil || len(of.Rates) == 0:
+		return "", section.Quiet
+	case of.Even:
+		return fmt.Sprintf("In %s the slowest of %d flows gets nearly as much as the fastest.", of.Rates[0].Variant, of.Flows), section.Quiet
+	}
+	var texts []string
+	for _, rates := range of.Rates {
+		texts = append(texts, fmt.Sprintf("%s (others %s) in %s", words.Amount(rates.SlowestGbps, words.BitRates), words.Amount(rates.OthersGbps, words.BitRates), rates.Variant))
+	}
+	return fmt.Sprintf("Flow %s gets %s.", of.Slowest, words.List(texts)), section.Telling
+}
