@@ -1,0 +1,149 @@
+package page
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/csiglab/csiglab/internal/lazy"
+	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/section"
+)
+
+// WriteMarkdown writes the texts and tables of the document. Figures and folds are left
+// out.
+func (d *Document) WriteMarkdown(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "# %s\n\n**%s.**\n", escape(d.Title), escape(d.Banner.Headline))
+	writeList(b, d.Banner.Reasons)
+	if len(d.Story) > 0 {
+		fmt.Fprintf(b, "\n%s\n", escape(strings.Join(d.Story, " ")))
+	}
+	if len(d.Notes) > 0 {
+		b.WriteString("\n## Notes\n")
+		writeList(b, d.Notes)
+	}
+	open, quiet := d.ordered()
+	for _, parts := range [][]section.Part{open, quiet} {
+		for i := range parts {
+			if err := writePart(b, &parts[i]); err != nil {
+				return fmt.Errorf("write report: %w", err)
+			}
+		}
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// writePart writes a part that has text.
+func writePart(b *bufio.Writer, p *section.Part) error {
+	begun := false
+	begin := func() {
+		if !begun {
+			fmt.Fprintf(b, "\n## %s\n", escape(p.Title))
+		}
+		begun = true
+	}
+	if p.Says != "" {
+		begin()
+		fmt.Fprintf(b, "\n%s\n", escape(p.Says))
+	}
+	for _, block := range p.Blocks {
+		if !shows(block) {
+			continue
+		}
+		switch block := block.(type) {
+		case section.Paragraph:
+			begin()
+			fmt.Fprintf(b, "\n%s\n", escape(string(block)))
+		case section.List:
+			begin()
+			writeList(b, block)
+		case section.Code:
+			begin()
+			writeCode(b, string(block))
+		case *section.Table:
+			begin()
+			if block.Label != "" && block.Label != p.Title {
+				fmt.Fprintf(b, "\n### %s\n", escape(block.Label))
+			}
+			writeTable(b, block)
+		case *chart.Figure, section.Fold:
+		default:
+			return unknown(p, block)
+		}
+	}
+	return nil
+}
+
+// unknown returns the error on a block that is none of package section.
+func unknown(p *section.Part, b section.Block) error {
+	return fmt.Errorf("part %s: a block is a %T", p.ID, b)
+}
+
+func writeList(b *bufio.Writer, texts []string) {
+	for _, text := range texts {
+		fmt.Fprintf(b, "\n- %s", escape(text))
+	}
+	if len(texts) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// writeCode writes a text as it is, within a fence that it does not have. Indented text
+// would belong to a list before it.
+func writeCode(b *bufio.Writer, text string) {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	fmt.Fprintf(b, "\n%[1]s\n%[2]s\n%[1]s\n", fence, text)
+}
+
+func writeTable(b *bufio.Writer, t *section.Table) {
+	b.WriteString("\n|")
+	for _, c := range t.Columns {
+		fmt.Fprintf(b, " %s |", escape(c.Name))
+	}
+	b.WriteString("\n|")
+	for _, c := range t.Columns {
+		if c.Number {
+			b.WriteString(" ---: |")
+		} else {
+			b.WriteString(" --- |")
+		}
+	}
+	b.WriteString("\n")
+	for _, row := range t.Rows {
+		b.WriteString("|")
+		for _, c := range row.Cells {
+			fmt.Fprintf(b, " %s |", escape(c.Text))
+		}
+		b.WriteString("\n")
+	}
+	if t.Note != "" {
+		fmt.Fprintf(b, "\n%s\n", escape(t.Note))
+	}
+	if t.Query != "" {
+		fmt.Fprintf(b, "\nIn the run folder:\n\n    %s\n", strings.ReplaceAll(t.Query, "\n", " "))
+	}
+}
+
+// escape protects characters that Markdown would interpret, also those of GitHub's and
+// GitLab's dialects: a name with a URL, an @ or a # in it becomes no link, and mentions nobody.
+// It moves to package words.
+func escape(text string) string {
+	text = interpreted.Replace(text)
+	return referring().ReplaceAllStringFunc(text, func(found string) string {
+		at := strings.IndexAny(found, ".:@#!")
+		return found[:at] + "<span>" + found[at:at+1] + "</span>" + found[at+1:]
+	})
+}
+
+var (
+	interpreted = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "&", "&amp;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "~", `\~`, "$", `\$`, "\n", " ")
+	referring   = lazy.Regexp(`(?i)www\.|[a-z]:/|@|[#!]\d`)
+)
