@@ -115,7 +115,7 @@ const (
 	sharesHeight   = 110.0
 	stripHeight    = 18.0
 	stripColumn    = 8.0
-	leastHop       = 5.0 // user units: narrower hops are bands
+	leastHop       = 8.0 // user units: narrower hops are bands
 	bandWidth      = 2.0 // of the columns of bands
 )
 

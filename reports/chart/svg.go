@@ -24,7 +24,7 @@ func (d *Drawing) SVG() template.HTML {
 	}
 	fmt.Fprintf(&w.b, `<svg class="%s" viewBox="0 0 %s %s" xmlns="http://www.w3.org/2000/svg" role="img"`, class, tenth(d.Width), tenth(math.Ceil(d.Height)))
 	if d.Figure != "" {
-		fmt.Fprintf(&w.b, ` data-figure="%s" data-plot="%.5g %.5g %.5g %.5g"`, html.EscapeString(d.Figure), d.Plot.X, d.Plot.Y, d.Plot.Width, d.Plot.Height)
+		fmt.Fprintf(&w.b, ` data-figure="%s" data-plot="%.5g %.5g %.5g %.5g"`, escape(d.Figure), d.Plot.X, d.Plot.Y, d.Plot.Width, d.Plot.Height)
 	}
 	w.b.WriteByte('>')
 	w.titles(d)
