@@ -81,6 +81,8 @@ func (m *metric) describe(confidence string) string {
 const (
 	mostEffects = 80
 	mostLimits  = 63 // at the ends of the axis
+
+	effectsWidth = 900.0 // legible in smaller windows too
 )
 
 // effects draws the effects of all metrics, in limits, worst first. It returns nil where
@@ -133,7 +135,7 @@ func (v *view) effects() *chart.Figure {
 	}
 	c.X = chart.Scaling{Name: "change, in multiples of what is allowed", Min: max(low, -mostLimits) * 1.04, Max: min(high, mostLimits) * 1.04}
 	c.Worse = [2]float64{1, c.X.Max}
-	f.Panels = []chart.Panel{{Chart: c}}
+	f.Panels = []chart.Panel{{Chart: c, Width: effectsWidth}}
 	return f
 }
 
