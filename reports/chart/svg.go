@@ -245,12 +245,8 @@ func (w *svgWriter) mark(m Mark, style string) {
 		w.b.WriteByte('"')
 		w.shut("path", m.Tip)
 	case *Rect:
-		x, width := m.X, m.Width
-		if width < 0 {
-			x, width = x+width, -width
-		}
 		w.open("rect", &m.Tag, style)
-		fmt.Fprintf(&w.b, ` x="%s" y="%s" width="%s" height="%s"`, tenth(x), tenth(m.Y), tenth(width), tenth(max(m.Height, 0)))
+		fmt.Fprintf(&w.b, ` x="%s" y="%s" width="%s" height="%s"`, tenth(m.X), tenth(m.Y), tenth(max(m.Width, 0)), tenth(max(m.Height, 0)))
 		if m.Radius > 0 {
 			fmt.Fprintf(&w.b, ` rx="%s"`, tenth(m.Radius))
 		}
