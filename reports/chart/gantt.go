@@ -36,7 +36,8 @@ const (
 	Bold                // a bar of 18, with room for numbers above
 )
 
-// Lane is a row of spans.
+// Lane is a row of spans. Those of a kind ascend; such as are too short to be seen are joined
+// with those beside them.
 type Lane struct {
 	Name   string
 	Strong bool // its name stands out
@@ -250,6 +251,7 @@ func (c *Gantt) lane(p *plotter, l *Lane, y float64) {
 	height, middle := c.laneHeight()
 	p.line(p.area.X, y+height-1, p.right(), y+height-1, Style{Stroke: Grid}, Tag{})
 	for _, place := range []Place{Behind, Upper, Bold, Lower} {
+		last := map[int]*Rect{} // of each kind
 		for _, s := range l.Spans {
 			k := c.kind(s.Kind)
 			if k.Place != place || s.To < p.x0 || s.From > p.x1 || !(s.To >= s.From) {
@@ -262,7 +264,13 @@ func (c *Gantt) lane(p *plotter, l *Lane, y float64) {
 			if s.Opacity > 0 {
 				style.Opacity = s.Opacity
 			}
-			p.add(&Rect{Style: style, Tag: Tag{Tip: s.Tip}, Area: a})
+			if r := last[s.Kind]; r != nil && a.Width < 1 && a.X-r.X-r.Width < 1 && r.Opacity == style.Opacity { // no more than there are units
+				r.Width, r.Tip = max(r.Width, a.X+a.Width-r.X), k.Name+", with short ones"
+				continue
+			}
+			r := &Rect{Style: style, Tag: Tag{Tip: s.Tip}, Area: a}
+			last[s.Kind] = r
+			p.add(r)
 		}
 	}
 	for _, s := range l.Spans {

@@ -176,9 +176,6 @@ func (p *painter) words(m *Text, x, y, k float64) {
 // outline returns the rectangle's edge.
 func (r *Rect) outline() (o Outline) {
 	a := r.Area
-	if a.Width < 0 {
-		a.X, a.Width = a.X+a.Width, -a.Width
-	}
 	round := min(r.Radius, a.Width/2, a.Height/2)
 	if !(round > 0) {
 		return polygon(corners(a)...)
