@@ -95,18 +95,24 @@ const axisFoot = 36.0
 // plotter places values in the plot area of a drawing and draws axes.
 type plotter struct {
 	*Drawing
-	area         Area
-	x0, x1       float64 // values at the left and right edge
-	y0, y1       float64 // and at the lower and upper edge
-	clampX       bool    // places of values beyond the edges are on them
-	gridX, gridY bool
+	area   Area
+	x0, x1 float64               // values at the left and right edge
+	y0, y1 float64               // and at the lower and upper edge
+	clampX bool                  // places of values beyond the edges are on them
+	gridX  bool                  // lines up from the ticks of x
+	signed bool                  // ticks of x have their sign
+	curve  func(float64) float64 // of x; nil for a straight scale
 }
 
 func (p *plotter) x(v float64) float64 {
-	share := (v - p.x0) / (p.x1 - p.x0)
+	from, to := p.x0, p.x1
 	if p.clampX {
-		share = min(max(share, 0), 1)
+		v = min(max(v, from), to)
 	}
+	if p.curve != nil {
+		v, from, to = p.curve(v), p.curve(from), p.curve(to)
+	}
+	share := (v - from) / (to - from)
 	return p.area.X + share*p.area.Width
 }
 
@@ -130,6 +136,11 @@ func (p *plotter) xAxis(s *Scaling) {
 		all = ticks(p.x0, p.x1, step)
 		if wide := widest(all); most == 1 || len(all) < 2 || (wide+10)*float64(len(all)-1) <= p.x(all[len(all)-1].at)-p.x(all[0].at) {
 			break
+		}
+	}
+	if p.signed {
+		for i := range all {
+			all[i].text = signed(all[i].at)
 		}
 	}
 	p.xTicks(s, all)
