@@ -36,9 +36,11 @@ func (s *Section) Parts() []section.Part {
 		where = " at " + phrases.Port(worst.Place)
 	}
 	if worst.Jain >= unfair {
-		p.Says = fmt.Sprintf("Flows share evenly: Jain's index is %s or more.", words.Three(worst.Jain))
+		p.Says = fmt.Sprintf("Flows share evenly: Jain's index is at least %s.", words.Three(worst.Jain))
 	} else {
-		p.Level = section.Telling
+		if p.Level = section.Telling; s.r.Sharing != nil && !s.r.Sharing.Even {
+			p.Level = section.Plain // the rates of flows say so too
+		}
 		p.Says = fmt.Sprintf("Least even are %d flows%s%s: Jain's index is %s, and flow %s gets %s while the fastest gets %s.", worst.Flows, where, phrases.In(&s.r.Facts, variant), words.Three(worst.Jain),
 			worst.Slowest, words.Amount(worst.LeastGbps, words.BitRates), words.Amount(worst.MostGbps, words.BitRates))
 	}

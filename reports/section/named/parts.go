@@ -16,6 +16,9 @@ import (
 // queryNamed lists all named ports. Its quotation marks are those of a POSIX shell.
 const queryNamed = `duckdb -c "SELECT variant, flow_name, type, port_name, locator, sum(samples) AS samples FROM 'signals.parquet' GROUP BY ALL ORDER BY samples DESC"`
 
+// fewRows is how many rows a table has that stands open.
+const fewRows = 8
+
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
 	p := section.Part{ID: "bottlenecks", Title: "What CSIG named as the bottleneck", Level: section.Plain, Says: s.says()}
@@ -28,11 +31,17 @@ func (s *Section) Parts() (parts []section.Part) {
 		}
 		p.Blocks = append(p.Blocks, f)
 	}
-	if len(s.Named) > 0 {
-		p.Blocks = append(p.Blocks, s.table())
-	}
-	if p.Blocks != nil {
+	t := s.table()
+	switch n := len(t.Rows); {
+	case n > 0 && n <= fewRows:
+		p.Blocks = append(p.Blocks, t)
 		parts = append(parts, p)
+	case p.Blocks != nil:
+		parts = append(parts, p)
+	}
+	if len(t.Rows) > fewRows {
+		t.Label = "Named ports of each flow"
+		parts = append(parts, section.Part{ID: "named-ports", Title: t.Label, Says: "The share of samples that name each port, by flow and signal.", Blocks: []section.Block{t}})
 	}
 	if len(s.Locators) > 0 {
 		l := &s.Locators[0]
@@ -42,14 +51,18 @@ func (s *Section) Parts() (parts []section.Part) {
 	return parts
 }
 
-// says says which port the samples of the first signal named most, and how often.
+// says says which port the samples of a flow name most: of the slowest one if its samples are
+// counted apart, or else of the flows with the most samples.
 func (s *Section) says() string {
 	var most *Named
 	variant := -1
 	for i := range s.Named {
 		n := &s.Named[i]
 		for v, share := range n.Shares {
-			if share != nil && len(n.Ports) > 0 && n.Signal == s.Named[0].Signal && (most == nil || share.Samples > most.Shares[variant].Samples) {
+			if share == nil || len(n.Ports) == 0 {
+				continue
+			}
+			if slowest := n.Flow == s.r.Slowest; most == nil || slowest && most.Flow != s.r.Slowest || slowest == (most.Flow == s.r.Slowest) && share.Samples > most.Shares[variant].Samples {
 				most, variant = n, v
 			}
 		}
@@ -61,7 +74,7 @@ func (s *Section) says() string {
 	if most.Flow == "" {
 		who = words.Plural(most.Flows, "flow")
 	}
-	return fmt.Sprintf("%s of the %s samples of %s name %s%s.", words.Percent(most.Shares[variant].Share), most.Signal, who, phrases.Named(most.Ports), phrases.In(&s.r.Facts, s.r.Variants[variant].Name))
+	return fmt.Sprintf("%s of the %s samples of %s name %s%s.", words.Percent(most.Shares[variant].Share), most.Signal, who, phrases.Shared(&s.r.Facts, most.Ports), phrases.In(&s.r.Facts, s.r.Variants[variant].Name))
 }
 
 // table lists the ports that samples named.
