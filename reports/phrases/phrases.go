@@ -254,3 +254,40 @@ func statisticOfFCTs(metric string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
+
+// DistributionTable returns an empty table of distributions; AddDistribution adds its rows.
+func DistributionTable() *section.Table {
+	t := &section.Table{Label: "Distributions", Columns: []section.Column{{Name: "Quantity"}, {Name: "Variant"}},
+		Note: "Of each seed, and of these the medians over the seeds. 99 % of the values are at most the value in column 99 %."}
+	for _, name := range []string{"Count", "Mean", "50 %", "90 %", "99 %", "99.9 %", "Greatest"} {
+		t.Columns = append(t.Columns, section.Column{Name: name, Number: true})
+	}
+	return t
+}
+
+// AddDistribution adds a distribution, whose values it multiplies by a factor.
+func AddDistribution(t *section.Table, quantity, variant, count string, d *reading.Distribution, factor float64) {
+	row := section.Row{Variant: variant, Cells: Cells(quantity, variant, count)}
+	for _, v := range []float64{d.Mean, d.P50, d.P90, d.P99, d.P999, d.Max} {
+		row.Cells = append(row.Cells, section.Cell{Text: words.Number(v * factor)})
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// Cells returns cells of texts that are neither good nor bad.
+func Cells(texts ...string) []section.Cell {
+	cells := make([]section.Cell, len(texts))
+	for i, text := range texts {
+		cells[i].Text = text
+	}
+	return cells
+}
+
+// Columns returns columns by their names. Those of numbers begin with "#".
+func Columns(names ...string) []section.Column {
+	columns := make([]section.Column, len(names))
+	for i, name := range names {
+		columns[i].Name, columns[i].Number = strings.CutPrefix(name, "#")
+	}
+	return columns
+}
