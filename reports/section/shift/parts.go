@@ -21,7 +21,7 @@ func (s *Section) Parts() []section.Part {
 		if len(s.Shifts[i].Places) == 0 {
 			continue
 		}
-		if told < 0 || s.Shifts[i].sure(&s.r.Facts) && !s.Shifts[told].sure(&s.r.Facts) {
+		if told < 0 || s.weight(i) > s.weight(told) {
 			told = i
 		}
 		order = append(order, i)
@@ -49,10 +49,22 @@ func (s *Section) Parts() []section.Part {
 	return []section.Part{p}
 }
 
+// weight says how much a shift has to say.
+func (s *Section) weight(i int) int {
+	t := &s.Shifts[i]
+	switch {
+	case t.sure(&s.r.Facts):
+		return 2
+	case t.has(false) && t.has(true):
+		return 1
+	}
+	return 0
+}
+
 // sure reports whether the bottleneck moved in most of the seeds, to where it was much less
 // before.
 func (s *Shift) sure(f *reading.Facts) bool {
-	if s.oneSided() || !s.Moved || 2*s.Agree <= s.Seeds {
+	if !s.has(false) || !s.has(true) || !s.Moved || 2*s.Agree <= s.Seeds {
 		return false
 	}
 	_, before, then := s.where(f, true)
@@ -121,8 +133,15 @@ func row(name string, sides ...Share) chart.PairRow {
 
 // text says in sentences whether the bottleneck moved.
 func (s *Shift) text(f *reading.Facts, before, after string) string {
-	if s.oneSided() {
-		return "One side has no heavily loaded port."
+	switch {
+	case s.has(true) && !s.has(false):
+		to, _, last := s.where(f, true)
+		return fmt.Sprintf("No port was heavily loaded in %s; in %s the bottleneck was mostly %s (%s).", before, after, to, words.Percent(last))
+	case s.has(false) && !s.has(true):
+		from, share, _ := s.where(f, false)
+		return fmt.Sprintf("In %s the bottleneck was mostly %s (%s); no port was heavily loaded in %s.", before, from, words.Percent(share), after)
+	case !s.has(true):
+		return "No port was heavily loaded."
 	}
 	from, share, then := s.where(f, false)
 	to, earlier, last := s.where(f, true)
@@ -133,7 +152,7 @@ func (s *Shift) text(f *reading.Facts, before, after string) string {
 	case !s.Moved:
 		text = fmt.Sprintf("The bottleneck stayed in its tier: %s had %s in %s, and %s %s in %s.", from, words.Percent(share), before, to, words.Percent(last), after)
 	case s.sure(f):
-		text = fmt.Sprintf("The bottleneck moved from %s (%s in %s) to %s (%s in %s, after %s).", from, words.Percent(share), before, to, words.Percent(last), after, words.Percent(earlier))
+		text = fmt.Sprintf("The bottleneck moved from %s (%s in %s) to %s (%s in %s, up from %s).", from, words.Percent(share), before, to, words.Percent(last), after, words.Percent(earlier))
 	default:
 		text = fmt.Sprintf("The bottleneck was mostly at %s in %s (%s), and at %s in %s (%s).", from, before, words.Percent(share), to, after, words.Percent(last))
 	}
@@ -143,18 +162,25 @@ func (s *Shift) text(f *reading.Facts, before, after string) string {
 	return text
 }
 
-// oneSided reports whether one side has no heavily loaded port.
-func (s *Shift) oneSided() bool {
-	return s.From < 0 || s.To < 0 || s.From >= len(s.Places) || s.To >= len(s.Places) || s.FromTier < 0 || s.ToTier < 0
+// has reports whether a side has a heavily loaded port.
+func (s *Shift) has(after bool) bool {
+	place, tier := s.From, s.FromTier
+	if after {
+		place, tier = s.To, s.ToTier
+	}
+	return place >= 0 && place < len(s.Places) && tier >= 0 && tier < len(s.Tiers)
 }
 
 // where names the bottleneck of one side, with its shares of both: its place or, if that has
 // too little of its side, its tier.
 func (s *Shift) where(f *reading.Facts, after bool) (name string, before, then float64) {
-	place, tier := &s.Places[s.From], &s.Tiers[s.FromTier]
+	at, in := s.From, s.FromTier
+	if after {
+		at, in = s.To, s.ToTier
+	}
+	place, tier := &s.Places[at], &s.Tiers[in]
 	share := place.Before.Share
 	if after {
-		place, tier = &s.Places[s.To], &s.Tiers[s.ToTier]
 		share = place.After.Share
 	}
 	if share >= MovedShare {

@@ -33,7 +33,9 @@ func (s *Section) Parts() (parts []section.Part) {
 			available, measured = one, measured+len(one.Panels)
 			p.Blocks = append(p.Blocks, section.Fold{Title: one.Title, Blocks: []section.Block{one}})
 		}
-		p.Says, p.Level = s.says(job)
+		if p.Says, p.Level = s.says(job); len(parts) > 0 {
+			p.Level = section.Quiet // it is the same fabric, by other steps
+		}
 		parts = append(parts, p)
 	}
 	if busy != nil {

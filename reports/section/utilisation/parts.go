@@ -52,14 +52,17 @@ func (s *Section) says() (text string, level section.Level) {
 	if p == nil {
 		return "", section.Quiet
 	}
-	text = fmt.Sprintf("On average %s is used to %s%s, and its busiest window of %s to %s.", phrases.Port(&p.Place), words.Percent(p.MeanShare), phrases.In(&s.r.Facts, words.Clipped(in.Variant)), words.Span(in.FineUS), words.Percent(p.Peak))
-	if p.FullShare > 0 {
-		text = fmt.Sprintf("On average %s is used to %s%s; %s of its windows of %s are full.", phrases.Port(&p.Place), words.Percent(p.MeanShare), phrases.In(&s.r.Facts, words.Clipped(in.Variant)), words.Percent(p.FullShare), words.Span(in.FineUS))
+	text = fmt.Sprintf("On average %s is used to %s%s", phrases.Port(&p.Place), words.Percent(p.MeanShare), phrases.In(&s.r.Facts, words.Clipped(in.Variant)))
+	switch {
+	case p.FullShare > 0:
+		text += fmt.Sprintf("; %s of its windows of %s are full", words.Percent(p.FullShare), words.Span(in.FineUS))
+	case p.Peak > p.MeanShare: // or else the run ends within a window
+		text += fmt.Sprintf(", and its busiest window of %s to %s", words.Span(in.FineUS), words.Percent(p.Peak))
 	}
 	if p.FullShare >= burstyFull && p.MeanShare < burstyMean {
 		level = section.Telling
 	}
-	return text, level
+	return text + ".", level
 }
 
 // figure draws a port at the scale of switch telemetry and in telemetry windows, in each
@@ -118,7 +121,7 @@ func steps(from, step, end float64, values []float64) (x, y []float64) {
 func (u *Utilisation) panel(facts *reading.Facts, p *Port) chart.Panel {
 	unit := words.ScaleFor(u.ToUS, words.Delays)
 	f, end := unit.Factor, u.ToUS*unit.Factor
-	lines := &chart.Lines{Name: p.Name(), X: chart.Scaling{Name: "Time", Unit: unit.Unit, Max: end, Clock: chart.ClockRun, Microseconds: 1 / f}, Y: chart.Scaling{Name: "Busy", Unit: "%", Max: 100}}
+	lines := &chart.Lines{Name: phrases.Port(&p.Place), X: chart.Scaling{Name: "Time", Unit: unit.Unit, Max: end, Clock: chart.ClockRun, Microseconds: 1 / f}, Y: chart.Scaling{Name: "Busy", Unit: "%", Max: 100}}
 	fine, mean := chart.Line{Name: u.windows(), Look: chart.Nth(0)}, chart.Line{Name: "mean", Look: chart.Nth(1)}
 	fine.X, fine.Y = steps(u.FromUS*f, p.BinUS*f, end, p.Mean)
 	if p.Low != nil {
@@ -139,7 +142,7 @@ func (u *Utilisation) closePanel(p *Port) chart.Panel {
 	length := float64(len(p.Close)) * u.FineUS
 	unit := words.ScaleFor(length, words.Delays)
 	end := length * unit.Factor
-	lines := &chart.Lines{Name: p.Name() + ", every window", X: chart.Scaling{Name: "Time after " + words.Span(p.CloseFromUS), Unit: unit.Unit, Max: end}, Y: chart.Scaling{Name: "Busy", Unit: "%", Max: 100}}
+	lines := &chart.Lines{Name: phrases.Port(&p.Place) + ", every window", X: chart.Scaling{Name: "Time after " + words.Span(p.CloseFromUS), Unit: unit.Unit, Max: end}, Y: chart.Scaling{Name: "Busy", Unit: "%", Max: 100}}
 	fine, mean := chart.Line{Name: u.windows(), Look: chart.Nth(0)}, chart.Line{Name: "mean", Look: chart.Nth(1)}
 	fine.X, fine.Y = steps(0, u.FineUS*unit.Factor, math.Inf(1), p.Close)
 	mean.X, mean.Y = steps(0, end, end, []float64{p.MeanShare})
