@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/fit"
+	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
 )
@@ -129,17 +130,12 @@ func pictureExt(name string) string { return strings.ToLower(filepath.Ext(name))
 
 // drawFit writes the picture of a result.
 func (a *app) drawFit(r *fit.Result, name string) error {
-	drawing, err := r.Picture()
+	figure, err := r.Picture()
 	if err != nil {
 		return usage("--picture: %w", err)
 	}
 	var data bytes.Buffer
-	if pictureExt(name) == ".png" {
-		err = drawing.WritePNG(&data, figureScale)
-	} else {
-		err = drawing.WriteSVG(&data)
-	}
-	if err != nil {
+	if err := figure.Write(&data, chart.Format(pictureExt(name)[1:]), chart.Layout{}); err != nil {
 		return infrastructure(err)
 	}
 	o := a.output(name)

@@ -75,7 +75,7 @@ type Path struct {
 	Outline
 }
 
-// Rect is a rectangle whose corners have a radius. A negative width is one to the left.
+// Rect is a rectangle whose corners have a radius.
 type Rect struct {
 	Style
 	Tag

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -16,7 +15,7 @@ type Graph struct {
 	Ways       []Way
 	Marked     [][2]int // links that stand out, by their boxes
 	Badges     []Badge
-	Height     float64 // of the drawing; 0 for 300
+	Height     float64 // of the drawing; 0 for 330, or 210 on a phone
 	Quantity   string  // what Link.Value is: "Busy"
 	Unit       string  // of Link.Value: "%"
 }
@@ -160,8 +159,12 @@ func (p *plan) sized(box int, x, y, most float64) place {
 // Draw implements Chart.
 func (c *Graph) Draw(width float64) *Drawing {
 	height := c.Height
-	if height == 0 {
-		height = 300
+	switch {
+	case height > 0:
+	case width < roomy:
+		height = 210
+	default:
+		height = 330
 	}
 	d := &Drawing{Width: width, Height: height, Title: c.Name, Desc: c.Desc, Fabric: true, Crowded: len(c.Links) > crowdedLinks}
 	if len(c.Boxes) == 0 {
@@ -195,7 +198,7 @@ func (c *Graph) Draw(width float64) *Drawing {
 		class := min(max(l.Class, 0), Loads-1)
 		var o Outline
 		p.way(&o, l.A, l.B, 0)
-		d.add(&Path{Style: Style{Stroke: Load(class), Weight: max(weights[class]*thin, 1), Round: true}, Tag: Tag{Part: PartLink, Line: i + 1, Tip: l.Tip}, Outline: o})
+		d.add(&Path{Style: Style{Stroke: Load(class), Weight: max(weights[class]*thin, 1), Round: true}, Tag: Tag{Part: PartLink, Line: i + 1, Tip: or(l.Tip, c.linkName(l))}, Outline: o})
 	}
 	p.ways(thin)
 	for i := range p.at {
@@ -311,11 +314,13 @@ func (p *plan) badges() {
 func (c *Graph) Data() *Data {
 	s := Series{Name: "links"}
 	for _, l := range c.Links {
-		s.Names = append(s.Names, fmt.Sprintf("%s – %s", c.boxName(l.A), c.boxName(l.B)))
+		s.Names = append(s.Names, c.linkName(&l))
 		s.Values = append(s.Values, l.Value)
 	}
 	return &Data{Kind: KindNamed, Name: c.Name, Value: AxisOf{Name: c.Quantity, Unit: c.Unit}, Series: []Series{s}}
 }
+
+func (c *Graph) linkName(l *Link) string { return c.boxName(l.A) + " – " + c.boxName(l.B) }
 
 func (c *Graph) boxName(i int) string {
 	if i < 0 || i >= len(c.Boxes) || len(c.Boxes[i].Lines) == 0 {

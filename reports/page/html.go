@@ -99,7 +99,7 @@ func dataBlock(figures []*chart.Data, variants []string, m *Map) (template.HTML,
 		Figures  []*chart.Data `json:"figures"`
 		Variants []string      `json:"variants"`      // to choose by
 		Map      *Map          `json:"map,omitempty"` // of the fabric over time
-	}{figures, variants, m}); err != nil {
+	}{append([]*chart.Data{}, figures...), append([]string{}, variants...), m}); err != nil { // none is no null
 		return "", err
 	}
 	text.WriteString("</script>")

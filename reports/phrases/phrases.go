@@ -151,6 +151,9 @@ func PerPoint(f *reading.Facts) string {
 	return text
 }
 
+// MaxOfAKind is how many pictures of a kind a report has. A caption says how many it lacks.
+const MaxOfAKind = 4
+
 // LeftOut says how many pictures of a kind a report lacks.
 func LeftOut(total, shown int) string {
 	if total <= shown {

@@ -104,7 +104,7 @@ func newFacts(r *Reading) Facts {
 	m := r.Manifest
 	return Facts{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m), Verdict: verdict(m, r.Summary, r.Meaning), Notes: notes(m),
-		Variants: variants(m, r.Summary, r.Totals.Shown, r.Meaning), Programs: programs(m), Faults: faults(m), Runs: runs(m), Fidelity: fidelity(m),
+		Variants: VariantsOf(m, r.Summary, r.Totals.Shown, r.Meaning), Programs: programs(m), Faults: faults(m), Runs: runs(m), Fidelity: fidelity(m),
 		DroppedRecords: m.DroppedRecords, Details: r.Summary.Details, Told: told(m, r.Summary),
 	}
 }

@@ -48,7 +48,9 @@ type Metric struct {
 	Seeds  Spread   `json:"seeds"`
 }
 
-func variants(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64, of meaning.Of) []Variant {
+// VariantsOf returns the variants of a folder with their metrics, in the order of the experiment,
+// and the seeds that charts show.
+func VariantsOf(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]uint64, of meaning.Of) []Variant {
 	subjects := map[string]bool{}
 	for _, v := range m.Variants {
 		for _, f := range m.FlowsOf(v.Name) {

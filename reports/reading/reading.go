@@ -36,6 +36,11 @@ type Reading struct {
 	Medians map[string]map[string]float64 // of Rates, by variant and flow
 	Ports   []Port                        // all ports with their use, in the order of the manifest
 
+	// Elsewhere is for comparisons of two folders, whose pictures have the same rows: how long
+	// the ports of the other folder were busy in the run that charts show, in µs, by variant of
+	// this folder and name of the port. It is nil without another folder. Set it after Survey.
+	Elsewhere map[string]map[string]float64
+
 	group map[string]int // of a flow, in Groups
 	done  *completed
 

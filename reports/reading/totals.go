@@ -26,9 +26,6 @@ type Totals struct {
 	Tiers    map[RunID]map[TierKey]*TierSums // of the runs that charts show
 	Faulty   map[RunID]Sides                 // runs with a fault that begins in them
 	packet   map[string]float64              // variant -> Variant.MTU
-	// elsewhere is, in an overlay, how long the ports of the other side were busy, in µs: by
-	// variant and name of the port.
-	elsewhere map[string]map[string]float64
 }
 
 // PortSums are the sums over the windows of a port: of those in the measuring

@@ -1,31 +1,18 @@
 package regression
 
 import (
-	"embed"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/page"
+	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/words"
 )
-
-//go:embed page/page.tmpl page/style.css
-var parts embed.FS
-
-var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-		"style": func() (template.CSS, error) {
-			own, err := parts.ReadFile("page/style.css")
-			return reports.Style() + template.CSS(own), err
-		},
-		"policy": reports.ContentPolicy,
-	}).ParseFS(parts, "page/page.tmpl")).Parse(reports.TableTemplate()))
-})
 
 // Bounds of the page.
 const (
@@ -33,148 +20,131 @@ const (
 	mostShown = 500 // rows of a table of what needs attention
 )
 
-// page is what the template shows.
-type page struct {
-	Title               string
-	State, Mark, Lead   string
-	Headline            string
-	Reasons             []string
-	Failed, Open        reports.Table
-	Changed             reports.Table
-	Commands            []command
-	Effects             *effects
-	Setup               []fact
-	Design              string
-	Notes               []string
-	Better              string
-	Sections            []section
-	Baseline, Candidate string
-}
-
-// command is what reproduces the verdict on an experiment.
-type command struct{ Name, About, Text string }
-
-// section is one experiment.
-type section struct {
-	ID, Name, State, Mark, About string
-	Reasons                      []string
-	Metrics                      reports.Table
-	Drawn, Folded                []plot // of metrics that need attention, and of others
-	Pairs                        []reports.Table
-	Reproduce                    string
-}
-
-// plot is a dot plot with its title.
-type plot struct {
-	Title, Subtitle string
-	SVG             template.HTML
-}
-
 // pageMarks are the marks of outcomes on the page, which do not depend on colour.
 var pageMarks = map[verdict.Outcome]string{verdict.Pass: "✓", verdict.Fail: "✗", verdict.Inconclusive: "?", verdict.Invalid: "!"}
 
 // states are the states of outcomes.
-var states = map[verdict.Outcome]string{verdict.Pass: reports.StateGood, verdict.Fail: reports.StateBad, verdict.Inconclusive: reports.StateWarn, verdict.Invalid: reports.StateBad}
+var states = map[verdict.Outcome]section.State{verdict.Pass: section.Good, verdict.Fail: section.Bad, verdict.Inconclusive: section.Warn, verdict.Invalid: section.Bad}
 
-// HTML writes the verdict as one page that needs no network and no script.
+// HTML writes the verdict as one page that needs no network, and no script.
 func HTML(w io.Writer, d *verdict.Document) error {
-	if err := pageTemplate().Execute(w, newView(d).page()); err != nil {
+	if err := newView(d).document().WriteHTML(w); err != nil {
 		return fmt.Errorf("write verdict: %w", err)
 	}
 	return nil
 }
 
-func (v *view) page() *page {
-	p := &page{
-		Title: "Suite " + v.Suite, State: states[v.outcome], Mark: pageMarks[v.outcome], Headline: word(v.outcome) + ": " + v.headline() + ".",
-		Baseline: title(&v.Baseline), Candidate: title(&v.Candidate),
-		Failed: v.failedTable(), Open: v.openTable(), Changed: v.changedTable(), Effects: v.effects(), Setup: v.setup(), Design: v.design(), Reasons: v.ended(),
-	}
+// document returns the page: what got worse, what is undecided and what changed, how to see it
+// again, then each experiment; those that pass are closed.
+func (v *view) document() *page.Document {
+	d := &page.Document{Title: "Suite " + v.Suite, About: []string{title(&v.Candidate) + " against " + title(&v.Baseline)},
+		Banner: page.Banner{State: states[v.outcome], Headline: word(v.outcome) + ": " + v.headline(), Reasons: v.ended()}}
 	if v.Suite == "" {
-		p.Title = "Comparison"
-	}
-	if v.ended() == nil {
-		p.Notes = v.Notes
+		d.Title = "Comparison"
 	}
 	for _, e := range v.invalid {
 		for _, reason := range e.why() {
-			p.Reasons = append(p.Reasons, e.name+": "+reason)
+			d.Banner.Reasons = append(d.Banner.Reasons, e.name+": "+reason)
 		}
 	}
 	if text, rest := v.lead(strings.Clone); text != "" {
-		p.Lead = text + rest
-		if len(v.failed) > 1 {
-			p.Lead = "Worst: " + p.Lead
+		if text += rest; len(v.failed) > 1 {
+			text = "Worst: " + text
 		}
-	}
-	for _, e := range v.commands() {
-		p.Commands = append(p.Commands, command{e.name, e.about(), e.Reproduce})
+		d.Story = append(d.Story, text)
 	}
 	if n := len(v.better); n > 0 {
-		p.Better = fmt.Sprintf("%s got better by at least as much as is allowed as worse; the most: %s of %s, %s.", plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction())
+		d.Story = append(d.Story, fmt.Sprintf("%s got better by at least as much as is allowed as worse; the most: %s of %s, %s.", plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction()))
 	}
+	add := func(id, title string, level section.Level, blocks ...section.Block) {
+		d.Parts = append(d.Parts, section.Part{ID: id, Title: title, Level: level, Blocks: blocks})
+	}
+	add("worse", "What got worse", section.Loud, v.failedTable())
+	add("undecided", "What is undecided", section.Telling, v.openTable())
+	add("changed", "What changed and is not worse", section.Telling, v.changedTable())
+	var commands []section.Block
+	for _, e := range v.commands() {
+		commands = append(commands, section.Paragraph(e.name+": "+e.about()), section.Code(e.Reproduce))
+	}
+	add("reproduce", "Reproduce", section.Telling, commands...)
+	add("effects", effectsTitle, section.Plain, v.effects())
 	drawn := 0
 	for i := range v.experiments {
-		p.Sections = append(p.Sections, v.section(&v.experiments[i], i, &drawn))
+		d.Parts = append(d.Parts, v.part(&v.experiments[i], i, &drawn))
 	}
-	return p
+	var how section.List
+	for _, f := range v.setup() {
+		how = append(how, f.Name+": "+f.Code+f.More)
+	}
+	if v.ended() == nil {
+		for _, note := range v.Notes {
+			how = append(how, "Note: "+note)
+		}
+	}
+	add("how", "How this was compared", section.Quiet, how, section.Paragraph(v.design()),
+		section.Paragraph("In the drawings of a metric each dot is a pair of runs with the same seed, at the change from baseline to candidate; below the dots are the change over all pairs and its interval. The tinted side is worse than allowed."))
+	return d
 }
 
-func (v *view) failedTable() reports.Table {
-	t := reports.Table{Label: "What got worse", Columns: []reports.Column{{Name: "Metric"}, {Name: "Experiment"}, {Name: "By", Number: true}, {Name: v.interval(), Number: true}, {Name: "Allowed", Number: true}, {Name: "p", Number: true}, {Name: "Baseline → candidate", Number: true}, {Name: "Seeds", Number: true}}}
+func (v *view) failedTable() *section.Table {
+	t := &section.Table{Label: "What got worse", Columns: []section.Column{{Name: "Metric"}, {Name: "Experiment"}, {Name: "By", Number: true}, {Name: v.interval(), Number: true}, {Name: "Allowed", Number: true}, {Name: "p", Number: true}, {Name: "Baseline → candidate", Number: true}, {Name: "Seeds", Number: true}}}
 	for _, m := range v.failed[:min(len(v.failed), mostShown)] {
 		by := m.change(m.worse)
 		if math.IsNaN(m.worse) && m.Reason != "" {
 			by = m.Reason
 		}
-		t.Rows = append(t.Rows, []reports.Cell{{Text: m.Name}, {Text: m.experiment.name}, {Text: by, State: reports.StateBad}, {Text: m.between()}, {Text: m.allowed()}, {Text: m.probability()}, {Text: m.values()}, {Text: strconv.Itoa(len(m.Pairs))}})
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: m.Name}, {Text: m.experiment.name}, {Text: by, State: section.Bad}, {Text: m.between()}, {Text: m.allowed()}, {Text: m.probability()}, {Text: m.values()}, {Text: strconv.Itoa(len(m.Pairs))}}})
 	}
 	return t
 }
 
-func (v *view) openTable() reports.Table {
-	t := reports.Table{Label: "What is undecided", Columns: []reports.Column{{Name: "Metric"}, {Name: "Experiment"}, {Name: "By", Number: true}, {Name: v.interval(), Number: true}, {Name: "Allowed", Number: true}, {Name: "What would decide it"}}}
+func (v *view) openTable() *section.Table {
+	t := &section.Table{Label: "What is undecided", Columns: []section.Column{{Name: "Metric"}, {Name: "Experiment"}, {Name: "By", Number: true}, {Name: v.interval(), Number: true}, {Name: "Allowed", Number: true}, {Name: "What would decide it"}}}
 	for _, m := range v.open[:min(len(v.open), mostShown)] {
-		t.Rows = append(t.Rows, []reports.Cell{{Text: m.Name}, {Text: m.experiment.name}, {Text: m.change(m.worse)}, {Text: m.between()}, {Text: m.allowed()}, {Text: m.deciding()}})
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: m.Name}, {Text: m.experiment.name}, {Text: m.change(m.worse)}, {Text: m.between()}, {Text: m.allowed()}, {Text: m.deciding()}}})
 	}
 	return t
 }
 
-func (v *view) changedTable() reports.Table {
-	t := reports.Table{Label: "What changed and is not worse", Columns: []reports.Column{{Name: "Experiment"}, {Name: "Differs"}, {Name: "Moved the most"}, {Name: "By", Number: true}, {Name: "Allowed", Number: true}}}
+func (v *view) changedTable() *section.Table {
+	t := &section.Table{Label: "What changed and is not worse", Columns: []section.Column{{Name: "Experiment"}, {Name: "Differs"}, {Name: "Moved the most"}, {Name: "By", Number: true}, {Name: "Allowed", Number: true}}}
 	for _, e := range v.changed[:min(len(v.changed), mostShown)] {
 		name, change, allowed := e.movement()
-		t.Rows = append(t.Rows, []reports.Cell{{Text: e.name}, {Text: e.differing(), State: reports.StateWarn}, {Text: name}, {Text: change}, {Text: allowed}})
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: e.name}, {Text: e.differing(), State: section.Warn}, {Text: name}, {Text: change}, {Text: allowed}}})
 	}
 	return t
 }
 
-// section shows an experiment. drawn counts the dot plots of the page.
-func (v *view) section(e *experiment, i int, drawn *int) section {
-	s := section{ID: fmt.Sprintf("experiment-%d", i+1), Name: e.name, State: states[e.outcome], Mark: pageMarks[e.outcome], Reproduce: e.Reproduce}
-	s.About = fmt.Sprintf("%s. %s", word(e.outcome), plural(len(e.Seeds), "seed"))
-	if e.Clock != "" {
-		s.About += ", clock " + e.Clock
+// part shows an experiment. drawn counts the dot plots of the page.
+func (v *view) part(e *experiment, i int, drawn *int) section.Part {
+	s := section.Part{ID: fmt.Sprintf("experiment-%d", i+1), Title: pageMarks[e.outcome] + " " + e.name, Level: section.Plain}
+	if e.outcome == verdict.Pass {
+		s.Level = section.Quiet
 	}
-	s.About += ", " + duration(e.Seconds) + " of runs."
+	s.Says = fmt.Sprintf("%s. %s", word(e.outcome), plural(len(e.Seeds), "seed"))
+	if e.Clock != "" {
+		s.Says += ", clock " + e.Clock
+	}
+	s.Says += ", " + duration(e.Seconds) + " of runs."
 	if n := len(e.Looks); n > 0 {
-		s.About += fmt.Sprintf(" The statistics may look %s, at up to %s.", times(n), plural(e.Looks[n-1], "seed"))
+		s.Says += fmt.Sprintf(" The statistics may look %s, at up to %s.", times(n), plural(e.Looks[n-1], "seed"))
 	}
 	if e.change == verdict.Identical {
-		s.About += " The traces of both sides are identical in all seeds, so that no statistics are needed."
+		s.Says += " The traces of both sides are identical in all seeds, so that no statistics are needed."
 	} else if e.Differ > 0 {
-		s.About += fmt.Sprintf(" The candidate's traces differ from the baseline's in %d of %s.", e.Differ, plural(len(e.Seeds), "seed"))
+		s.Says += fmt.Sprintf(" The candidate's traces differ from the baseline's in %d of %s.", e.Differ, plural(len(e.Seeds), "seed"))
 	}
 	if e.Noise != nil {
-		s.About += fmt.Sprintf(" The baseline was compared with itself in %s.", plural(e.Noise.Pairs, "pair"))
+		s.Says += fmt.Sprintf(" The baseline was compared with itself in %s.", plural(e.Noise.Pairs, "pair"))
 	}
 	if e.outcome == verdict.Invalid {
-		s.Reasons = e.why()
+		s.Blocks = append(s.Blocks, section.List(e.why()))
 	}
-	s.Metrics = reports.Table{Label: "Metrics of " + e.name + " (" + strconv.Itoa(i+1) + ")", Columns: []reports.Column{{Name: "Metric"}, {Name: "Verdict"}, {Name: "Change", Number: true}, {Name: v.interval(), Number: true}, {Name: "Allowed", Number: true}, {Name: "p", Number: true}, {Name: "Baseline → candidate", Number: true}}}
+	t := &section.Table{Label: "Metrics of " + e.name + " (" + strconv.Itoa(i+1) + ")", Columns: []section.Column{{Name: "Metric"}, {Name: "Verdict"}, {Name: "Change", Number: true}, {Name: v.interval(), Number: true}, {Name: "Allowed", Number: true}, {Name: "p", Number: true}, {Name: "Baseline → candidate", Number: true}}}
 	if e.Noise != nil {
-		s.Metrics.Columns = append(s.Metrics.Columns, reports.Column{Name: "Noise floor", Number: true})
+		t.Columns = append(t.Columns, section.Column{Name: "Noise floor", Number: true})
 	}
+	var shown, folded []chart.Panel // of metrics that need attention, and of others
 	for k := range e.metrics {
 		m := &e.metrics[k]
 		name, outcome := m.Name, pageMarks[m.outcome]+" "+word(m.outcome)
@@ -187,26 +157,33 @@ func (v *view) section(e *experiment, i int, drawn *int) section {
 		if m.Reason != "" {
 			outcome += ": " + m.Reason
 		}
-		row := []reports.Cell{{Text: name}, {Text: outcome, State: states[m.outcome]}, {Text: m.change(m.worse)}, {Text: m.between()}, {Text: m.allowed()}, {Text: m.probability()}, {Text: m.values()}}
+		row := []section.Cell{{Text: name}, {Text: outcome, State: states[m.outcome]}, {Text: m.change(m.worse)}, {Text: m.between()}, {Text: m.allowed()}, {Text: m.probability()}, {Text: m.values()}}
 		if e.Noise != nil {
-			floor := reports.Missing
+			floor := words.None
 			if f, ok := m.floor(); ok {
 				floor = share(f)
 			}
-			row = append(row, reports.Cell{Text: floor})
+			row = append(row, section.Cell{Text: floor})
 		}
-		s.Metrics.Rows = append(s.Metrics.Rows, row)
+		t.Rows = append(t.Rows, section.Row{Cells: row})
 		attention := m.outcome == verdict.Fail || m.outcome == verdict.Inconclusive
 		if m.By == verdict.ByFingerprint || len(m.Pairs) == 0 || *drawn >= mostDrawn && !attention || *drawn >= 2*mostDrawn {
 			continue
 		}
 		*drawn++
-		p := plot{m.Name, word(m.outcome) + ": " + m.change(m.worse) + ", " + m.values(), m.dots(v.interval())}
+		p := chart.Panel{Title: m.Name, Subtitle: word(m.outcome) + ": " + m.change(m.worse) + ", " + m.values(), Chart: m.dots(v.interval())}
 		if attention {
-			s.Drawn = append(s.Drawn, p)
+			shown = append(shown, p)
 		} else {
-			s.Folded = append(s.Folded, p)
+			folded = append(folded, p)
 		}
+	}
+	figure := func(id string, panels []chart.Panel) *chart.Figure {
+		return &chart.Figure{ID: s.ID + id, Title: s.Title, Columns: 3, Panels: panels}
+	}
+	s.Blocks = append(s.Blocks, t, figure("-dots", shown), section.Fold{Title: "Drawings of the metrics that are not worse", Blocks: []section.Block{figure("-more", folded)}})
+	if e.Reproduce != "" {
+		s.Blocks = append(s.Blocks, section.Paragraph("This experiment alone:"), section.Code(e.Reproduce))
 	}
 	return s
 }

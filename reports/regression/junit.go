@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // Elements of JUnit XML. Attributes and elements are those that both the schema of Jenkins
@@ -165,7 +165,7 @@ func reproduce(e *experiment) []string {
 // message is a metric's verdict in a line.
 func (v *view) message(m *metric) string {
 	text := m.Name + " " + m.change(m.worse)
-	if m.between() != reports.Missing {
+	if m.between() != words.None {
 		text += fmt.Sprintf(" [%s %s]", v.interval(), m.between())
 	}
 	text += " allowed " + m.allowed()
@@ -196,7 +196,7 @@ func seconds(s float64) string {
 
 // token returns a text that is not empty once its spaces are joined.
 func token(text string) string {
-	if text = strings.Join(strings.Fields(reports.PlainText(text)), " "); text != "" {
+	if text = strings.Join(strings.Fields(words.PlainText(text)), " "); text != "" {
 		return text
 	}
 	return "unnamed"

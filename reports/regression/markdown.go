@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // Bounds of the Markdown form. A comment on GitHub has at most 65,536 characters.
@@ -40,10 +40,10 @@ func Markdown(d *verdict.Document) string {
 }
 
 // named shows a name as code.
-func named(text string) string { return reports.MarkdownCode(reports.Shortened(text, mostName)) }
+func named(text string) string { return words.MarkdownCode(words.Shortened(text, mostName)) }
 
 // said shows a text as text.
-func said(text string) string { return reports.MarkdownText(reports.Shortened(text, mostReason)) }
+func said(text string) string { return words.Markdown(words.Shortened(text, mostReason)) }
 
 // more says how many entries are left out.
 func more(b *strings.Builder, total, shown int) {
@@ -188,7 +188,7 @@ func (v *view) markdownCommands(b *strings.Builder) {
 			command = tooLong
 		}
 		if len(shown) > 1 {
-			lines = append(lines, "# "+reports.Shortened(e.name, mostName)+": "+e.about())
+			lines = append(lines, "# "+words.Shortened(e.name, mostName)+": "+e.about())
 		}
 		lines = append(lines, command)
 	}

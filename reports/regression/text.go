@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // Text writes the verdict for a terminal, the outcome first. Errors of the writer are
@@ -85,7 +85,7 @@ func (v *view) textTable(w io.Writer, title string, list []*metric, sure func(*m
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, m := range list {
 		between := ""
-		if m.between() != reports.Missing {
+		if m.between() != words.None {
 			between = m.between() + " (" + share(v.Design.Confidence) + ")"
 		}
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\tallowed %s\t%s\t%s\n", m.experiment.name, m.Name, m.change(m.worse), between, m.allowed(), m.values(), sure(m))

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // view is a document as all forms show it.
@@ -65,13 +65,13 @@ type metric struct {
 
 // newView returns the view of a document, whose texts may be anything.
 func newView(d *verdict.Document) *view {
-	v := &view{Document: reports.Plain(d)}
+	v := &view{Document: words.Plain(d)}
 	v.experiments = make([]experiment, len(v.Experiments))
 	v.outcome = known(v.Outcome)
 	for place, i := range order(v.Experiments) {
 		e := &v.experiments[place]
 		e.Experiment = &v.Experiments[i]
-		if utf8.RuneCountInString(d.Experiments[i].Reproduce) > reports.MostCharacters {
+		if utf8.RuneCountInString(d.Experiments[i].Reproduce) > words.MostCharacters {
 			cut := v.Experiments[i] // Plain has cut the command, which would be another one
 			cut.Reproduce = tooLong
 			e.Experiment = &cut
@@ -130,14 +130,14 @@ func nameOf(e *verdict.Experiment, i int) string {
 	if e.Variant != "" {
 		name += "/" + e.Variant
 	}
-	return reports.Shortened(name, longest)
+	return words.Shortened(name, longest)
 }
 
 // longest is the most runes of a name.
 const longest = 200
 
 func newMetric(e *experiment, m *verdict.Metric, i int) metric {
-	if name := reports.Shortened(m.Name, longest); m.Name == "" || name != m.Name {
+	if name := words.Shortened(m.Name, longest); m.Name == "" || name != m.Name {
 		named := *m
 		if named.Name = name; name == "" {
 			named.Name = fmt.Sprintf("metric %d", i+1)
@@ -252,7 +252,7 @@ func (v *view) lead(code func(string) string) (text, more string) {
 	m := v.failed[0]
 	text = fmt.Sprintf("%s of %s is %s", code(m.Name), code(m.experiment.name), m.direction())
 	switch {
-	case m.between() != reports.Missing:
+	case m.between() != words.None:
 		more = fmt.Sprintf(" (%s: %s; allowed: %s).", v.interval(), m.between(), m.allowed())
 	case m.Reason != "":
 		more = ": " + m.Reason + "."

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // space joins a number and its unit.
 const space = "\u00a0"
 
 // share prints a share as a percentage.
-func share(v float64) string { return reports.Number(math.Round(v*1e4)/100) + space + "%" }
+func share(v float64) string { return words.Number(math.Round(v*1e4)/100) + space + "%" }
 
 // significant rounds to three significant digits, so that small differences of large
 // numbers remain readable.
@@ -44,10 +44,10 @@ func signed(v float64) string {
 	return number(v)
 }
 
-// number prints a number like reports.Number, and those of very many digits shorter.
+// number prints a number like words.Number, and those of very many digits shorter.
 func number(v float64) string {
 	if math.Abs(v) < 1e15 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return reports.Number(v)
+		return words.Number(v)
 	}
 	return strings.Replace(strconv.FormatFloat(v, 'e', 2, 64), "-", "−", 1)
 }
@@ -57,7 +57,7 @@ func (m *metric) effectUnit(values ...float64) (unit string, factor float64) {
 	if !m.Absolute {
 		return "%", 100
 	}
-	return reports.ScaleOf(m.Unit, values...)
+	return words.ScaleOf(m.Unit, values...)
 }
 
 // ofEffect returns a worsening as an effect, and the other way round: with the sign that
@@ -82,7 +82,7 @@ func (m *metric) rounded(v, factor float64) string {
 // change prints a worsening as the effect that it is, with its unit: +11.8 %.
 func (m *metric) change(worse float64) string {
 	if math.IsNaN(worse) {
-		return reports.Missing
+		return words.None
 	}
 	effect := m.ofEffect(worse)
 	unit, factor := m.effectUnit(effect)
@@ -92,7 +92,7 @@ func (m *metric) change(worse float64) string {
 // between prints the interval of the effect: +8.1 … +15.2 %.
 func (m *metric) between() string {
 	if math.IsInf(m.low, -1) && math.IsInf(m.high, 1) {
-		return reports.Missing
+		return words.None
 	}
 	low, high := m.ofEffect(m.low), m.ofEffect(m.high)
 	if low > high {
@@ -118,15 +118,15 @@ func (m *metric) values() string {
 			if v == nil {
 				return "none"
 			}
-			unit, factor := reports.ScaleOf(m.Unit, *v)
+			unit, factor := words.ScaleOf(m.Unit, *v)
 			return join(number(*v*factor), unit)
 		}
 		if m.Baseline == nil && m.Candidate == nil {
-			return reports.Missing
+			return words.None
 		}
 		return one(m.Baseline) + " → " + one(m.Candidate)
 	}
-	unit, factor := reports.ScaleOf(m.Unit, *m.Baseline, *m.Candidate)
+	unit, factor := words.ScaleOf(m.Unit, *m.Baseline, *m.Candidate)
 	return join(number(*m.Baseline*factor)+" → "+number(*m.Candidate*factor), unit)
 }
 
@@ -150,7 +150,7 @@ func (m *metric) direction() string {
 func (m *metric) probability() string {
 	switch {
 	case m.P == nil || math.IsNaN(*m.P):
-		return reports.Missing
+		return words.None
 	case *m.P < 1e-4:
 		return "<" + space + "0.0001"
 	}
@@ -166,7 +166,7 @@ func (m *metric) over() string {
 }
 
 func join(number, unit string) string {
-	if unit == "" || number == reports.Missing {
+	if unit == "" || number == words.None {
 		return number
 	}
 	return number + space + unit
@@ -176,9 +176,9 @@ func join(number, unit string) string {
 func duration(s float64) string {
 	switch {
 	case !(s >= 0) || math.IsInf(s, 0):
-		return reports.Missing
+		return words.None
 	case s < 120:
-		return reports.Number(math.Round(s*10)/10) + space + "s"
+		return words.Number(math.Round(s*10)/10) + space + "s"
 	case s < 7200:
 		return fmt.Sprintf("%.0f%smin", s/60, space)
 	}

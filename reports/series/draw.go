@@ -104,7 +104,7 @@ func Distribution(f *reading.Facts, c *Chart, quantity string) *chart.Figure {
 		}
 		panel.Lines = append(panel.Lines, line)
 	}
-	return &chart.Figure{ID: c.ID, Legend: legend(f, c), Panels: []chart.Panel{{Chart: panel}}}
+	return &chart.Figure{ID: c.ID, Columns: columns(1), Legend: legend(f, c), Panels: []chart.Panel{{Chart: panel}}}
 }
 
 // Rank returns the place of point i of the n points of a distribution among as many values,
@@ -175,10 +175,10 @@ func OverSeeds(c *Chart) string {
 	return ""
 }
 
-// columns returns how many of n panels stand beside each other.
+// columns returns how many columns n panels stand in. Half of the width is enough for one.
 func columns(n int) int {
 	switch {
-	case n == 4:
+	case n == 1 || n == 4:
 		return 2
 	case n > 3:
 		return 3

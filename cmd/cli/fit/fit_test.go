@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
 )
@@ -209,33 +210,24 @@ func TestJSONHasMicroseconds(t *testing.T) {
 }
 
 func TestPictureShowsBothSides(t *testing.T) {
-	drawing, err := answer(t, Options{}, "<a>=40ms:10ms", "b=60ms:10ms").Picture()
+	figure, err := answer(t, Options{}, "<a>=40ms:10ms", "b=60ms:10ms").Picture()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text, picture bytes.Buffer
-	if err := drawing.WriteSVG(&text); err != nil {
+	if err := figure.Write(&text, chart.SVG, chart.Layout{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Unified circle: compatible", "all start at 0", "with the start offsets", "&lt;a&gt;: 10ms of 40ms, starts at 0s", "b: 10ms of 60ms", "120ms"} {
+	for _, want := range []string{"Unified circle: compatible", "all start at 0", "with the start offsets", "&lt;a&gt;: 10ms of 40ms, starts at 0s", "b: 10ms of 60ms", "120\u00a0ms"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in the picture", want)
 		}
 	}
-	if err := drawing.WritePNG(&picture, 1); err != nil || !bytes.HasPrefix(picture.Bytes(), []byte("\x89PNG")) {
+	if err := figure.Write(&picture, chart.PNG, chart.Layout{}); err != nil || !bytes.HasPrefix(picture.Bytes(), []byte("\x89PNG")) {
 		t.Errorf("error %v, %d bytes", err, picture.Len())
 	}
 	if _, err := answer(t, Options{}, "a=40ms:10ms").Picture(); err == nil {
 		t.Error("a picture of a link that is not shared")
-	}
-}
-
-func TestSectorsAreClosed(t *testing.T) {
-	for _, angle := range []float64{0.001, 1, math.Pi, 2 * math.Pi, 7} {
-		path := sector(10, 20, 1, angle)
-		if strings.Count(path, "A") != 2*max(1, int(math.Ceil(min(angle, 2*math.Pi)/(math.Pi/2)))) || !strings.HasSuffix(path, "Z") {
-			t.Errorf("angle %v: %s", angle, path)
-		}
 	}
 }
 

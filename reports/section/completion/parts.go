@@ -38,8 +38,10 @@ func (s *Section) figure(id, quantity, title, caption string) *chart.Figure {
 	return f
 }
 
-// fewRows is how many rows a table of flows has that stands open.
-const fewRows = 8
+const (
+	fewRows = 8 // of a table of flows that stands open
+	slow    = 2 // slowdown from which the worst flow is worth a look
+)
 
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
@@ -68,10 +70,18 @@ func (s *Section) Parts() (parts []section.Part) {
 	}
 	if len(s.Worst) > 0 {
 		w := &s.Worst[0]
-		parts = append(parts, section.Part{ID: "worst", Title: "Worst flows", Says: s.worstOf(w), Level: section.Plain, Blocks: []section.Block{s.worst()}})
+		p := section.Part{ID: "worst", Title: "Worst flows", Says: s.worstOf(w), Level: section.Plain, Blocks: []section.Block{s.worst()}}
+		if w.Slowdown != nil && *w.Slowdown < slow {
+			p.Level = section.Quiet
+		}
+		parts = append(parts, p)
 	}
-	if len(single.Rows) > fewRows {
-		parts = append(parts, section.Part{ID: "flows", Title: "Completion time of each flow", Says: "Of " + words.Plural(len(single.Rows), "flow") + ".", Blocks: []section.Block{single}})
+	if n := len(single.Rows); n > fewRows {
+		says := words.Plural(n, "flow") + "."
+		if n < len(s.r.Completion) {
+			says = fmt.Sprintf("The slowest %d of %s.", n, words.Plural(len(s.r.Completion), "flow"))
+		}
+		parts = append(parts, section.Part{ID: "flows", Title: "Completion time of each flow", Says: says, Blocks: []section.Block{single}})
 	}
 	return parts
 }
@@ -242,6 +252,9 @@ func (s *Section) takes() string {
 		return fmt.Sprintf("%sflow %s completes in %s", in, s.r.Completion[0].Flow, time(longest))
 	case open:
 		return fmt.Sprintf("%s%s of %s flows complete, on average in %s and at the latest in %s", in, completed, flows, time(mean), time(longest))
+	}
+	if time(mean) == time(longest) {
+		return fmt.Sprintf("%sall %s flows complete in %s", in, completed, time(mean))
 	}
 	return fmt.Sprintf("%sall %s flows complete, on average in %s and at the latest in %s", in, completed, time(mean), time(longest))
 }

@@ -114,23 +114,31 @@ var actions = series.Kind{ID: "actions", New: func(s *series.Scope) series.Colle
 	}
 }}
 
-// figures returns the figures of the charts that there are.
-func (s *Section) figures() (blocks []section.Block) {
-	f := &s.r.Facts
-	add := func(figure *chart.Figure, title, caption string) {
-		figure.Title, figure.Caption = title, caption
-		blocks = append(blocks, figure)
+// window returns the figure of the window of the slowest flow, in all variants; nil without.
+func (s *Section) window() *chart.Figure {
+	c := series.Find(s.Charts, "cwnd")
+	if c == nil {
+		return nil
 	}
-	if c := series.Find(s.Charts, "cwnd"); c != nil {
-		add(series.OverTime(f, c, "Window"), "Congestion window of flow "+f.Slowest+phrases.SlowestOf(f),
-			"After the last ACK of every point, "+phrases.PerPoint(f)+"."+series.OverSeeds(c))
-	}
+	f := series.OverTime(&s.r.Facts, c, "Window")
+	f.Title = "Congestion window of flow " + s.r.Slowest + phrases.SlowestOf(&s.r.Facts)
+	f.Caption = "After the last ACK of every point, " + phrases.PerPoint(&s.r.Facts) + "." + series.OverSeeds(c)
+	return f
+}
+
+// controllers returns the figures of what controllers saw and did.
+func (s *Section) controllers() (blocks []section.Block) {
 	if c := series.Find(s.Charts, "delays"); c != nil {
-		add(series.OverTime(f, c, "Delay"), "Delay that each flow's congestion control saw",
-			"Mean over the ACKs of a point, "+phrases.PerPoint(f)+". The level line is the target that CC steers to.")
+		f := series.OverTime(&s.r.Facts, c, "Delay")
+		f.Title = "Delay that each flow's congestion control saw"
+		f.Caption = "Mean over the ACKs of a point, " + phrases.PerPoint(&s.r.Facts) + ". The level line is the target that CC steers to."
+		blocks = append(blocks, f)
 	}
 	if c := series.Find(s.Charts, "actions"); c != nil {
-		add(series.Shares(f, c, "Share of ACKs", s.labels), "What congestion control did", "Share of the ACKs, by the action taken, from "+phrases.MeasuredFrom(f)+".")
+		f := series.Shares(&s.r.Facts, c, "Share of ACKs", s.labels)
+		f.Title = "What congestion control did"
+		f.Caption = "Share of the ACKs, by the action taken, from " + phrases.MeasuredFrom(&s.r.Facts) + "."
+		blocks = append(blocks, f)
 	}
 	return blocks
 }
@@ -150,10 +158,13 @@ func (s *Section) labels(action string) (name, short string) {
 
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
-	if blocks := s.figures(); blocks != nil {
-		p := section.Part{ID: "control", Title: "Congestion control", Blocks: blocks}
+	if f := s.window(); f != nil {
+		p := section.Part{ID: "windows", Title: "Congestion window", Blocks: []section.Block{f}}
 		p.Says, p.Level = s.windows()
 		parts = append(parts, p)
+	}
+	if blocks := s.controllers(); blocks != nil {
+		parts = append(parts, section.Part{ID: "control", Title: "Congestion control", Says: s.mostOften(), Blocks: blocks})
 	}
 	ports, flows := portParameters(s.r.Variants), flowParameters(s.r.Variants)
 	if len(ports.Rows) > 0 {
@@ -167,25 +178,51 @@ const otherWindow = 0.1
 
 // windows says how large the window of the slowest flow is on average.
 func (s *Section) windows() (text string, level section.Level) {
-	c := series.Find(s.Charts, "cwnd")
-	if c == nil {
-		return "", section.Quiet
-	}
+	panel := &series.Find(s.Charts, "cwnd").Panels[0]
 	var texts []string
 	low, high := math.Inf(1), 0.0
-	for _, l := range c.Panels[0].Lines {
+	for _, l := range panel.Lines {
 		sum, n := 0.0, 0
 		for _, v := range l.Values {
 			if !math.IsNaN(v) {
 				sum, n = sum+v, n+1
 			}
 		}
-		mean := sum / float64(n) // the collector makes no line without a value
+		if n == 0 {
+			continue
+		}
+		mean := sum / float64(n)
 		low, high = min(low, mean), max(high, mean)
 		texts = append(texts, words.Amount(mean, words.Sizes)+phrases.In(&s.r.Facts, l.Variant))
+	}
+	if texts == nil {
+		return "", section.Quiet
 	}
 	if high > low*(1+otherWindow) {
 		level = section.Plain
 	}
-	return fmt.Sprintf("The window of flow %s is on average %s.", c.Panels[0].Flow, words.List(texts)), level
+	return fmt.Sprintf("The window of flow %s is on average %s.", panel.Flow, words.List(texts)), level
+}
+
+// mostOften says which action the controllers of the first variant with some took most often.
+func (s *Section) mostOften() string {
+	c := series.Find(s.Charts, "actions")
+	if c == nil {
+		return ""
+	}
+	panel := &c.Panels[0]
+	counts, total, most := map[string]int64{}, int64(0), ""
+	for _, b := range panel.Bars {
+		for _, part := range b.Parts {
+			counts[part.Name] += part.Count
+			total += part.Count
+		}
+	}
+	for _, name := range words.SortedKeys(counts) {
+		if most == "" || counts[name] > counts[most] {
+			most = name
+		}
+	}
+	label, _ := s.labels(most)
+	return fmt.Sprintf("The most frequent action%s is %s: %s of the ACKs.", phrases.In(&s.r.Facts, panel.Variant), label, words.Percent(float64(counts[most])/float64(total)))
 }

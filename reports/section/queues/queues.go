@@ -3,6 +3,7 @@
 package queues
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,32 +110,40 @@ func (s *Section) figure() *chart.Figure {
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
 	if f := s.figure(); f != nil {
-		p := section.Part{ID: "queue-depths", Title: "Queues", Says: s.deepest(), Blocks: []section.Block{f}}
-		if s.r.Limits[0].Full {
-			p.Level = section.Plain
-		}
+		p := section.Part{ID: "queue-depths", Title: "Queues", Blocks: []section.Block{f}}
+		p.Says, p.Level = s.says()
 		parts = append(parts, p)
 	}
 	if s.Many != nil && len(s.Many.Worst) > 0 {
-		w := &s.Many.Worst[0]
-		parts = append(parts, section.Part{ID: "ports", Title: "Ports", Level: section.Plain, Says: fmt.Sprintf("Of %s, %s has the deepest mean queue%s: %s, %s busy.",
-			words.Plural(s.Many.Ports, "port"), phrases.Port(&w.Place), phrases.In(&s.r.Facts, w.Use.Variant), words.Depth(w.MeanQueueBytes, 0), words.Percent(w.Utilisation)),
-			Blocks: []section.Block{s.Many.classes(), s.Many.worst()}})
+		p := section.Part{ID: "ports", Title: "Ports", Blocks: []section.Block{s.Many.classes(), s.Many.worst()}}
+		w := slices.MaxFunc(s.Many.Worst, func(a, b Worst) int { return cmp.Compare(a.MeanQueueBytes, b.MeanQueueBytes) })
+		if p.Says = fmt.Sprintf("On average less than one packet waits at each of %s.", words.Plural(s.Many.Ports, "port")); w.MeanQueueBytes >= float64(s.r.Variants[0].MTU) {
+			p.Level = section.Plain
+			p.Says = fmt.Sprintf("Of %s, %s has the deepest mean queue%s: %s, %s busy.",
+				words.Plural(s.Many.Ports, "port"), phrases.Port(&w.Place), phrases.In(&s.r.Facts, w.Use.Variant), words.Depth(w.MeanQueueBytes, 0), words.Percent(w.Utilisation))
+		}
+		parts = append(parts, p)
 	}
 	return parts
 }
 
-// deepest says where the mean queue is the deepest.
-func (s *Section) deepest() string {
+// says says how many bytes wait at the first of the ports. Where next to none does, there is
+// nothing to see.
+func (s *Section) says() (text string, level section.Level) {
 	port := &s.r.Limits[0]
 	var texts []string
+	deepest := 0.0
 	for _, u := range port.Use {
+		deepest = max(deepest, u.MeanQueueBytes)
 		texts = append(texts, words.Depth(u.MeanQueueBytes, port.RateBPS)+phrases.In(&s.r.Facts, u.Variant))
 	}
-	if len(texts) == 0 {
-		return ""
+	if deepest < float64(s.r.Variants[0].MTU) {
+		return fmt.Sprintf("On average less than one packet waits at %s.", phrases.Port(&port.Place)), section.Quiet
 	}
-	return fmt.Sprintf("On average %s wait at %s.", words.List(texts), phrases.Port(&port.Place))
+	if port.Full {
+		level = section.Plain
+	}
+	return fmt.Sprintf("On average %s wait at %s.", words.List(texts), phrases.Port(&port.Place)), level
 }
 
 // Findings implements section.Finder: it says where packets were dropped and trimmed.

@@ -109,8 +109,8 @@ func (s *Section) Parts() []section.Part {
 func (s *Section) says() (text string, level section.Level) {
 	of := s.r.Sharing
 	switch {
-	case len(s.r.Completion) == 0: // flows of programs or of jobs
-		return "", section.Plain
+	case len(s.r.Completion) == 0 && len(s.r.Programs) > 0:
+		return "", section.Plain // they are all that there is
 	case of == nil || len(of.Rates) == 0:
 		return "", section.Quiet
 	case of.Even:
@@ -120,5 +120,8 @@ func (s *Section) says() (text string, level section.Level) {
 	for _, rates := range of.Rates {
 		texts = append(texts, fmt.Sprintf("%s (others %s) in %s", words.Amount(rates.SlowestGbps, words.BitRates), words.Amount(rates.OthersGbps, words.BitRates), rates.Variant))
 	}
-	return fmt.Sprintf("Flow %s gets %s.", of.Slowest, words.List(texts)), section.Telling
+	if level = section.Telling; of.OwnTimes {
+		level = section.Plain
+	}
+	return fmt.Sprintf("Flow %s gets %s.", of.Slowest, words.List(texts)), level
 }

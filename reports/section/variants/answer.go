@@ -1,0 +1,375 @@
+package variants
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/words"
+)
+
+// effect is what a variant did to the topic of the answer: the quantity that the experiment is
+// about.
+type effect struct {
+	variant string
+	base    string // the variant that it is compared with
+	csig    bool   // CSIG alone is what differs
+	tagged  bool   // the variant has CSIG, and the first one has not
+	other   bool   // the two do not do the same work
+	gain    float64
+	outcome Effect
+	clause  string // "flow a gets 3 Gb/s in place of 2 in base"
+	figure  string // the value in short
+	said    []string
+	price   []string // clauses on what became worse with it, beside the quantities of its Difference
+}
+
+// answerWeight is the weight of the answer, and of its price: above those that say only what
+// happened.
+const answerWeight = 5
+
+// Tell implements section.Teller: it says what CSIG, or another change, did to what the
+// experiment is about, and the price.
+func (s *Section) Tell(story *section.Story) {
+	if text := s.faultsCost(); text != "" {
+		story.Say(section.Answer, answerWeight, text)
+		return
+	}
+	effects := s.topic()
+	if len(effects) == 0 {
+		return
+	}
+	e := chosen(effects)
+	who := s.name(e)
+	d := s.of(e)
+	if d != nil && d.OtherFlows {
+		who += ", which has other flows,"
+	}
+	text := strings.TrimSuffix("with "+who, ",") + ", " + e.clause
+	if e.outcome == Same {
+		text = who + " makes no difference: " + e.clause
+	}
+	story.Say(section.Answer, answerWeight, s.underFault()+text+beside(e, effects))
+	story.Say(section.Price, answerWeight, s.price(e, d))
+}
+
+// topic returns what the variants did to what the experiment is about, those first that say it
+// best: jobs; who gets how much of a bottleneck; completion times.
+func (s *Section) topic() []effect {
+	for _, effects := range []func() []effect{s.onJobs, s.onSharing, s.onTimes, s.onCompleted, s.onSlowest} {
+		if all := effects(); len(all) > 0 {
+			for i := range all {
+				all[i].tagged = s.r.Variants[0].CSIG == noCSIG && s.r.Variants[s.r.Variant(all[i].variant)].CSIG != noCSIG
+			}
+			return all
+		}
+	}
+	return nil
+}
+
+// of returns the comparison of an effect's variant with the first one, nil if the effect is
+// against another one.
+func (s *Section) of(e *effect) *Difference {
+	for i := range s.Differences {
+		if d := &s.Differences[i]; d.Variant == e.variant && e.base == s.r.Variants[0].Name {
+			return d
+		}
+	}
+	return nil
+}
+
+const (
+	// likeMost is the share of the greatest gain from which a gain is as good.
+	likeMost = 0.9
+	// muchMore is how many times as much another variant changes that is told in full too.
+	muchMore = 3
+)
+
+// chosen returns the effect that the answer tells: that of CSIG, or else of the variant that
+// gains most, or changes most when none gains. Variants that do other work come last.
+func chosen(all []effect) *effect {
+	best := func(among func(*effect) bool) (most *effect) {
+		greatest, least := 0.0, 0.0
+		for i := range all {
+			if e := &all[i]; e.outcome != Same && among(e) {
+				greatest, least = max(greatest, e.gain), min(least, e.gain)
+			}
+		}
+		want := greatest
+		if want == 0 {
+			want = least
+		}
+		for i := range all {
+			if e := &all[i]; e.outcome != Same && among(e) && want != 0 && e.gain/want >= likeMost && (most == nil || e.tagged && !most.tagged) {
+				most = e
+			}
+		}
+		return most
+	}
+	for _, among := range []func(*effect) bool{
+		func(e *effect) bool { return e.csig },
+		func(e *effect) bool {
+			return !e.csig && !e.other && !slices.ContainsFunc(all, func(o effect) bool { return o.csig })
+		},
+	} {
+		if e := best(among); e != nil {
+			return e
+		}
+	}
+	if at := slices.IndexFunc(all, func(e effect) bool { return e.csig }); at >= 0 {
+		return &all[at]
+	}
+	if e := best(func(*effect) bool { return true }); e != nil {
+		return e
+	}
+	return &all[0]
+}
+
+// beside says what the other variants that do the same work do: in full what one changes much more than the chosen
+// one, and how many gain.
+func beside(e *effect, all []effect) string {
+	var others []*effect
+	for i := range all {
+		if o := &all[i]; o.variant != e.variant && o.other == e.other {
+			others = append(others, o)
+		}
+	}
+	text, most := "", -1
+	for i, o := range others {
+		if o.outcome != Same && math.Abs(o.gain) >= muchMore*math.Abs(e.gain) && (most < 0 || math.Abs(o.gain) > math.Abs(others[most].gain)) {
+			most = i
+		}
+	}
+	if most >= 0 {
+		o := others[most]
+		with := "; but with variant "
+		if e.outcome == o.outcome {
+			with = "; with variant "
+		}
+		text = with + o.variant + ", " + o.clause
+		others = slices.Delete(others, most, most+1)
+	}
+	gain, lose := 0, 0
+	for _, o := range others {
+		switch o.outcome {
+		case Better:
+			gain++
+		case Worse:
+			lose++
+		}
+	}
+	switch n := len(others); {
+	case n == 0:
+		return text
+	case n == 1:
+		return fmt.Sprintf("%s; with %s %s", text, others[0].variant, others[0].figure)
+	case gain == 0 && lose == 0:
+		return fmt.Sprintf("%s; the other %d variants make no difference", text, n)
+	case gain == n:
+		return fmt.Sprintf("%s; the other %d variants gain too", text, n)
+	case lose == 0:
+		return fmt.Sprintf("%s; of the other %d variants %d gain", text, n, gain)
+	case gain == 0:
+		return fmt.Sprintf("%s; of the other %d variants %d lose", text, n, lose)
+	default:
+		return fmt.Sprintf("%s; of the other %d variants %d gain and %d lose", text, n, gain, lose)
+	}
+}
+
+// name names the variant of an effect: as CSIG if nothing else differs.
+func (s *Section) name(e *effect) string {
+	if e.csig {
+		return fmt.Sprintf("CSIG (%s)", e.variant)
+	}
+	if e.tagged {
+		return fmt.Sprintf("variant %s (with CSIG)", e.variant)
+	}
+	return "variant " + e.variant
+}
+
+// maxFaults bounds the faults whose cost is told one by one.
+const maxFaults = 3
+
+// faultsCost says what faults cost that the first variant does not have; "" if there are none,
+// or completion times do not tell. Of several variants with a fault the best is told.
+func (s *Section) faultsCost() string {
+	base := s.r.Variants[0].Name
+	if len(s.Steps) > 0 || len(s.faults(base)) > 0 {
+		return ""
+	}
+	var whats []string
+	best := map[string]*Difference{}
+	for i := range s.Differences {
+		d := &s.Differences[i]
+		what, q := strings.Join(s.faults(d.Variant), " and "), d.quantity("fct_us.p99")
+		if what == "" || q == nil {
+			continue
+		}
+		if best[what] == nil {
+			whats = append(whats, what)
+		}
+		if best[what] == nil || q.Value.Median < best[what].quantity(q.Name).Value.Median {
+			best[what] = d
+		}
+	}
+	var parts []string
+	for i, what := range whats[:min(maxFaults, len(whats))] {
+		d := best[what]
+		q := d.quantity("fct_us.p99")
+		if i == 0 {
+			parts = append(parts, fmt.Sprintf("with %s, the tail completion time (p99) is at best, in variant %s, %s", what, d.Variant, inPlace(q, base)))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("with %s, in %s, %s%s", what, d.Variant, words.Short(q.Value.Median), share(q)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// underFault returns the beginning of an answer when faults happen in all variants.
+func (s *Section) underFault() string {
+	var whats []string
+	for i := range s.r.Variants {
+		of := s.faults(s.r.Variants[i].Name)
+		if len(of) == 0 {
+			return ""
+		}
+		for _, what := range of {
+			if !slices.Contains(whats, what) {
+				whats = append(whats, what)
+			}
+		}
+	}
+	if len(whats) > 1 {
+		return "under faults, "
+	}
+	return "under a fault (" + whats[0] + "), "
+}
+
+// faults returns what faults happened to a variant, each once.
+func (s *Section) faults(variant string) (whats []string) {
+	for i := range s.r.Faults {
+		if f := &s.r.Faults[i]; f.Happened && f.Variant == variant && !slices.Contains(whats, f.What) {
+			whats = append(whats, f.What)
+		}
+	}
+	return whats
+}
+
+// price says what else changed with the chosen variant: what became worse, and what better.
+func (s *Section) price(e *effect, d *Difference) string {
+	worse, better, same := slices.Clone(e.price), []string(nil), []string(nil)
+	if d != nil {
+		rest := slices.DeleteFunc(slices.Clone(d.Quantities), func(q Quantity) bool { return slices.Contains(e.said, q.Name) })
+		worse = append(s.moved(rest, Worse), worse...)
+		better = s.moved(rest, Better)
+		if text := s.victim(d); text != "" {
+			worse = append(worse, text)
+		}
+		for i := range rest {
+			same = append(same, s.named(&rest[i]))
+		}
+	}
+	labels := map[Effect][2]string{Better: {"the price: ", "better too: "}, Worse: {"worse too: ", "in return "}, Same: {"worse: ", "better: "}}[e.outcome]
+	var parts []string
+	if len(worse) > 0 {
+		parts = append(parts, labels[0]+words.List(worse))
+	} else if e.outcome == Better && len(same) > 0 && len(better) == 0 {
+		parts = append(parts, "no price is seen: "+words.List(same)+isNot(same)+"worse")
+	}
+	if len(better) > 0 {
+		parts = append(parts, labels[1]+words.List(better))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// isNot returns the verb of names.
+func isNot(names []string) string {
+	if last := names[len(names)-1]; len(names) > 1 || strings.HasSuffix(last, "s") {
+		return " are not "
+	}
+	return " is not "
+}
+
+// moved says how the quantities with an outcome change. Those with the same figures are said
+// together, such as trims and retransmissions.
+func (s *Section) moved(all []Quantity, o Effect) (texts []string) {
+	for i := 0; i < len(all); i++ {
+		q := &all[i]
+		if q.Outcome != o {
+			continue
+		}
+		names := []string{s.named(q)}
+		for i+1 < len(all) && all[i+1].Outcome == o && all[i+1].Unit == q.Unit && all[i+1].Base == q.Base && all[i+1].Value == q.Value {
+			i++
+			names = append(names, s.named(&all[i]))
+		}
+		verb := "rise"
+		if q.Value.Median < q.Base.Median {
+			verb = "fall"
+		}
+		if len(names) == 1 && q.Unit != "packets" {
+			verb += "s"
+		}
+		base, value, unit := quantityValues(q)
+		text := fmt.Sprintf("%s %s from %s to %s", words.List(names), verb, base, value)
+		if unit != "" {
+			text += "\u00a0" + unit
+		}
+		if q.Base.Median != 0 && q.Value.Median != 0 {
+			text += " (" + words.Change(q.Change) + ")"
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// named names a quantity for readers who do not know abbreviations.
+func (s *Section) named(q *Quantity) string {
+	switch q.Name {
+	case "fct_us.mean":
+		return "the mean completion time"
+	case "fct_us.p99":
+		return "the tail completion time (p99)"
+	}
+	return s.quantityName(q)
+}
+
+// victimTimes is how many times as long a transfer takes that pays for a change.
+const victimTimes = 2
+
+// victim names the transfer that takes the most times as long as in the first variant; "" if
+// none takes much longer. Means hide it where most transfers gain.
+func (s *Section) victim(d *Difference) string {
+	at := s.r.Variant(d.Variant)
+	most, text := float64(victimTimes), ""
+	for i := range s.r.Completion {
+		c := &s.r.Completion[i]
+		if at < 0 || at >= len(c.Variants) {
+			continue
+		}
+		base, now := c.Variants[0].MedianUS, c.Variants[at].MedianUS
+		if base != nil && now != nil && *base > 0 && *now / *base >= most {
+			most = *now / *base
+			text = fmt.Sprintf("flow %s takes %s in place of %s", c.Flow, words.Short(*now), words.Short(*base))
+			if spared := s.spared(c); spared != "" {
+				text += " (not with " + spared + ")"
+			}
+		}
+	}
+	return text
+}
+
+// spared returns the first variant but the first one in which a transfer takes hardly longer
+// than in the first one; "" without.
+func (s *Section) spared(c *reading.Completion) string {
+	const hardly = 1.1
+	for i := 1; i < len(c.Variants); i++ {
+		if now := c.Variants[i].MedianUS; now != nil && *now < hardly**c.Variants[0].MedianUS {
+			return s.r.Variants[i].Name
+		}
+	}
+	return ""
+}
