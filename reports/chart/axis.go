@@ -25,7 +25,13 @@ func (s *Scaling) Label() string {
 }
 
 func (s *Scaling) data() AxisOf {
-	return AxisOf{Name: s.Name, Unit: s.Unit, Min: s.Min, Max: s.Max, Clock: s.Clock, Microseconds: s.Microseconds}
+	sound := func(v float64) float64 {
+		if finite(v) {
+			return v
+		}
+		return 0
+	}
+	return AxisOf{Name: s.Name, Unit: s.Unit, Min: sound(s.Min), Max: sound(s.Max), Clock: s.Clock, Microseconds: s.Microseconds}
 }
 
 // tick is a value of an axis with its text.
@@ -95,18 +101,24 @@ const axisFoot = 36.0
 // plotter places values in the plot area of a drawing and draws axes.
 type plotter struct {
 	*Drawing
-	area         Area
-	x0, x1       float64 // values at the left and right edge
-	y0, y1       float64 // and at the lower and upper edge
-	clampX       bool    // places of values beyond the edges are on them
-	gridX, gridY bool
+	area   Area
+	x0, x1 float64               // values at the left and right edge
+	y0, y1 float64               // and at the lower and upper edge
+	clampX bool                  // places of values beyond the edges are on them
+	gridX  bool                  // lines up from the ticks of x
+	signed bool                  // ticks of x have their sign
+	curve  func(float64) float64 // of x; nil for a straight scale
 }
 
 func (p *plotter) x(v float64) float64 {
-	share := (v - p.x0) / (p.x1 - p.x0)
+	from, to := p.x0, p.x1
 	if p.clampX {
-		share = min(max(share, 0), 1)
+		v = min(max(v, from), to)
 	}
+	if p.curve != nil {
+		v, from, to = p.curve(v), p.curve(from), p.curve(to)
+	}
+	share := (v - from) / (to - from)
 	return p.area.X + share*p.area.Width
 }
 
@@ -130,6 +142,11 @@ func (p *plotter) xAxis(s *Scaling) {
 		all = ticks(p.x0, p.x1, step)
 		if wide := widest(all); most == 1 || len(all) < 2 || (wide+10)*float64(len(all)-1) <= p.x(all[len(all)-1].at)-p.x(all[0].at) {
 			break
+		}
+	}
+	if p.signed {
+		for i := range all {
+			all[i].text = signed(all[i].at)
 		}
 	}
 	p.xTicks(s, all)
@@ -156,7 +173,8 @@ func (p *plotter) xTicks(s *Scaling, all []tick) {
 		at := min(max(p.x(t.at), half), p.Width-half)
 		p.add(&Text{Tag: tag, X: at, Y: y + 12, Text: t.text, Paint: Soft, Anchor: Middle})
 	}
-	p.add(&Text{X: p.area.X + p.area.Width/2, Y: y + 27, Text: s.Label(), Paint: Soft, Anchor: Middle, Most: p.Width})
+	middle := p.area.X + p.area.Width/2
+	p.add(&Text{X: middle, Y: y + 27, Text: s.Label(), Paint: Soft, Anchor: Middle, Most: 2 * min(middle, p.Width-middle)})
 }
 
 // yTicks draws lines of a grid across the plot area with the values at the left.

@@ -12,7 +12,7 @@
 //	Matrix     from each of some things to each of them: cells with texts and names
 //	Heat       rows over time: many columns, headings, a value at the right, spans above
 //	Gantt      lanes with spans over time, rows and shares above, a critical path
-//	Circle     rings of a turn with arcs
+//	Wheel      rings of a turn with arcs
 //	Graph      boxes and links of a fabric, ways through it, badges
 //	Intervals  an effect with its interval in each row, on a common axis
 //	Dots       the samples of one effect, stacked, with the effect and its interval below

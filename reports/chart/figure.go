@@ -139,7 +139,7 @@ type Shape uint8
 // Shapes.
 const (
 	Dot Shape = iota
-	Ring
+	Hollow
 	Square
 	Diamond
 	Bar // a thin upright line
@@ -158,7 +158,7 @@ func (s Sign) at(x, y float64) Mark {
 		return &Rect{Style: style, Area: Area{x - 4.5, y - 4.5, 9, 9}}
 	case Diamond:
 		return &Path{Style: style, Outline: polygon(x, y-5.5, x+5.5, y, x, y+5.5, x-5.5, y)}
-	case Ring:
+	case Hollow:
 		return &Circle{Style: Style{Fill: Paper, Stroke: s.Paint, Weight: 1.8}, X: x, Y: y, Radius: 4}
 	case Bar:
 		return &Path{Style: Style{Stroke: s.Paint, Weight: 2}, Outline: lineOf(x, y-6, x, y+6)}

@@ -14,9 +14,11 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 		return marks
 	}
 	var all []Mark
+	var boxes []*Rect // with a hatch
 	for _, m := range marks {
 		var fill Paint
 		var o Outline
+		solid := true
 		switch m := m.(type) {
 		case *Group:
 			g := *m
@@ -37,22 +39,35 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 				w, t := m.Width/float64(m.Columns), m.Height/float64(m.Rows)
 				hatchLines(lines[h], h, [][]float64{corners(Area{m.X + w*float64(from), m.Y + t*float64(row), w * float64(to-from), t})})
 			})
-			for h := Rising; h <= Level; h++ {
+			for h := Rising; h <= Across; h++ {
 				if lines[h] != nil {
 					all = append(all, hatchPath(*lines[h]))
 				}
 			}
 			continue
 		case *Rect:
-			fill = m.Fill
+			fill, solid = m.Fill, m.Opacity == 0 || m.Opacity == 1
 			if palette.hatches[fill] != Plain {
-				o = polygon(corners(m.Area)...)
+				boxes = append(boxes, m)
+				a, edge := m.Area, 0.0
+				if m.Stroke != None {
+					edge = 0.6
+				}
+				o = polygon(corners(Area{a.X + edge, a.Y + edge, max(a.Width-2*edge, 0), max(a.Height-2*edge, 0)})...)
 			}
 		case *Path:
-			fill, o = m.Fill, m.Outline
+			fill, solid, o = m.Fill, m.Opacity == 0 || m.Opacity == 1, m.Outline
+		case *Text: // letters stand on plain ground
+			for _, box := range slices.Backward(boxes) {
+				if m.Anchor == Middle && m.X > box.X && m.X < box.X+box.Width && m.Y > box.Y && m.Y < box.Y+box.Height {
+					wide := min(TextWidth(m.Text, m.size(), m.Bold)+4, box.Width)
+					all = append(all, &Rect{Style: Style{Fill: box.Fill}, Area: Area{m.X - wide/2, m.Y - m.size()*0.6, wide, m.size() * 1.2}})
+					break
+				}
+			}
 		}
 		all = append(all, m)
-		if h := palette.hatches[fill]; h != Plain && !o.Empty() {
+		if h := palette.hatches[fill]; h != Plain && solid && !o.Empty() {
 			var lines Outline
 			hatchLines(&lines, h, o.flat())
 			if !lines.Empty() {
@@ -74,7 +89,7 @@ func corners(a Area) []float64 {
 // hatchLines adds the parts of parallel lines that are within polygons (even-odd).
 func hatchLines(to *Outline, h Hatch, polygons [][]float64) {
 	// Lines are those of equal u; v goes along them.
-	ux, uy := map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Level: {0, 1}}[h][0], map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Level: {0, 1}}[h][1]
+	ux, uy := map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Across: {0, 1}}[h][0], map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Across: {0, 1}}[h][1]
 	n := math.Hypot(ux, uy)
 	ux, uy = ux/n, uy/n
 	low, high := math.Inf(1), math.Inf(-1)
