@@ -4,11 +4,15 @@ package collectives
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // Section is the section.
@@ -52,6 +56,7 @@ type Worst struct {
 const (
 	maxWorst   = reading.MaxWorst
 	leastRatio = 1.05
+	muchLonger = 2 // times the median: an instance that is worth a look
 )
 
 // key identifies the instances of a collective in a run.
@@ -142,4 +147,48 @@ func (s *Section) of(variant string) Variant {
 func (s *Section) Numbers() map[string]any { return map[string]any{"fairness": s.Variants} }
 
 // Parts implements section.Section.
-func (s *Section) Parts() []section.Part { return nil }
+func (s *Section) Parts() (parts []section.Part) {
+	times, worst := phrases.DistributionTable(), s.worst()
+	for i := range s.Variants {
+		for k := range s.Variants[i].CCTUS {
+			c := &s.Variants[i].CCTUS[k]
+			unit := words.ScaleFor(c.Max, words.Delays)
+			phrases.AddDistribution(times, fmt.Sprintf("%s of %s (%s)", c.Collective, c.Job, unit.Unit), s.Variants[i].Variant, words.Number(c.Count), &c.Distribution, unit.Factor)
+		}
+	}
+	phrases.Bound(times, "distributions", "report --json")
+	if len(times.Rows) > 0 {
+		parts = append(parts, section.Part{ID: "cct", Title: "Distributions of the completion times of collectives", Says: "Quantiles of each collective, over its steps, groups and seeds.", Blocks: []section.Block{times}})
+	}
+	if len(worst.Rows) == 0 {
+		return parts
+	}
+	var most *Worst
+	in := ""
+	for i := range s.Variants {
+		if list := s.Variants[i].Worst; len(list) > 0 && (most == nil || list[0].Ratio > most.Ratio) {
+			most, in = &list[0], phrases.In(&s.reading.Facts, s.Variants[i].Variant)
+		}
+	}
+	level := section.Quiet
+	if most.Ratio >= muchLonger {
+		level = section.Plain
+	}
+	return append(parts, section.Part{ID: "worst-collectives", Title: "Worst collectives", Level: level, Blocks: []section.Block{worst},
+		Says: fmt.Sprintf("%s of %s in step %d took %s%s, %s times the median.", most.Collective, most.Job, most.Step, words.Tenths(most.CCTUS, words.Delays), in, words.Three(most.Ratio))})
+}
+
+// worst lists the instances of collectives that took longest beside the others of their name.
+func (s *Section) worst() *section.Table {
+	t := &section.Table{Label: "Worst collectives", Columns: phrases.Columns("Collective", "Variant", "#Seed", "Job", "#Step", "#Group", "#Time", "#Over the median", "Left last by"),
+		Note: fmt.Sprintf("The worst %d instances of each variant, of all seeds, by their time over the median of the instances of the same name in their run. instances.parquet has all.", maxWorst)}
+	for i := range s.Variants {
+		for k := range s.Variants[i].Worst {
+			w := &s.Variants[i].Worst[k]
+			t.Rows = append(t.Rows, section.Row{Variant: s.Variants[i].Variant, Cells: phrases.Cells(w.Collective, s.Variants[i].Variant, strconv.FormatUint(w.Seed, 10), w.Job, words.Number(float64(w.Step)),
+				words.Number(float64(w.Group)), words.Tenths(w.CCTUS, words.Delays), words.Number(w.Ratio)+"×", w.LastHost)})
+		}
+	}
+	phrases.Bound(t, "instances", "instances.parquet")
+	return t
+}

@@ -84,7 +84,7 @@ func (s *Section) pictures() (figures []*chart.Figure) {
 		f := &chart.Figure{
 			ID:      fmt.Sprintf("step-%d", len(figures)+1),
 			Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), time(p.US())),
-			Caption: fmt.Sprintf("What the ranks do%s. Lost: %s.", of, p.lost()),
+			Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in. Lost: %s.", of, p.lost()),
 		}
 		if !j.Picture.Few {
 			f.Caption += fmt.Sprintf(" Of %s ranks it shows how many do what, and %d: those on the critical path, and those that compute or wait longest.", words.Number(float64(j.Picture.Ranks)), len(j.Picture.Lanes))
@@ -105,13 +105,13 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 	unit := words.ScaleFor(c.ToUS-c.FromUS, words.Delays)
 	at := func(us float64) float64 { return (us - c.FromUS) * unit.Factor }
 	g := &chart.Gantt{X: chart.Scaling{Name: "Time in the step", Unit: unit.Unit, Max: at(c.ToUS)}}
-	computes, others := 0, 0
+	computes, others := 0, 0 // so far; the paints before theirs say what the path is in
 	for _, k := range c.Kinds {
-		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(1 + computes%(chart.Actions-1))}
+		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(2 + computes%(chart.Actions-2))}
 		if k.Compute {
 			computes++
 		} else {
-			kind.Paint, kind.Place = chart.Flow(others), chart.Lower
+			kind.Paint, kind.Place = chart.Flow(2+others%(chart.Flows-2)), chart.Lower
 			others++
 		}
 		g.Kinds = append(g.Kinds, kind)

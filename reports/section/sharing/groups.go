@@ -314,8 +314,8 @@ func sameWork(a, b *runfolder.Prediction) bool {
 	return near(a.ComputeUS, b.ComputeUS) && near(a.CommunicationUS, b.CommunicationUS)
 }
 
-// SpeedUp returns the median over the seeds of the speed-ups, 0 without any.
-func (j *Job) SpeedUp() float64 {
+// speedUp returns the median over the seeds of the speed-ups, 0 without any.
+func (j *Job) speedUp() float64 {
 	if len(j.SpeedUps) == 0 {
 		return 0
 	}

@@ -74,6 +74,3 @@ func (s *Section) Settle() error {
 
 // Numbers implements section.Section.
 func (s *Section) Numbers() map[string]any { return map[string]any{"jobGroups": s.Groups} }
-
-// Parts implements section.Section.
-func (s *Section) Parts() []section.Part { return nil }
