@@ -63,7 +63,7 @@ func (c *Bars) Draw(width float64) *Drawing {
 		y, height := top+pitch*float64(i)+pitch*0.17, pitch*0.66
 		if c.Above {
 			y, height = top+pitch*float64(i)+pitch-22, 18
-			d.add(&Text{X: left, Y: y - 10, Text: r.label(), Size: 12, Most: width - left - 4})
+			d.add(&Text{X: left, Y: y - 10, Text: r.label(), Size: 12, Halo: true, Most: width - left - 4})
 		} else {
 			d.add(&Text{X: left - 6, Y: y + height/2, Text: r.label(), Anchor: End, Most: left - 6})
 		}

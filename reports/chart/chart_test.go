@@ -2,8 +2,6 @@ package chart
 
 import (
 	"math"
-	"os"
-	"testing"
 )
 
 func lines() *Lines {
@@ -27,14 +25,4 @@ func lines() *Lines {
 func bars() *Bars {
 	return &Bars{Name: "blame", X: Scaling{Name: "Share", Unit: "%"}, Parts: []BarPart{{"own queue", "queue", Action(0)}, {"others", "", Action(1)}, {"wire", "", Action(2)}},
 		Rows: []BarRow{{Name: "flow a", Values: []float64{20, 50, 30}}, {Name: "a flow of quite a long name, longer than there is room for", Values: []float64{70, 29, 1}}}}
-}
-
-func TestLook(t *testing.T) {
-	dir := os.Getenv("CHART_LOOK")
-	if dir == "" {
-		t.Skip()
-	}
-	for name, c := range map[string]Chart{"lines": lines(), "bars": bars()} {
-		os.WriteFile(dir+"/"+name+".html", []byte("<style>"+CSS()+".chart{font-family:Liberation Sans}</style>"+string(c.Draw(480).SVG())), 0o644)
-	}
 }

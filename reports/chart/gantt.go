@@ -84,10 +84,18 @@ var inLooks = [ins]struct {
 	paint Paint
 }{{"computing", Action(1)}, {"being sent", Flow(0)}, {"in a queue", Flow(1)}, {"waiting", Rest}}
 
-// PathKeys returns the legend of a path: those of what it is in, and of its stroke.
-func (c *Gantt) PathKeys() (keys []Key) {
+// Keys returns the legend: the kinds of spans, and what the path is in.
+func (c *Gantt) Keys() (keys []Key) {
+	for i := range c.Kinds {
+		k := &c.Kinds[i]
+		key := Key{Name: k.Name, Fills: []Paint{k.Paint}, Shade: k.Opacity}
+		if k.Place == Lower {
+			key.Height = 6
+		}
+		keys = append(keys, key)
+	}
 	if len(c.Path) == 0 {
-		return nil
+		return keys
 	}
 	var seen [ins]bool
 	for _, h := range c.Path {
@@ -96,7 +104,7 @@ func (c *Gantt) PathKeys() (keys []Key) {
 	keys = append(keys, LineKey("critical path", Look{Paint: Target, Width: 2}))
 	for in, look := range inLooks {
 		if seen[in] {
-			keys = append(keys, FillKey("path "+look.name, look.paint))
+			keys = append(keys, FillKey("the path is "+look.name, look.paint))
 		}
 	}
 	return keys
@@ -105,8 +113,9 @@ func (c *Gantt) PathKeys() (keys []Key) {
 const (
 	overlaidHeight = 14.0
 	sharesHeight   = 110.0
-	stripHeight    = 12.0
-	leastHop       = 5.0 // user units: narrower hops are bands
+	stripHeight    = 18.0
+	stripColumn    = 8.0
+	leastHop       = 8.0 // user units: narrower hops are bands
 	bandWidth      = 2.0 // of the columns of bands
 )
 
@@ -268,34 +277,55 @@ func (c *Gantt) lane(p *plotter, l *Lane, y float64) {
 	p.add(name)
 }
 
-// strip draws what the path is in, above the lanes: pieces that are too narrow to be seen are
-// columns of which each has the colour of what the path is in for most of its time.
+// strip draws what the path is in, above the lanes. Where short pieces alternate, columns show
+// the shares of their time.
 func (c *Gantt) strip(p *plotter, y float64) {
-	columns := max(1, int(p.area.Width/bandWidth))
+	columns := max(1, int(p.area.Width/stripColumn))
 	times := make([][ins]float64, columns)
 	each := (p.x1 - p.x0) / float64(columns)
-	for _, h := range c.Path {
-		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In%ins] += time })
+	var outlines [ins]Outline
+	box := func(in In, left, right, high, low float64) {
+		r := polygon(corners(Area{left, y + stripHeight*(1-high), right - left, stripHeight * (high - low)})...)
+		o := &outlines[in]
+		o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
 	}
-	most := func(k int) int {
-		best := -1
+	var long []Hop
+	for _, h := range c.Path {
+		if h.In %= ins; p.x(h.To)-p.x(h.From) >= leastHop {
+			long = append(long, h)
+			continue
+		}
+		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In] += time })
+	}
+	w := p.area.Width / float64(columns)
+	for k := range times {
+		sum, low := 0.0, 0.0
+		for _, t := range times[k] {
+			sum += t
+		}
+		if sum < each/20 {
+			continue
+		}
 		for in, t := range times[k] {
-			if t > 0.01*each && (best < 0 || t > times[k][best]) {
-				best = in
+			if t > 0 {
+				box(In(in), p.area.X+w*float64(k), p.area.X+w*float64(k+1), low+t/sum, low)
+				low += t / sum
 			}
 		}
-		return best
 	}
-	for from := 0; from < columns; {
-		in, to := most(from), from+1
-		for to < columns && most(to) == in {
-			to++
+	for in, o := range outlines {
+		if !o.Empty() {
+			p.add(&Path{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "the critical path is " + inLooks[in].name + " for this share of the time"}, Outline: o})
 		}
-		if in >= 0 {
-			w := p.area.Width / float64(columns)
-			p.add(&Rect{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "critical path: mostly " + inLooks[in].name}, Area: Area{p.area.X + w*float64(from), y, w * float64(to-from), stripHeight}})
+	}
+	outlines = [ins]Outline{}
+	for _, h := range long {
+		box(h.In, p.x(h.From), p.x(h.To), 1, 0)
+	}
+	for in, o := range outlines {
+		if !o.Empty() {
+			p.add(&Path{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "the critical path is " + inLooks[in].name}, Outline: o})
 		}
-		from = to
 	}
 	p.add(&Text{X: p.area.X - 6, Y: y + stripHeight/2, Text: "path", Bold: true, Paint: Target, Anchor: End})
 }
@@ -391,7 +421,7 @@ func (c *Gantt) band(p *plotter, times []float64, y, each float64) {
 		}
 		if s > 0 {
 			tall := 2 + 2*float64(s)
-			p.add(&Rect{Style: Style{Fill: Target, Opacity: 0.25 + 0.25*float64(s)}, Tag: Tag{Tip: "critical path, in many short hops"}, Area: Area{p.area.X + w*float64(from), y - tall/2, w * float64(to-from), tall}})
+			p.add(&Rect{Style: Style{Fill: Target, Opacity: 0.4 + 0.2*float64(s)}, Tag: Tag{Tip: "critical path, in many short hops"}, Area: Area{p.area.X + w*float64(from), y - tall/2, w * float64(to-from), tall}})
 		}
 		from = to
 	}

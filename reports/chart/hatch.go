@@ -14,9 +14,11 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 		return marks
 	}
 	var all []Mark
+	var boxes []*Rect // with a hatch
 	for _, m := range marks {
 		var fill Paint
 		var o Outline
+		solid := true
 		switch m := m.(type) {
 		case *Group:
 			g := *m
@@ -44,15 +46,28 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 			}
 			continue
 		case *Rect:
-			fill = m.Fill
+			fill, solid = m.Fill, m.Opacity == 0 || m.Opacity == 1
 			if palette.hatches[fill] != Plain {
-				o = polygon(corners(m.Area)...)
+				boxes = append(boxes, m)
+				a, edge := m.Area, 0.0
+				if m.Stroke != None {
+					edge = 0.6
+				}
+				o = polygon(corners(Area{a.X + edge, a.Y + edge, max(a.Width-2*edge, 0), max(a.Height-2*edge, 0)})...)
 			}
 		case *Path:
-			fill, o = m.Fill, m.Outline
+			fill, solid, o = m.Fill, m.Opacity == 0 || m.Opacity == 1, m.Outline
+		case *Text: // letters stand on plain ground
+			for _, box := range slices.Backward(boxes) {
+				if m.Anchor == Middle && m.X > box.X && m.X < box.X+box.Width && m.Y > box.Y && m.Y < box.Y+box.Height {
+					wide := min(TextWidth(m.Text, m.size(), m.Bold)+4, box.Width)
+					all = append(all, &Rect{Style: Style{Fill: box.Fill}, Area: Area{m.X - wide/2, m.Y - m.size()*0.6, wide, m.size() * 1.2}})
+					break
+				}
+			}
 		}
 		all = append(all, m)
-		if h := palette.hatches[fill]; h != Plain && !o.Empty() {
+		if h := palette.hatches[fill]; h != Plain && solid && !o.Empty() {
 			var lines Outline
 			hatchLines(&lines, h, o.flat())
 			if !lines.Empty() {

@@ -73,7 +73,7 @@ func (c *Intervals) Draw(width float64) *Drawing {
 		q := *p
 		q.Drawing = at
 		if narrow {
-			at.add(&Text{X: left, Y: y + 9, Text: r.Name, Most: width * 0.6}, &Text{X: width - right, Y: y + 9, Text: r.Text, Anchor: End, Most: width * 0.35})
+			at.add(&Text{X: left, Y: y + 9, Text: r.Name, Halo: true, Most: width * 0.6}, &Text{X: width - right, Y: y + 9, Text: r.Text, Anchor: End, Most: width * 0.35})
 			y += 25
 		} else {
 			y += pitch / 2

@@ -85,6 +85,9 @@ func (c *Lines) Draw(width float64) *Drawing {
 		d.add(&Path{Style: Style{Fill: Shade}, Tag: Tag{Part: PartShade}, Outline: polygon(a, p.bottom(), b, p.bottom(), b, top, a, top)})
 	}
 	p.yTicks(yticks)
+	if from < 0 {
+		d.line(p.area.X, p.y(0), p.right(), p.y(0), Style{Stroke: Axis}, Tag{})
+	}
 	if c.Y.Name != "" {
 		d.add(&Text{X: 7, Y: top + p.area.Height/2, Text: c.Y.Label(), Paint: Soft, Anchor: Middle, Rotate: -90, Most: p.area.Height})
 	}

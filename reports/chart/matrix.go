@@ -30,6 +30,7 @@ type Cell struct {
 const (
 	mostTips  = 16 // rows
 	mostCells = 48 // rows
+	mostSide  = 560.0
 )
 
 // Draw implements Chart.
@@ -41,7 +42,7 @@ func (c *Matrix) Draw(width float64) *Drawing {
 	}
 	left := min(max(longest+10, 30), 96)
 	below := 0.8 * left
-	cell := min((width-left-30)/float64(max(n, 1)), 56)
+	cell := min((width-left-30)/float64(max(n, 1)), mostSide/float64(max(n, 1)), 56)
 	side := cell * float64(n)
 	// Names of columns are at an angle and need room to the left of the first and below.
 	area := Area{left + 14, 16, side, side}
@@ -52,7 +53,7 @@ func (c *Matrix) Draw(width float64) *Drawing {
 		at := (float64(i) + 0.5) * cell
 		d.add(&Text{X: area.X - 5, Y: area.Y + at, Text: c.Names[i], Size: 10, Anchor: End, Most: left - 2})
 	}
-	for i := 0; i < n; i += every {
+	for i := 0; i < n; i += max(1, int(math.Ceil(15/cell))) {
 		at := (float64(i) + 0.5) * cell
 		d.add(&Text{X: area.X + at + 2, Y: area.Y + side + 8, Text: c.Names[i], Size: 10, Anchor: End, Rotate: -50, Most: left - 4})
 	}

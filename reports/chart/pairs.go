@@ -83,7 +83,11 @@ func (c *Pairs) Draw(width float64) *Drawing {
 				continue
 			}
 			at, end := y+4+float64(k)*(bar+1), p.x(v.Value)
-			d.add(&Rect{Style: Style{Fill: c.Sides[k].Paint}, Area: Area{left, at, max(end-left, 0.8), bar}})
+			style := Style{Fill: c.Sides[k].Paint}
+			if style.Fill >= action0 { // pale on the ground
+				style.Stroke = Axis
+			}
+			d.add(&Rect{Style: style, Area: Area{left, at, max(end-left, 0.8), bar}})
 			if finite(v.Low) && finite(v.High) && v.High > v.Low {
 				var o Outline
 				for _, x := range []float64{p.x(v.Low), p.x(v.High)} {

@@ -180,7 +180,7 @@ var (
 		"2b2258 3b2f77 3f4a8a 35648d 287889 21948a 35ad79 66c85d aadc32 fde725", "1c3452 28568a 4a97dd 7dbdf2 c4e3ff", "47331a 7d4d14 d0852a f0ae58 ffdfae", nil)
 	// Print's flows and actions alternate between dark and bright ones.
 	Print = newPalette("000000 404040 606060 dcdcdc c8c8c8 ededed ffffff f6f6f6 a0002c 6e6e6e 000000 0b5a32 7a4e00 a0002c eef3fa ffffff f2f2f2 ffffff 000000",
-		"00446b e08a3c 1d6b50 d68fc0 123f63 c99a2e 2f2f80 909090", "e9ecf0 7fbfa8 cfe3f5 b08abb fbd9bf c9a93a", "c8ccd2 9a9a9a 5c5c5c 000000",
+		"00446b e08a3c 1d6b50 d68fc0 123f63 c99a2e 2f2f80 909090", "cfd4db 6fae98 dbe9f6 a57fb1 fbdcc4 c2a233", "c8ccd2 9a9a9a 5c5c5c 000000",
 		"fbfbe8 e6f0cf cbe4c6 abd5c2 86c1c2 61a6bd 3f83ab 2e6496 254682 0b1d5e", "dfebf5 a9cbe3 6ea3c9 3a6ea5 0d2f5c", "fbe6cb f2c08a cc8f45 96601e 5c3006",
 		map[Paint]Hatch{Action(1): Rising, Action(3): Falling, Action(4): Upright, Action(5): Across, More(1): Rising, More(2): Rising, More(3): Rising, More(4): Rising, More(5): Rising,
 			Flow(2): Rising, Flow(4): Falling, Flow(6): Upright})

@@ -24,7 +24,7 @@ func (d *Drawing) SVG() template.HTML {
 	}
 	fmt.Fprintf(&w.b, `<svg class="%s" viewBox="0 0 %s %s" xmlns="http://www.w3.org/2000/svg" role="img"`, class, tenth(d.Width), tenth(math.Ceil(d.Height)))
 	if d.Figure != "" {
-		fmt.Fprintf(&w.b, ` data-figure="%s" data-plot="%.5g %.5g %.5g %.5g"`, html.EscapeString(d.Figure), d.Plot.X, d.Plot.Y, d.Plot.Width, d.Plot.Height)
+		fmt.Fprintf(&w.b, ` data-figure="%s" data-plot="%.5g %.5g %.5g %.5g"`, escape(d.Figure), d.Plot.X, d.Plot.Y, d.Plot.Width, d.Plot.Height)
 	}
 	w.b.WriteByte('>')
 	w.titles(d)
@@ -37,8 +37,15 @@ func (d *Drawing) SVG() template.HTML {
 
 // WriteSVG writes the drawing as a document of its own with the colours of a palette.
 func (d *Drawing) WriteSVG(to io.Writer, palette *Palette) error {
+	return d.document(to, palette, "", 1)
+}
+
+// document is WriteSVG with a size in units of a name, of which there are so many in a user
+// unit.
+func (d *Drawing) document(to io.Writer, palette *Palette, unit string, k float64) error {
 	w := &svgWriter{colour: func(p Paint) string { return hex(palette.Colour(p)) }}
-	fmt.Fprintf(&w.b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]s" height="%[2]s" viewBox="0 0 %[1]s %[2]s" role="img" style="font-family:Arial,Helvetica,'Liberation Sans',sans-serif">`, tenth(d.Width), tenth(math.Ceil(d.Height)))
+	fmt.Fprintf(&w.b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<svg xmlns="http://www.w3.org/2000/svg" width="%s%s" height="%s%[2]s" viewBox="0 0 %s %s" role="img" style="font-family:Arial,Helvetica,'Liberation Sans',sans-serif">`,
+		tenth(d.Width*k), unit, tenth(math.Ceil(d.Height)*k), tenth(d.Width), tenth(math.Ceil(d.Height)))
 	w.titles(d)
 	fmt.Fprintf(&w.b, `<rect width="100%%" height="100%%" fill="%s"/>`, w.colour(Paper))
 	w.marks(hatched(d.Marks, palette))

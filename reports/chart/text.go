@@ -37,6 +37,13 @@ var metrics = sync.OnceValue(func() *[2]face {
 	return m
 })
 
+// has reports whether the font has a letter.
+func (f *face) has(r rune) bool {
+	var buffer sfnt.Buffer
+	index, err := f.font.GlyphIndex(&buffer, r)
+	return err == nil && index != 0
+}
+
 func advance(f *sfnt.Font, r rune) float64 {
 	const em = 2048
 	var buffer sfnt.Buffer
