@@ -173,9 +173,9 @@ func (e *entry) run(path string) {
 	case !f.Summary.Valid:
 		e.State = State{"bad", "not valid", plain(strings.Join(f.Summary.Reasons[:min(1, len(f.Summary.Reasons))], ""))}
 	case failed > 0:
-		e.State = State{"bad", "failed", fmt.Sprintf("%d of %d expectations", failed, n)}
+		e.State = State{"bad", "failed", fmt.Sprintf("%d of %d expectations failed", failed, n)}
 	case n > 0:
-		e.State = State{"good", "passed", fmt.Sprintf("%d of %d expectations", n, n)}
+		e.State = State{"good", "passed", fmt.Sprintf("%d of %d expectations held", n, n)}
 	default:
 		e.State = State{"", "done", "no expectations"}
 	}
