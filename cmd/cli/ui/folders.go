@@ -57,18 +57,17 @@ type folders struct {
 }
 
 // find returns the folders, the one that was changed last at the front. Symbolic links are
-// not followed, and not listed.
-func (f *folders) find() ([]found, error) {
+// not followed, and not listed. cut says that there are more names than mostFolders.
+func (f *folders) find() (list []found, cut bool, err error) {
 	dir, err := os.Open(f.dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.dir, cause.Of(err))
+		return nil, false, fmt.Errorf("%s: %w", f.dir, cause.Of(err))
 	}
 	defer dir.Close() // opened for reading
 	entries, err := dir.ReadDir(mostFolders)
 	if err != nil && !errors.Is(err, io.EOF) { // EOF: the folder is empty
-		return nil, fmt.Errorf("%s: %w", f.dir, cause.Of(err))
+		return nil, false, fmt.Errorf("%s: %w", f.dir, cause.Of(err))
 	}
-	var list []found
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
@@ -82,7 +81,7 @@ func (f *folders) find() ([]found, error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b found) int { return cmp.Or(b.changed.Compare(a.changed), strings.Compare(a.name, b.name)) })
-	return list, nil
+	return list, len(entries) == mostFolders, nil
 }
 
 // markOf returns what changes with a folder: its file and its summary are written anew when
@@ -190,6 +189,9 @@ func (e *entry) incomplete(path string, f *runfolder.Folder) {
 	}
 	e.manifest(&p.Manifest)
 	e.Busy, e.Opens = p.Busy, f != nil && !p.Busy
+	if !e.Opens {
+		e.Bytes = 0 // the manifest does not know yet
+	}
 	switch {
 	case p.Busy && p.Runs > 0:
 		e.State = State{"", "running", fmt.Sprintf("%d of %d runs have finished", p.Finished, p.Runs)}

@@ -145,7 +145,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request, name string) *foun
 		return nil
 	}
 	defer leave()
-	list, err := s.folders.find()
+	list, _, err := s.folders.find()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, "The folder cannot be listed.", err.Error())
 		return nil

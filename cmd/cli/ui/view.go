@@ -72,7 +72,7 @@ type listPage struct {
 	Matches, Total int
 	From, To       int    // of the entries, from 1
 	Newer, Older   string // addresses; "" without
-	Limit          int    // there are more names than are looked at; 0: there are not
+	Cut            bool   // the folder has more names than are looked at
 	UnderWay       underWay
 	Compares       bool // two of the entries can be compared
 }
@@ -92,8 +92,7 @@ type runLine struct {
 	Class                 string
 	Nodes                 int
 	Started               time.Time
-	Lives                 bool   // its nodes serve metrics
-	Opens                 string // name of its folder in the list; "" if it is none
+	Lives                 bool // its nodes serve metrics
 }
 
 // serveList lists the folders.
@@ -103,12 +102,12 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	list, err := s.folders.find()
+	list, cut, err := s.folders.find()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, "The folder cannot be listed.", err.Error())
 		return
 	}
-	p := listPage{Folder: plain(s.config.Folder), Query: r.URL.Query().Get("q"), Total: len(list)}
+	p := listPage{Folder: plain(s.config.Folder), Query: r.URL.Query().Get("q"), Total: len(list), Cut: cut}
 	p.UnderWay = s.underWay(r.Context(), list)
 	if p.Query != "" {
 		want := strings.ToLower(p.Query)
@@ -156,7 +155,7 @@ func (s *Server) serveUnderWay(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	list, err := s.folders.find()
+	list, _, err := s.folders.find()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, "The folder cannot be listed.", err.Error())
 		return
@@ -171,10 +170,6 @@ func (s *Server) underWay(ctx context.Context, list []found) underWay {
 	all, err := s.config.List(ctx)
 	if err != nil {
 		u.Problem = plain(err.Error())
-	}
-	names := map[string]string{}
-	for i := range list {
-		names[list[i].path] = list[i].name
 	}
 	listed := map[string]bool{}
 	for i := range all {
@@ -191,7 +186,6 @@ func (s *Server) underWay(ctx context.Context, list []found) underWay {
 		default:
 			line.Class = "warn"
 		}
-		line.Opens = names[r.Folder]
 		u.Runs = append(u.Runs, line)
 	}
 	for i := range list[:min(len(list), perPage)] {
