@@ -35,6 +35,9 @@ func guard(h http.Handler) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "This server answers to GET and HEAD only.", "")
+		case r.ContentLength != 0: // its body need not come
+			w.Header().Set("Connection", "close")
+			refuse(w, http.StatusBadRequest, "This server takes requests without a body only.", "")
 		case !slices.Contains([]string{"", "none", "same-origin"}, r.Header.Get("Sec-Fetch-Site")):
 			refuse(w, http.StatusForbidden, "This server answers to its own pages only.", "Write its address into the browser's address line.")
 		default:

@@ -65,7 +65,7 @@ func (s *Server) Handler() http.Handler {
 
 // Times and sizes of requests.
 const (
-	headTime   = 10 * time.Second // in which a request's head and body must come
+	headTime   = 10 * time.Second // in which a request's head must come
 	idleTime   = time.Minute      // after which a connection is closed
 	answerTime = 30 * time.Second // in which a browser must take an answer
 	endTime    = time.Second      // that requests under way have to end after Ctrl-C
@@ -76,7 +76,7 @@ const (
 // returns, all connections are closed and no page is being made.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
-		Handler: s.Handler(), ReadTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHead,
+		Handler: s.Handler(), ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHead,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	closed := make(chan struct{})

@@ -1,11 +1,13 @@
 package ui
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -68,8 +70,11 @@ func (f *fakeReports) Compare(ctx context.Context, a, b string, w io.Writer) err
 func planted(t testing.TB, names ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
+	one := os.DirFS(analysistest.ThreeFlow().Folder(t, nil).Dir)
 	for _, name := range names {
-		plant(t, dir, name, nil)
+		if err := os.CopyFS(filepath.Join(dir, name), one); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
@@ -141,6 +146,28 @@ func TestRefusals(t *testing.T) {
 			!strings.Contains(w.Header().Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 			t.Errorf("%v: %v", c, w.Header())
 		}
+	}
+}
+
+// A request with a body is refused before the body comes.
+func TestBody(t *testing.T) {
+	s := server(planted(t, "a"), &fakeReports{})
+	c, err := net.Dial("tcp", strings.TrimPrefix(serveNow(t, s), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Minute)) //nolint:errcheck // it is open
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nx"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != 400 || !r.Close {
+		t.Errorf("status %d, close %v", r.StatusCode, r.Close)
 	}
 }
 
@@ -260,8 +287,7 @@ func TestStates(t *testing.T) {
 		},
 		"huge": func(path string) error { return os.Truncate(filepath.Join(path, "manifest.json"), 1<<40) },
 	} {
-		plant(t, dir, name, nil)
-		if err := damage(filepath.Join(dir, name)); err != nil {
+		if err := errors.Join(os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join(dir, "good"))), damage(filepath.Join(dir, name))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -347,15 +373,10 @@ var hostile = []string{`"><script>hacked=1<`, `<img src=x onerror=hacked=1>`, "{
 
 // Names of folders, experiments and runs are text, and lead to their folders.
 func TestHostileNames(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range hostile {
-		plant(t, dir, name, nil)
-	}
+	dir := planted(t, append(hostile, "line\nbreak", "no\xffutf8")...)
 	plant(t, dir, "of a stranger", func(m *runfolder.Manifest, s *runfolder.Summary) {
 		m.Name, s.Name = `</td><script>hacked=1</script>`+"\u202e", `</td><script>hacked=1</script>`+"\u202e"
 	})
-	plant(t, dir, "line\nbreak", nil)
-	plant(t, dir, "no\xffutf8", nil)
 	s := server(dir, &fakeReports{}, runs.Run{ID: `"><script>`, Name: `<script>hacked=1</script>`, Runtime: `<b>`, State: runs.Dead, Folder: "</td>\u202e"})
 	page := get(s, "/?q=").Body.String()
 	if n := strings.Count(page, "<script>"); n != 1 || strings.ContainsAny(page, "\u202e\xff") && strings.Contains(regexp.MustCompile(`(value|href)="[^"]*"`).ReplaceAllString(page, ""), "\u202e") ||
@@ -401,8 +422,10 @@ func TestManyFolders(t *testing.T) {
 		for _, m := range regexp.MustCompile(`<bdi>(run-[0-9]{4})`).FindAllStringSubmatch(get(s, path).Body.String(), -1) {
 			names = append(names, m[1])
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("%s took %v", path, took)
+		} else {
+			t.Logf("%s took %v", path, took)
 		}
 		return names
 	}
