@@ -11,7 +11,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Experiments:", []string{"demo", "init", "validate", "run", "check", "report", "list", "schema"}},
+	{"Experiments:", []string{"demo", "init", "validate", "run", "check", "report", "ui", "list", "schema"}},
 	{"Comparisons:", []string{"sweep", "stress", "compare", "regress", "baseline", "bisect"}},
 	{"Labs, in real time:", []string{"up", "ps", "inspect", "exec", "top", "down", "clean"}},
 	{"Packets, tables and dashboards:", []string{"capture", "dissector", "export", "serve", "grafana", "scrape-config"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/revision"
+	"github.com/csiglab/csiglab/cmd/cli/ui"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/verdict"
@@ -261,7 +262,7 @@ func writeVerdictFiles(folder string, d *verdict.Document) error {
 		name string
 		data []byte
 	}{
-		{"verdict.json", append(data, '\n')}, {"verdict.md", []byte(regression.Markdown(d))}, {"verdict.html", html.Bytes()}, {"junit.xml", junit.Bytes()},
+		{ui.VerdictFile, append(data, '\n')}, {"verdict.md", []byte(regression.Markdown(d))}, {"verdict.html", html.Bytes()}, {"junit.xml", junit.Bytes()},
 	} {
 		name := filepath.Join(folder, f.name)
 		if err := own.WriteFile(name, f.data, 0o644); err != nil {

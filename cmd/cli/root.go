@@ -118,9 +118,9 @@ func (a *app) root() *cobra.Command {
 		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
 	root.AddCommand(a.demo(), a.init(), a.run(), a.check(), a.report(), a.export(), a.serve(), a.grafana(), a.validate(), a.graph(), a.topo(), a.list(), a.schema(), a.doctor(), a.selftest(), a.probe(), a.shard(), a.measure(), a.capture(), a.dissector(), a.build(), a.workload(), a.jobs(), a.regress(), a.bisect(), a.baseline(), a.sweep(), a.stress(), a.compare(), a.trial(), a.version())
-	root.AddCommand(a.image(), a.config())
+	root.AddCommand(a.image(), a.config(), a.page())
 	if a.lab.list != nil {
-		root.AddCommand(a.up(), a.hold(), a.down(), a.ps(), a.inspect(), a.exec(), a.top(), a.clean(), a.scrapeConfig())
+		root.AddCommand(a.up(), a.hold(), a.down(), a.ps(), a.inspect(), a.exec(), a.top(), a.clean(), a.scrapeConfig(), a.ui())
 	}
 	completeSettings(root)
 	root.SetOut(a.stdout) // the command completion takes it when group makes it

@@ -29,7 +29,7 @@ var layers = [][]string{
 	14: {"orchestrator/campaign"},
 	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/chart", "reports/svg", "orchestrator/sweep", "orchestrator/regress", "orchestrator/stress"},
 	16: {"orchestrator/batch", "orchestrator/batch/batchtest", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
-	17: {"cmd/cli/builder", "cmd/cli/doctor", "cmd/cli/fit", "cmd/cli/labs", "cmd/cli/revision", "cmd/cli/settings", "cmd/cli/startup", "cmd/cli/top", "internal/mutants", "internal/testlog"},                                                                // parts of the commands
+	17: {"cmd/cli/builder", "cmd/cli/doctor", "cmd/cli/fit", "cmd/cli/labs", "cmd/cli/revision", "cmd/cli/settings", "cmd/cli/startup", "cmd/cli/top", "cmd/cli/ui", "internal/mutants", "internal/testlog"},                                                                // parts of the commands
 	18: {"cmd/cli"},
 	19: {"cmd/csiglab", "cmd/csiglab-lab", "cmd/csiglab-serve", "cmd/csiglab-cluster", "cmd/csig-host", "cmd/csig-switch"},
 }

@@ -47,13 +47,13 @@ const (
 const DockerVariable = "DOCKER_HOST"
 
 var (
-	onRuns    = []string{"run", "demo", "up", "hold", "sweep", "stress", "regress", "bisect", "selftest", "doctor", "ps", "inspect", "exec", "top", "down", "clean", "capture", "serve", "scrape-config"}
+	onRuns    = []string{"run", "demo", "up", "hold", "sweep", "stress", "regress", "bisect", "selftest", "doctor", "ps", "inspect", "exec", "top", "down", "clean", "capture", "serve", "scrape-config", "ui"}
 	onCluster = []string{"run", "up", "hold", "sweep", "regress", "doctor", "clean"}
 )
 
 // table has the settings in the order of csiglab config.
 var table = []Setting{
-	{Key: Runs, Variable: "CSIGLAB_RUNS", Commands: []string{"run", "demo", "up", "hold", "doctor", "serve"}, Default: "runs", check: path, path: true,
+	{Key: Runs, Variable: "CSIGLAB_RUNS", Commands: []string{"run", "demo", "up", "hold", "doctor", "serve", "ui"}, Default: "runs", check: path, path: true,
 		Doc: "`DIR` in which runs get their folders"},
 	{Key: "out", Flag: "out", Variable: "CSIGLAB_OUT", Absent: "a new folder in runs", check: path, OneRun: true,
 		Doc: "the folder of one run, new or empty `DIR`"},

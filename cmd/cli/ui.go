@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/cmd/cli/ui"
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/regression"
+)
+
+// uiPort is where csiglab ui listens unless the user names another port.
+const uiPort = 8420
+
+func (a *app) ui() *cobra.Command {
+	var port uint16
+	cmd := asksEngine(&cobra.Command{
+		Use:   "ui [DIR]",
+		Short: "Show the runs of a folder in a browser on this machine",
+		Long: "Show the runs of a folder in a browser on this machine until Ctrl-C: a list of the run folders in DIR, the folder\n" +
+			"of runs if it is left out, with their results; the report of each, made from its numbers when it is asked for;\n" +
+			"comparisons of two of them; and the runs that are under way. It listens at 127.0.0.1 alone, changes no folder\n" +
+			"and loads nothing from elsewhere. It prints its address.",
+		Example: "  csiglab ui\n  csiglab ui runs --port 0",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("want one folder at most, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			folder := a.runsFolder()
+			if len(args) == 1 {
+				folder = args[0]
+			}
+			return a.serveUI(cmd.Context(), folder, port)
+		},
+	})
+	cmd.Flags().Uint16Var(&port, "port", uiPort, "listen at `PORT` of 127.0.0.1; 0 takes a free one")
+	return cmd
+}
+
+// serveUI serves the page until ctx ends, which is no error.
+func (a *app) serveUI(ctx context.Context, folder string, port uint16) error {
+	path, err := listedFolder(folder)
+	if err != nil {
+		return err
+	}
+	var c net.ListenConfig
+	listener, err := c.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return infrastructure(fmt.Errorf("--port %d: the port is in use, perhaps by another csiglab ui; --port 0 takes a free one", port))
+	}
+	if err != nil {
+		return infrastructure(fmt.Errorf("--port %d: %w", port, cause.Of(err)))
+	}
+	defer listener.Close()
+	server := ui.New(ui.Config{Folder: path, Reports: pageMaker{a.lab.self}, List: a.lab.list})
+	if err := a.print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
+		return err
+	}
+	return infrastructure(server.Serve(ctx, listener))
+}
+
+// listedFolder returns the absolute name of a folder with run folders in it.
+func listedFolder(folder string) (string, error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return "", infrastructure(err)
+	}
+	if path, err = filepath.EvalSymlinks(path); err == nil {
+		_, err = os.ReadDir(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", usage("%s: there is no such folder; csiglab run writes one", folder)
+	case err != nil:
+		return "", usage("%s: %w", folder, cause.Of(err))
+	}
+	if _, err := os.Lstat(filepath.Join(path, runfolder.ManifestFile)); err == nil {
+		return "", usage("%s is a run's folder; name the folder that it is in, %s", folder, filepath.Dir(path))
+	}
+	return path, nil
+}
+
+// pageName is the command that csiglab ui starts for each page.
+const pageName = "page-of-ui"
+
+// pageMaker implements ui.Reports by a process for each page: its memory goes with it, it can
+// be ended in the midst of a folder, and a folder that it cannot cope with ends it alone.
+type pageMaker struct{ self predict.Command }
+
+// Report implements ui.Reports.
+func (p pageMaker) Report(ctx context.Context, folder string, w io.Writer) error {
+	return p.make(ctx, w, folder)
+}
+
+// Compare implements ui.Reports.
+func (p pageMaker) Compare(ctx context.Context, a, b string, w io.Writer) error {
+	return p.make(ctx, w, a, b)
+}
+
+// mostWords is how many bytes of an error of a page's process are shown.
+const mostWords = 4096
+
+// make writes the page of the folders.
+func (p pageMaker) make(ctx context.Context, w io.Writer, folders ...string) error {
+	cmd := p.self(ctx, append([]string{pageName, "--"}, folders...)...)
+	var words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = w, &words
+	cmd.Cancel = func() error { return cmd.Process.Kill() } // it has nothing to remove
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	text := strings.TrimPrefix(strings.TrimSpace(words.String()), "csiglab: ")
+	if exit.ExitCode() < 0 || text == "" {
+		return fmt.Errorf("the process that made it ended: %v", exit)
+	}
+	return errors.New(text[:min(len(text), mostWords)])
+}
+
+// page prints the page of a run's or a verdict's folder, or of a comparison of two. Unlike
+// csiglab report it changes nothing, and an incomplete folder is no error.
+func (a *app) page() *cobra.Command {
+	return &cobra.Command{
+		Use:    pageName,
+		Hidden: true,
+		Args:   cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return a.compareFolders(cmd.Context(), args, &compareFlags{html: stdoutName, delta: defaultDelta})
+			}
+			var text bytes.Buffer
+			if err := writePage(&text, args[0]); err != nil {
+				return folderError(err)
+			}
+			return a.print(text.String())
+		},
+	}
+}
+
+// mostVerdict is how many bytes a verdict has at most.
+const mostVerdict = 64 << 20
+
+// writePage writes the page of a run's or a verdict's folder.
+func writePage(w io.Writer, folder string) error {
+	f, err := runfolder.OpenKept(folder)
+	if err == nil {
+		var numbers *analysis.Result
+		if numbers, err = analysis.Read(f, measure.Meaning); err != nil {
+			return err
+		}
+		return reports.WriteHTML(w, numbers)
+	}
+	if !errors.Is(err, runfolder.ErrForeign) {
+		return err
+	}
+	data, wrong := own.ReadFile(filepath.Join(folder, ui.VerdictFile), mostVerdict)
+	if errors.Is(wrong, fs.ErrNotExist) {
+		return err
+	}
+	d := &verdict.Document{}
+	if wrong == nil {
+		wrong = json.Unmarshal(data, d)
+	}
+	if wrong != nil {
+		return fmt.Errorf("%s: %w", ui.VerdictFile, wrong)
+	}
+	return regression.HTML(w, d)
+}
