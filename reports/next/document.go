@@ -23,15 +23,13 @@ func (r *Report) Document() *page.Document {
 	if r.Description != "" {
 		d.About = []string{r.Description}
 	}
-	if of, ok := Of[*runs.Section](r); ok {
-		d.Banner, d.Notes = of.Banner(), of.Notes()
-	}
+	d.Banner, d.Notes = runs.NewBanner(&r.Facts), runs.Notes(&r.Facts)
 	for i := range r.Variants {
 		d.Variants = append(d.Variants, r.Variants[i].Name)
 	}
 	if of, ok := Of[*fabric.Section](r); ok {
-		if picture := of.First(); picture != nil {
-			d.First = append(d.First, *picture)
+		if f := of.First(); f != nil {
+			d.First = append(d.First, page.Picture{Figure: f, Marks: of.Badges(), Map: of.Map()})
 		}
 	}
 	main := r.mainFigure()
@@ -72,10 +70,10 @@ func (r *Report) mainFigure() *chart.Figure {
 
 // WriteHTML writes the report as one HTML file that needs no network and is complete without
 // script.
-func (r *Report) WriteHTML(w io.Writer) error { return written(page.HTML(w, r.Document())) }
+func (r *Report) WriteHTML(w io.Writer) error { return written(r.Document().WriteHTML(w)) }
 
 // WriteMarkdown writes the report without pictures.
-func (r *Report) WriteMarkdown(w io.Writer) error { return written(page.Markdown(w, r.Document())) }
+func (r *Report) WriteMarkdown(w io.Writer) error { return written(r.Document().WriteMarkdown(w)) }
 
 func written(err error) error {
 	if err != nil {

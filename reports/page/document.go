@@ -17,7 +17,7 @@ type Document struct {
 	Title string
 	About []string // lines below the title
 	// Banner is the verdict in short.
-	Banner Banner
+	Banner section.Banner
 	// Story is what came out, in sentences: the answer, then why, then the price.
 	Story []string
 	// First are the pictures of the first screen, side by side: at most the fabric, which is
@@ -31,62 +31,14 @@ type Document struct {
 	Variants []string
 }
 
-// Banner is the verdict in short: a state, a headline without its full stop, and reasons.
-type Banner struct {
-	State    section.State // Good, Warn or Bad
-	Headline string
-	Reasons  []string // sentences
-}
-
-// Mark returns a sign for the state that does not depend on colour.
-func (b *Banner) Mark() string {
-	switch b.State {
-	case section.Good:
-		return "✓"
-	case section.Warn:
-		return "!"
-	}
-	return "✗"
-}
-
 // Picture is a figure of the first screen. Variants that a reader chooses hide none of its
 // panels, only series.
 type Picture struct {
 	*chart.Figure
 	// Marks are what the numbers in the drawing stand for, from 1.
-	Marks []Mark
+	Marks []section.Mark
 	// Map colours the links of a drawing of the fabric over time. It is nil without.
-	Map *Map
-}
-
-// Mark is what a number in a drawing stands for.
-type Mark struct{ Name, Value string }
-
-// Map has the load of links over time. Without script the page shows the drawing alone.
-type Map struct {
-	Lines      []string      `json:"lines"` // names, in the order of the drawing's data-line
-	Variants   []MapVariant  `json:"variants"`
-	Quantities []MapQuantity `json:"quantities"` // what links can be coloured by
-	// Keys are the swatches of its legend; the script writes the texts of the quantity.
-	Keys []chart.Key `json:"-"`
-}
-
-// MapVariant has the values of a variant.
-type MapVariant struct {
-	Name  string  `json:"name"`
-	BinUS float64 `json:"binUs"` // width of a bin in µs
-	Bins  int     `json:"bins"`
-	// Values has for each quantity a byte for each line and bin, line after line, in base64:
-	// per cent, or 255 for no value. It is "" for a quantity that the variant lacks.
-	Values []string `json:"values"`
-}
-
-// MapQuantity is what links can be coloured by.
-type MapQuantity struct {
-	Name   string   `json:"name"`
-	Verb   string   `json:"verb"`          // after a value in per cent
-	Low    bool     `json:"low,omitempty"` // small values are the dark ones
-	Legend []string `json:"legend"`        // of no or nearly no colour, then of each pair of levels
+	Map *chart.Map
 }
 
 // ordered returns the parts that have something to show: those that are open by their

@@ -30,7 +30,7 @@ func newSample(variants int) *sample {
 func (s *sample) document() *Document {
 	d := &Document{
 		Title: s.title, About: []string{"A flow that crosses two bottlenecks, against one neighbour in each; NSCC alone, and fed by CSIG max(Delay)"},
-		Banner: Banner{State: section.Warn, Headline: "Valid; 11 of 11 expectations hold", Reasons: []string{"Flow " + s.flows[0] + " is unfinished."}},
+		Banner: section.Banner{State: section.Warn, Headline: "Valid; 11 of 11 expectations hold", Reasons: []string{"Flow " + s.flows[0] + " is unfinished."}},
 		Story: []string{
 			"CSIG nearly doubles the rate of the victim, flow " + s.flows[0] + ": from 17.3 to 30.6 Gb/s.",
 			"It crosses both bottlenecks, agg2 → tor5 and tor0 → agg0, and without CSIG it hears of one of them only.",
@@ -80,7 +80,7 @@ func (s *sample) fabric() Picture {
 		spines = append(spines, len(g.Boxes))
 		g.Boxes = append(g.Boxes, chart.Box{Row: 2, Lines: []string{fmt.Sprintf("spine%d", i)}})
 	}
-	m := &Map{Quantities: []MapQuantity{{Name: "Utilisation", Verb: "busy", Legend: []string{"idle", "to 20 % busy", "to 40 %", "to 60 %", "to 80 %", "to 100 %"}}},
+	m := &chart.Map{Quantities: []chart.MapQuantity{{Name: "Utilisation", Verb: "busy", Legend: []string{"idle", "to 20 % busy", "to 40 %", "to 60 %", "to 80 %", "to 100 %"}}},
 		Keys: chart.ScaleKeys("", func(float64, float64) string { return "" })}
 	link := func(a, b int) {
 		i := len(g.Links)
@@ -104,11 +104,11 @@ func (s *sample) fabric() Picture {
 		for k := range text {
 			text[k] = byte((k*7 + i*20) % 101)
 		}
-		m.Variants = append(m.Variants, MapVariant{Name: v, BinUS: 1000, Bins: bins, Values: []string{base64.StdEncoding.EncodeToString(text)}})
+		m.Variants = append(m.Variants, chart.MapVariant{Name: v, BinUS: 1000, Bins: bins, Values: []string{base64.StdEncoding.EncodeToString(text)}})
 	}
 	legend := []chart.Key{chart.LineKey(s.flows[0], chart.Nth(0)), chart.FillKey("over 90 %", chart.Load(3))}
 	return Picture{Figure: &chart.Figure{ID: "fabric", Title: "Fabric and load in " + s.variants[0], Caption: "8 hosts, 6 switches and 16 links.", Legend: legend, Columns: 2,
-		Panels: []chart.Panel{{Variant: s.variants[0], Chart: g}}}, Marks: []Mark{{"bottleneck: leaf0 → spine0", "100 % busy"}}, Map: m}
+		Panels: []chart.Panel{{Variant: s.variants[0], Chart: g}}}, Marks: []section.Mark{{"bottleneck: leaf0 → spine0", "100 % busy"}}, Map: m}
 }
 
 func (s *sample) main() Picture {

@@ -91,14 +91,14 @@ func (d *Document) WriteHTML(w io.Writer) error {
 // dataBlock returns the element that holds the data of all figures, the variants, and the
 // map if it is not nil, for the script. Its text contains no "<", ">" or "&", so that nothing in a name
 // can end it.
-func dataBlock(figures []*chart.Data, variants []string, m *Map) (template.HTML, error) {
+func dataBlock(figures []*chart.Data, variants []string, m *chart.Map) (template.HTML, error) {
 	var text bytes.Buffer
 	text.WriteString(`<script type="application/json" id="data">`)
 	e := json.NewEncoder(&text) // escapes these characters
 	if err := e.Encode(struct {
 		Figures  []*chart.Data `json:"figures"`
 		Variants []string      `json:"variants"`      // to choose by
-		Map      *Map          `json:"map,omitempty"` // of the fabric over time
+		Map      *chart.Map    `json:"map,omitempty"` // of the fabric over time
 	}{append([]*chart.Data{}, figures...), append([]string{}, variants...), m}); err != nil { // none is no null
 		return "", err
 	}

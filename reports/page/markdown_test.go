@@ -20,7 +20,7 @@ func markdown(t *testing.T, d *Document) string {
 
 func TestMarkdown(t *testing.T) {
 	d := &Document{
-		Title: "three_flow", Banner: Banner{State: section.Good, Headline: "Valid", Reasons: []string{"a reason"}},
+		Title: "three_flow", Banner: section.Banner{State: section.Good, Headline: "Valid", Reasons: []string{"a reason"}},
 		Story: []string{"The answer.", "Why."}, Notes: []string{"a note"},
 		Parts: []section.Part{
 			{ID: "q", Title: "Quiet", Says: "Nothing stands out.", Blocks: []section.Block{&chart.Figure{ID: "f", Title: "F"}}},

@@ -64,7 +64,7 @@ type figureView struct {
 	Columns              int
 	Legend               []keyView
 	Panels               []panelView
-	Marks                []Mark
+	Marks                []section.Mark
 	MapLegend            []keyView // of the map over time
 }
 
@@ -110,7 +110,7 @@ func newView(d *Document) (*view, error) {
 		}
 	}
 	v := &view{Document: d}
-	var overTime *Map
+	var overTime *chart.Map
 	for _, p := range d.First {
 		f := m.figure(p.Figure, halfWidth, "")
 		for i := range f.Panels { // all are shown

@@ -93,3 +93,24 @@ const (
 	Warn State = "warn" // good, with a reservation
 	Bad  State = "bad"
 )
+
+// Banner is the verdict on a report in short.
+type Banner struct {
+	State    State    // Good, Warn or Bad
+	Headline string   // without its full stop
+	Reasons  []string // sentences
+}
+
+// Mark returns a sign for the state that does not depend on colour.
+func (b *Banner) Mark() string {
+	switch b.State {
+	case Good:
+		return "✓"
+	case Warn:
+		return "!"
+	}
+	return "✗"
+}
+
+// Mark is what a number in a drawing stands for.
+type Mark struct{ Name, Value string }

@@ -8,11 +8,9 @@ import (
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
-
-// Badge is what a number in the drawing stands for: a port, and how it is used.
-type Badge struct{ Name, Value string }
 
 // loadClasses are the classes of load that lines are coloured by: those of at least a share.
 var loadClasses = [chart.Loads]struct {
@@ -62,8 +60,8 @@ func (s *Section) caption() string {
 
 // Badges says which ports the numbers in the drawing stand for, from 1, and how they are used
 // in the variant that it shows.
-func (s *Section) Badges() []Badge {
-	var all []Badge
+func (s *Section) Badges() []section.Mark {
+	var all []section.Mark
 	for i := range s.r.Limits {
 		p := &s.r.Limits[i]
 		what := "busiest port: "
@@ -74,7 +72,7 @@ func (s *Section) Badges() []Badge {
 		if !ok {
 			use = p.Busiest()
 		}
-		all = append(all, Badge{what + phrases.Port(&p.Place), fmt.Sprintf("%s busy, mean queue %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, 0))})
+		all = append(all, section.Mark{what + phrases.Port(&p.Place), fmt.Sprintf("%s busy, mean queue %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, 0))})
 	}
 	return all
 }

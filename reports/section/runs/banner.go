@@ -10,18 +10,10 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-// Banner is the verdict in short: a state, a headline without its full stop, and which flows
-// are unfinished, why the experiment is not valid, and which expectations failed.
-type Banner struct {
-	State    section.State // section.Good, Warn or Bad
-	Headline string
-	Reasons  []string // sentences
-}
-
 // NewBanner returns the verdict of an experiment in short.
-func NewBanner(f *reading.Facts) Banner {
+func NewBanner(f *reading.Facts) section.Banner {
 	v, open := &f.Verdict, Unfinished(f)
-	b := Banner{State: section.Bad, Reasons: slices.Concat(open, v.Reasons, failedExpectations(v.Expectations))}
+	b := section.Banner{State: section.Bad, Reasons: slices.Concat(open, v.Reasons, failedExpectations(v.Expectations))}
 	held, total := v.Held(), len(v.Expectations)
 	switch {
 	case !v.Valid:
@@ -45,7 +37,7 @@ func NewBanner(f *reading.Facts) Banner {
 	if n := len(v.Published); n > 0 {
 		b.Headline += fmt.Sprintf("; %d of %d published figures %s", v.Count(reading.Reproduced), n, reading.Reproduced)
 	}
-	b.addIncomplete(v, len(open) > 0)
+	addIncomplete(&b, v, len(open) > 0)
 	return b
 }
 
@@ -54,7 +46,7 @@ const mostSeeds = 8
 
 // addIncomplete says in the banner what an incomplete folder lacks. open: flows of its
 // runs are unfinished.
-func (b *Banner) addIncomplete(v *reading.Verdict, open bool) {
+func addIncomplete(b *section.Banner, v *reading.Verdict, open bool) {
 	i := v.Incomplete
 	if i == nil {
 		return
