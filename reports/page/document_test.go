@@ -108,7 +108,7 @@ func (s *sample) fabric() Picture {
 	}
 	legend := []chart.Key{chart.LineKey(s.flows[0], chart.Nth(0)), chart.FillKey("over 90 %", chart.Load(3))}
 	return Picture{Figure: &chart.Figure{ID: "fabric", Title: "Fabric and load in " + s.variants[0], Caption: "8 hosts, 6 switches and 16 links.", Legend: legend, Columns: 2,
-		Panels: []chart.Panel{{Variant: s.variants[0], Chart: g}}}, Marks: []section.Mark{{"bottleneck: leaf0 → spine0", "100 % busy"}}, Map: m}
+		Panels: []chart.Panel{{Variant: s.variants[0], Chart: g}}}, Marks: []section.Mark{{Name: "bottleneck: leaf0 → spine0", Value: "100 % busy"}}, Map: m}
 }
 
 func (s *sample) main() Picture {

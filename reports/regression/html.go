@@ -38,7 +38,7 @@ func HTML(w io.Writer, d *verdict.Document) error {
 // again, then each experiment; those that pass are closed.
 func (v *view) document() *page.Document {
 	d := &page.Document{Title: "Suite " + v.Suite, About: []string{title(&v.Candidate) + " against " + title(&v.Baseline)},
-		Banner: page.Banner{State: states[v.outcome], Headline: word(v.outcome) + ": " + v.headline(), Reasons: v.ended()}}
+		Banner: section.Banner{State: states[v.outcome], Headline: word(v.outcome) + ": " + v.headline(), Reasons: v.ended()}}
 	if v.Suite == "" {
 		d.Title = "Comparison"
 	}

@@ -72,7 +72,7 @@ func (s *Section) Badges() []section.Mark {
 		if !ok {
 			use = p.Busiest()
 		}
-		all = append(all, section.Mark{what + phrases.Port(&p.Place), fmt.Sprintf("%s busy, mean queue %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, 0))})
+		all = append(all, section.Mark{Name: what + phrases.Port(&p.Place), Value: fmt.Sprintf("%s busy, mean queue %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, 0))})
 	}
 	return all
 }
