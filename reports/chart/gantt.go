@@ -79,11 +79,12 @@ const (
 	ins
 )
 
-// inLooks are the names and paints of what a path is in.
+// inLooks are the names and paints of what a path is in. They are not those that the first
+// kinds of spans have.
 var inLooks = [ins]struct {
 	name  string
 	paint Paint
-}{{"computing", Action(1)}, {"being sent", Flow(0)}, {"in a queue", Flow(1)}, {"waiting", Rest}}
+}{{"computing", Flow(2)}, {"being sent", Flow(6)}, {"in a queue", Action(5)}, {"waiting", Action(0)}}
 
 // Keys returns the legend: the kinds of spans, and what the path is in.
 func (c *Gantt) Keys() (keys []Key) {
@@ -117,7 +118,7 @@ const (
 	stripHeight    = 18.0
 	stripColumn    = 8.0
 	leastHop       = 8.0 // user units: narrower hops are bands
-	bandWidth      = 2.0 // of the columns of bands
+	bandWidth      = 4.0 // of the columns of bands
 )
 
 // laneHeight is the height of lanes, and where in it the middle of Upper spans is.
@@ -300,7 +301,11 @@ func (c *Gantt) strip(p *plotter, y float64) {
 	var long []Hop
 	for _, h := range c.Path {
 		if h.In %= ins; p.x(h.To)-p.x(h.From) >= leastHop {
-			long = append(long, h)
+			if n := len(long); n > 0 && long[n-1].In == h.In && long[n-1].To == h.From {
+				long[n-1].To = h.To
+			} else {
+				long = append(long, h)
+			}
 			continue
 		}
 		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In] += time })
