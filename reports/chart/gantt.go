@@ -446,9 +446,7 @@ func (c *Gantt) Data() *Data {
 	add := func(name string, spans []Span) {
 		s := Series{Name: clip(name)}
 		for _, span := range spans {
-			what := c.kind(span.Kind).Name
-			s.Names = append(s.Names, clip(strings.TrimSpace(what+" "+span.Text)))
-			s.Values, s.Low, s.High = append(s.Values, span.To-span.From), append(s.Low, span.From), append(s.High, span.To)
+			s.add(strings.TrimSpace(c.kind(span.Kind).Name+" "+span.Text), span.To-span.From, span.From, span.To)
 		}
 		d.Series = append(d.Series, s)
 	}
@@ -458,8 +456,7 @@ func (c *Gantt) Data() *Data {
 	}
 	s := Series{Name: "critical path"}
 	for _, h := range c.Path {
-		s.Names = append(s.Names, inLooks[h.In%ins].name)
-		s.Values, s.Low, s.High = append(s.Values, h.To-h.From), append(s.Low, h.From), append(s.High, h.To)
+		s.add(inLooks[h.In%ins].name, h.To-h.From, h.From, h.To)
 	}
 	d.Series = append(d.Series, s)
 	return d
