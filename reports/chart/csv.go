@@ -35,7 +35,7 @@ func (f *Figure) csv(to io.Writer) error {
 		dx, dv := d.columns()
 		d.each(func(series, x string, value, low, high float64) {
 			row := []string{clip(panel), clip(series), x, plain(value), plain(low), plain(high)}
-			if names := d.Value.Names; value >= 0 && int(value) < len(names) { // it is an index
+			if names := d.Value.Names; value >= 0 && value < float64(len(names)) { // it is an index
 				row[3] = names[int(value)]
 			}
 			if !same {
