@@ -310,18 +310,19 @@ func (c *Gantt) strip(p *plotter, y float64) {
 		}
 		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In] += time })
 	}
-	w := p.area.Width / float64(columns)
+	w, begin, end := p.area.Width/float64(columns), p.x(c.Path[0].From), p.x(c.Path[len(c.Path)-1].To)
 	for k := range times {
+		left, right := max(p.area.X+w*float64(k), begin), min(p.area.X+w*float64(k+1), end)
 		sum, low := 0.0, 0.0
 		for _, t := range times[k] {
 			sum += t
 		}
-		if sum < each/20 {
+		if sum < each/20 || !(right > left) {
 			continue
 		}
 		for in, t := range times[k] {
 			if t > 0 {
-				box(In(in), p.area.X+w*float64(k), p.area.X+w*float64(k+1), low+t/sum, low)
+				box(In(in), left, right, low+t/sum, low)
 				low += t / sum
 			}
 		}
@@ -446,9 +447,7 @@ func (c *Gantt) Data() *Data {
 	add := func(name string, spans []Span) {
 		s := Series{Name: clip(name)}
 		for _, span := range spans {
-			what := c.kind(span.Kind).Name
-			s.Names = append(s.Names, clip(strings.TrimSpace(what+" "+span.Text)))
-			s.Values, s.Low, s.High = append(s.Values, span.To-span.From), append(s.Low, span.From), append(s.High, span.To)
+			s.add(strings.TrimSpace(c.kind(span.Kind).Name+" "+span.Text), span.To-span.From, span.From, span.To)
 		}
 		d.Series = append(d.Series, s)
 	}
@@ -458,8 +457,7 @@ func (c *Gantt) Data() *Data {
 	}
 	s := Series{Name: "critical path"}
 	for _, h := range c.Path {
-		s.Names = append(s.Names, inLooks[h.In%ins].name)
-		s.Values, s.Low, s.High = append(s.Values, h.To-h.From), append(s.Low, h.From), append(s.High, h.To)
+		s.add(inLooks[h.In%ins].name, h.To-h.From, h.From, h.To)
 	}
 	d.Series = append(d.Series, s)
 	return d
