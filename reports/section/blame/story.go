@@ -141,8 +141,11 @@ func (s *Section) lostAt(all []*Blame) string {
 		what = "transfer"
 	}
 	who := fmt.Sprintf("%d of the %d slowest %ss wait longest", count[kind], len(all), what)
-	if len(all) == 1 {
+	switch {
+	case len(all) == 1:
 		who = fmt.Sprintf("the slowest %s waits longest", what)
+	case count[kind] == len(all):
+		who = fmt.Sprintf("the %d slowest %ss wait longest", len(all), what)
 	}
 	text := in + who + " "
 	switch kind {

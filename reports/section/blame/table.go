@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/phrases"
@@ -12,7 +13,7 @@ import (
 const (
 	maxRows  = 10 // slow collectives or transfers of a variant that are listed
 	maxAlike = 3  // instances of one collective that are listed
-	muchLost = 2  // a transfer that takes so many times as long as unloaded stands out
+	muchLost = 2  // a transfer that takes so many times as long as unloaded, for a reason, stands out
 )
 
 // Parts implements section.Section.
@@ -28,7 +29,9 @@ func (s *Section) Parts() []section.Part {
 	switch {
 	case s.ofJobs():
 		p.Level = section.Loud
-	case len(all) > 0 && all[0].US() >= muchLost*all[0].UnloadedUS:
+	case slices.ContainsFunc(all, func(b *Blame) bool {
+		return b.US() >= muchLost*b.UnloadedUS && (b.Kind == Incast || b.Fault != "" || b.Free > 0 && !b.Short)
+	}):
 		p.Level = section.Telling
 	}
 	return []section.Part{p}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/waits"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -70,34 +71,46 @@ func (s *Section) First() *chart.Figure {
 	return f
 }
 
-// pictures draws the slowest step of each job.
-func (s *Section) pictures() (figures []*chart.Figure) {
+// pictures draws the slowest step of each job: that of the first one, and those of others, which
+// are folded. There is none of a job whose operations are not kept.
+func (s *Section) pictures(first *Job) (f *chart.Figure, others []section.Block) {
+	f = s.picture(first, 1)
+	fold := section.Fold{Title: "Slowest steps of other jobs and variants"}
 	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		if j.Picture == nil || j.Slowest < 0 || len(figures) == maxPictures {
-			continue
+		if j := &s.Jobs[i]; j != first && j.Slowest >= 0 && j.Picture != nil && len(fold.Blocks)+1 < maxPictures {
+			fold.Blocks = append(fold.Blocks, s.picture(j, len(fold.Blocks)+2))
 		}
-		p, of := &j.Paths[j.Slowest], ""
-		if len(j.Paths) > 1 {
-			of = fmt.Sprintf(", the slowest of %d", len(j.Paths))
-		}
-		f := &chart.Figure{
-			ID:      fmt.Sprintf("step-%d", len(figures)+1),
-			Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), time(p.US())),
-			Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in. Lost: %s.", of, p.lost()),
-		}
-		if !j.Picture.Few {
-			f.Caption += fmt.Sprintf(" Of %s ranks it shows how many do what, and %d: those on the critical path, and those that compute or wait longest.", words.Number(float64(j.Picture.Ranks)), len(j.Picture.Lanes))
-		}
-		if j.Picture.Left > 0 {
-			f.Caption += fmt.Sprintf(" %d shorter collectives have no bar.", j.Picture.Left)
-		}
-		g := j.Picture.gantt(p)
-		g.Name, g.Desc = f.Title, f.Caption
-		f.Legend, f.Panels = g.Keys(), []chart.Panel{{Variant: j.Variant, Chart: g}}
-		figures = append(figures, f)
 	}
-	return figures
+	if fold.Blocks != nil {
+		others = append(others, fold)
+	}
+	return f, others
+}
+
+// picture draws the slowest step of a job, nil if its operations are not kept.
+func (s *Section) picture(j *Job, number int) *chart.Figure {
+	if j.Picture == nil {
+		return nil
+	}
+	p, of := &j.Paths[j.Slowest], ""
+	if len(j.Paths) > 1 {
+		of = fmt.Sprintf(", the slowest of %d", len(j.Paths))
+	}
+	f := &chart.Figure{
+		ID:      fmt.Sprintf("step-%d", number),
+		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), time(p.US())),
+		Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in. Lost: %s.", of, p.lost()),
+	}
+	if !j.Picture.Few {
+		f.Caption += fmt.Sprintf(" Of %s ranks it shows how many do what, and %d: those on the critical path, and those that compute or wait longest.", words.Number(float64(j.Picture.Ranks)), len(j.Picture.Lanes))
+	}
+	if j.Picture.Left > 0 {
+		f.Caption += fmt.Sprintf(" %d shorter collectives have no bar.", j.Picture.Left)
+	}
+	g := j.Picture.gantt(p)
+	g.Name, g.Desc = f.Title, f.Caption
+	f.Legend, f.Panels = g.Keys(), []chart.Panel{{Variant: j.Variant, Chart: g}}
+	return f
 }
 
 // gantt draws the picture of a step with its critical path.

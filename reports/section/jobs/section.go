@@ -1,8 +1,6 @@
 package jobs
 
 import (
-	"slices"
-
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/waits"
@@ -55,23 +53,20 @@ func (s *Section) Parts() []section.Part {
 		all.Says = words.Capital(text) + "."
 	}
 	parts := []section.Part{all}
-	if figures := s.pictures(); figures != nil {
-		p := section.Part{ID: "steps", Title: "What the ranks do in the slowest step", Level: section.Loud}
-		told := s.slowest()
-		if told == nil || told.Slowest < 0 {
-			told = &s.Jobs[slices.IndexFunc(s.Jobs, func(j Job) bool { return j.Slowest >= 0 })]
+	told := s.told()
+	if told != nil {
+		first, others := s.pictures(told)
+		if first != nil {
+			parts = append(parts, section.Part{ID: "steps", Title: "What the ranks do in the slowest step", Says: s.slowestStep(told), Level: section.Loud, Blocks: append([]section.Block{first}, others...)})
 		}
-		p.Says = s.slowestStep(told)
-		for _, f := range figures {
-			p.Blocks = append(p.Blocks, f)
-		}
-		parts = append(parts, p)
-	}
-	if t := s.paths(); len(t.Rows) > 0 {
-		parts = append(parts, section.Part{ID: "paths", Title: "Critical paths", Says: "What the slowest steps waited for.", Blocks: []section.Block{t}})
+		parts = append(parts, section.Part{ID: "paths", Title: "Critical paths", Says: s.steps(told), Blocks: []section.Block{s.paths()}})
 	}
 	if t := s.collectives(); len(t.Rows) > 0 {
-		parts = append(parts, section.Part{ID: "collectives", Title: "Collectives", Says: s.slowestCollective(), Level: section.Plain, Blocks: []section.Block{t}})
+		p := section.Part{ID: "collectives", Title: "Collectives", Says: s.slowestCollective(), Blocks: []section.Block{t}}
+		if p.Says != "" {
+			p.Level = section.Plain
+		}
+		parts = append(parts, p)
 	}
 	return parts
 }

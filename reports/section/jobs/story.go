@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/csiglab/csiglab/reports/phrases"
@@ -102,6 +103,20 @@ func (s *Section) slowest() (slowest *Job) {
 	return slowest
 }
 
+// told returns the job whose slowest step is shown first: the one whose steps take longest, or
+// else the first one with a critical path; nil without any.
+func (s *Section) told() *Job {
+	if j := s.slowest(); j != nil && j.Slowest >= 0 {
+		return j
+	}
+	for i := range s.Jobs {
+		if s.Jobs[i].Slowest >= 0 {
+			return &s.Jobs[i]
+		}
+	}
+	return nil
+}
+
 // Findings implements section.Finder: where the slowest step of each job was lost.
 func (s *Section) Findings() (texts []string) {
 	for i := range s.Jobs {
@@ -120,6 +135,18 @@ func (s *Section) slowestStep(j *Job) string {
 		of = fmt.Sprintf(", the slowest of %d,", len(j.Paths))
 	}
 	return fmt.Sprintf("Step %d of %s%s%s takes %s. Lost: %s.", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), of, time(p.US()), p.lost())
+}
+
+// steps says how long the steps of a job take that have critical paths.
+func (s *Section) steps(j *Job) string {
+	if len(j.Paths) == 1 {
+		return "What the slowest steps waited for."
+	}
+	low, high := math.Inf(1), 0.0
+	for i := range j.Paths {
+		low, high = min(low, j.Paths[i].US()), max(high, j.Paths[i].US())
+	}
+	return fmt.Sprintf("%d steps of %s%s take from %s to %s.", len(j.Paths), j.Name, phrases.In(&s.facts.Facts, j.Variant), time(low), time(high))
 }
 
 // slowestCollective says which collective takes longest.

@@ -11,21 +11,55 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-// mostLinks is how many links of a job the table names.
-const mostLinks = 2
+const (
+	mostLinks = 2    // that the table names of a job
+	clearly   = 0.05 // share of the communication that is together with that of others, so that jobs can move apart
+)
 
 // Parts implements section.Section.
 func (s *Section) Parts() []section.Part {
 	if len(s.Groups) == 0 {
 		return nil
 	}
-	p := section.Part{ID: "job-groups", Title: "Jobs that share links", Says: s.says(), Level: section.Telling, Blocks: []section.Block{s.table()}}
-	for _, f := range []*chart.Figure{s.lanes(), s.overlaps(), s.differences(), s.times()} {
-		if f != nil {
-			p.Blocks = append(p.Blocks, f)
+	all := section.Part{ID: "job-groups", Title: "Jobs that share links", Says: s.says(), Level: section.Telling}
+	phases := section.Part{ID: "job-phases", Title: "Phases of jobs that share links", Says: s.apart(), Level: section.Plain}
+	for _, of := range []struct {
+		part    *section.Part
+		figures []*chart.Figure
+	}{{&all, []*chart.Figure{s.times(), s.lanes()}}, {&phases, []*chart.Figure{s.overlaps(), s.differences()}}} {
+		for _, f := range of.figures {
+			if f != nil {
+				of.part.Blocks = append(of.part.Blocks, f)
+			}
 		}
 	}
-	return []section.Part{p}
+	all.Blocks = append(all.Blocks, s.table())
+	if phases.Blocks == nil {
+		return []section.Part{all}
+	}
+	return []section.Part{all, phases}
+}
+
+// apart says where jobs move apart, or how much of their communication is together at last.
+func (s *Section) apart() string {
+	var most *Job
+	in := ""
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		for k := range g.Jobs {
+			j := &g.Jobs[k]
+			if j.Apart != nil && j.OverlapFirst != nil && *j.OverlapFirst >= clearly {
+				return fmt.Sprintf("The phases of %s move apart%s: from iteration %s on it hardly ever communicates together with others.", j.Name, phrases.In(&s.reading.Facts, g.Variant), words.Number(*j.Apart))
+			}
+			if j.OverlapLast != nil && (most == nil || *j.OverlapLast > *most.OverlapLast) {
+				most, in = j, phrases.In(&s.reading.Facts, g.Variant)
+			}
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	return fmt.Sprintf("At last %s of the communication of %s%s is together with that of others.", words.Percent(*most.OverlapLast), most.Name, in)
 }
 
 // says says what sharing makes of a job: the greatest speed-up, or the longest iteration beside
