@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
@@ -90,5 +92,37 @@ func TestPartOfRuns(t *testing.T) {
 	}
 	if parts := (&Section{r: &reading.Reading{}}).Parts(); parts != nil {
 		t.Errorf("parts without signatures: %+v", parts)
+	}
+}
+
+// In a comparison of two folders a port that is busy in the other one has a row, whatever it
+// sent in this one: both have the same rows.
+func TestRowsOfTheOtherFolder(t *testing.T) {
+	f := analysistest.ThreeFlow().Folder(t, nil)
+	rows := func(elsewhere map[string]map[string]float64) (names []string) {
+		r, err := reading.Open(f, measure.Meaning)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(r)
+		if err := r.Survey(s); err != nil {
+			t.Fatal(err)
+		}
+		r.Elsewhere = elsewhere
+		if err := r.Finish(s); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range s.(*Section).Signatures[0].Rows {
+			names = append(names, row.Name)
+		}
+		return names
+	}
+	own := rows(nil)
+	both := rows(map[string]map[string]float64{"baseline": {"s1-s0": 100, "h0-s0": 5}})
+	if slices.Contains(own, "s1-s0") || !slices.Contains(both, "s1-s0") || len(both) != len(own)+1 {
+		t.Errorf("rows %v, and with the other folder %v", own, both)
 	}
 }
