@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -52,7 +53,12 @@ func page(t *testing.T, figures []*Figure) string {
 			}
 			b.WriteString("</section>")
 		}
-		block, err := json.Marshal(map[string]any{"figures": data})
+		d := (&Figure{ID: "fabric", Panels: []Panel{{Chart: graph(false)}}}).SVG(0)
+		fmt.Fprintf(&b, `<figure id="fabric">%s<ul class="map-legend"><li><span></span></li></ul><p class="map-busiest"></p></figure>`, d.Wide)
+		links := len(graph(false).Links)
+		fabric := map[string]any{"lines": make([]string, links), "quantities": []any{map[string]any{"name": "Utilisation", "verb": "busy", "legend": []string{"idle"}}},
+			"variants": []any{map[string]any{"name": "a", "binUs": 10, "bins": 2, "values": [][]byte{bytes.Repeat([]byte{95, 5}, links)}}}}
+		block, err := json.Marshal(map[string]any{"figures": data, "map": fabric})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,6 +100,13 @@ func TestScript(t *testing.T) {
 		}
 		if got := eval(`document.querySelector('#lines .key').click(); return String([...shown('lines').querySelectorAll('[data-series="0"]')].every(e => !seen(e)))`); got != "true" {
 			t.Errorf("lines at %d px: a series that is hidden is seen", width)
+		}
+		if got := eval(`const svg = document.querySelector('#fabric svg'), link = () => svg.querySelector('[data-line="3"]'), stroke = () => getComputedStyle(link()).stroke, all = [stroke()];
+			const slider = document.querySelector('#fabric input[type=range]'); slider.value = 0; slider.dispatchEvent(new Event('input')); all.push(stroke());
+			all.push([...svg.querySelectorAll('.way')].some(seen));
+			document.querySelector('#fabric button').click(); all.push(stroke());
+			return all.map(s => String(s).replaceAll(' ', '')).join(' ')`); got != "rgb(240,189,0) rgb(11,29,94) false rgb(240,189,0)" {
+			t.Errorf("the fabric at %d px: a link before, in time, ways, and afterwards: %s", width, got)
 		}
 		browsertest.KeepShot(ctx, t, fmt.Sprintf("charts-%d.png", width), chromedp.FullScreenshot(100))
 	}
