@@ -310,18 +310,19 @@ func (c *Gantt) strip(p *plotter, y float64) {
 		}
 		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In] += time })
 	}
-	w := p.area.Width / float64(columns)
+	w, begin, end := p.area.Width/float64(columns), p.x(c.Path[0].From), p.x(c.Path[len(c.Path)-1].To)
 	for k := range times {
+		left, right := max(p.area.X+w*float64(k), begin), min(p.area.X+w*float64(k+1), end)
 		sum, low := 0.0, 0.0
 		for _, t := range times[k] {
 			sum += t
 		}
-		if sum < each/20 {
+		if sum < each/20 || !(right > left) {
 			continue
 		}
 		for in, t := range times[k] {
 			if t > 0 {
-				box(In(in), p.area.X+w*float64(k), p.area.X+w*float64(k+1), low+t/sum, low)
+				box(In(in), left, right, low+t/sum, low)
 				low += t / sum
 			}
 		}
