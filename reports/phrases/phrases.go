@@ -254,7 +254,6 @@ func statisticOfFCTs(metric string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-
 // DistributionTable returns an empty table of distributions; AddDistribution adds its rows.
 func DistributionTable() *section.Table {
 	t := &section.Table{Label: "Distributions", Columns: []section.Column{{Name: "Quantity"}, {Name: "Variant"}},
