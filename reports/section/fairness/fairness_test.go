@@ -47,7 +47,7 @@ func TestTable(t *testing.T) {
 	if len(rows) != 6 || !slices.Equal(rows[0][:3], []string{"s0 → s1", "baseline", "2"}) || rows[0][7] != "0-3" {
 		t.Errorf("%d rows, the first %q", len(rows), rows[0])
 	}
-	if p.Level != section.Plain || !strings.HasPrefix(p.Says, "Least even are 2 flows at s0 → s1 in baseline: Jain's index is 0.7") || !strings.Contains(p.Says, "flow 0-3 gets 18\u00a0Gb/s while the fastest gets 82\u00a0Gb/s") {
+	if p.Level != section.Quiet || !strings.HasPrefix(p.Says, "Least even are 2 flows at s0 → s1 in baseline: Jain's index is 0.7") || !strings.Contains(p.Says, "flow 0-3 gets 18\u00a0Gb/s while the fastest gets 82\u00a0Gb/s") {
 		t.Errorf("level %d, %q", p.Level, p.Says)
 	}
 	e := analysistest.ThreeFlow()

@@ -68,7 +68,7 @@ func TestTable(t *testing.T) {
 	if len(table.Columns) != len(want) || table.Columns[12].Name != "20 % to 50 %" {
 		t.Errorf("columns %+v", table.Columns)
 	}
-	if p.Level != section.Telling || p.Says != "Half of the abw samples in csig are less than 1 Gb/s off; 12.5 % name another port than the worst hop." {
+	if p.Level != section.Telling || p.Says != "Half of the abw samples in csig are less than 1\u00a0Gb/s off; 12.5 % name another port than the worst hop." {
 		t.Errorf("level %d, %q", p.Level, p.Says)
 	}
 }
