@@ -98,16 +98,11 @@ func (s *side) finish() error {
 func kinds() []series.Kind {
 	all := []series.Kind{rates.Slowest, completion.FCT, completion.Slowdown, queues.Queues, control.Window, {ID: busyChart, Unit: "%", Compare: busyOverTime}}
 	for _, signal := range []string{"abw", "abw-c", "delay", "nqd"} {
-		all = append(all, series.Kind{ID: signalChart + signal, Unit: signalUnits[signal].unit, Compare: func(s *series.Scope) series.Collector { return signalOverTime(s, signal) }})
+		unit, points := heat.Unit(signal)
+		all = append(all, series.Kind{ID: signalChart + signal, Unit: unit, Compare: func(s *series.Scope) series.Collector { return signalOverTime(s, signal, points) }})
 	}
 	return all
 }
-
-// signalUnits are the units that samples are shown in, and their number in a sample's.
-var signalUnits = map[string]struct {
-	unit  string
-	scale float64
-}{"abw": {"Gb/s", 1e-9}, "abw-c": {"%", 1e-4}, "delay": {"µs", 1e-3}, "nqd": {"%", 1e-4}}
 
 // IDs of charts of overlays. The name of the signal follows signalChart, and that of the job
 // stepsChart, of which a point stands for a step.
@@ -144,13 +139,14 @@ func busyOverTime(s *series.Scope) series.Collector {
 	}
 }
 
-// signalOverTime collects the mean of the CSIG samples of all flows of one signal.
-func signalOverTime(s *series.Scope, signal string) series.Collector {
+// signalOverTime collects the mean of the CSIG samples of all flows of one signal, of whose
+// unit a point is so many.
+func signalOverTime(s *series.Scope, signal string, points float64) series.Collector {
 	var sums, samples series.Track
 	return series.Collector{
 		Signal: func(r *runfolder.SignalRow) {
 			if point := s.Point(r.StartUS); r.Type == signal && r.Samples > 0 && point >= 0 && point < math.MaxInt32 {
-				sums.Add(point, float64(r.PointSum)*signalUnits[signal].scale)
+				sums.Add(point, float64(r.PointSum)*points)
 				samples.Add(point, float64(r.Samples))
 			}
 		},
