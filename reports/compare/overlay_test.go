@@ -66,17 +66,17 @@ func TestOverlayHasTheLinesOfBothSides(t *testing.T) {
 		}
 	}
 	// Utilisation: 100 % while all flows run, 99.5 % afterwards. Samples of 5 µs, of one side.
-	busy := chart(t, &o, busyChart).Panels[0].Lines[0]
+	busy := chartOf(t, &o, busyChart).Panels[0].Lines[0]
 	if len(busy.Values) != s.Windows || math.Abs(busy.Values[10]-100) > 1e-6 || math.Abs(busy.Values[s.Windows-1]-99.5) > 0.2 {
 		t.Errorf("%d points: %v and %v", len(busy.Values), busy.Values[10], busy.Values[s.Windows-1])
 	}
-	delay := chart(t, &o, signalChart+"delay")
+	delay := chartOf(t, &o, signalChart+"delay")
 	if l := delay.Panels[0].Lines; len(l) != 1 || l[0].Variant != "B" || l[0].Values[3] != 5 || delay.Unit != "µs" {
 		t.Errorf("%+v", delay)
 	}
 }
 
-func chart(t *testing.T, o *Overlay, id string) *series.Chart {
+func chartOf(t *testing.T, o *Overlay, id string) *series.Chart {
 	t.Helper()
 	for i := range o.Charts {
 		if o.Charts[i].ID == id {
@@ -108,7 +108,7 @@ func TestOverlayOfOtherLengths(t *testing.T) {
 			t.Errorf("%+v", p.Use)
 		}
 	}
-	queues := chart(t, &o, "queues")
+	queues := chartOf(t, &o, "queues")
 	if len(queues.Panels) != len(names) || !slices.Contains(names, "s0-s1") || !slices.Contains(names, "s1-s2") {
 		t.Fatalf("%d panels of ports %v", len(queues.Panels), names)
 	}
