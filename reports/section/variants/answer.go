@@ -313,7 +313,7 @@ func (s *Section) moved(all []Quantity, o Effect) (texts []string) {
 		if len(names) == 1 && q.Unit != "packets" {
 			verb += "s"
 		}
-		base, value, unit := quantityValues(q)
+		base, value, unit := q.Texts()
 		text := fmt.Sprintf("%s %s from %s to %s", words.List(names), verb, base, value)
 		if unit != "" {
 			text += "\u00a0" + unit

@@ -29,8 +29,8 @@ func (s *Section) quantityName(q *Quantity) string {
 	return q.Name
 }
 
-// quantityValues prints the figures of both sides in one unit, and the unit.
-func quantityValues(q *Quantity) (base, value, unit string) {
+// Texts prints the figures of both sides in one unit, and the unit; that of packets is "".
+func (q *Quantity) Texts() (base, value, unit string) {
 	a, b, u := q.Base.Median, q.Value.Median, words.Scale{Unit: q.Unit, Factor: 1}
 	switch q.Unit {
 	case "µs":
@@ -48,7 +48,7 @@ func quantityValues(q *Quantity) (base, value, unit string) {
 
 // arrow prints a quantity as "mean FCT (24 → 26.5 ms, +11 %)".
 func (s *Section) arrow(q *Quantity) string {
-	base, value, unit := quantityValues(q)
+	base, value, unit := q.Texts()
 	text := fmt.Sprintf("%s (%s → %s", s.quantityName(q), base, value)
 	if unit != "" {
 		text += "\u00a0" + unit

@@ -79,7 +79,7 @@ func (s *Section) compared() *section.Table {
 	// add puts a quantity of a variant into the row of its name.
 	rows := map[string]int{}
 	add := func(name, variant string, q *Quantity) {
-		inBase, value, unit := quantityValues(q)
+		inBase, value, unit := q.Texts()
 		unit = strings.TrimRight("\u00a0"+unit, "\u00a0")
 		at, ok := rows[name]
 		if !ok {

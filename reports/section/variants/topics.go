@@ -15,7 +15,7 @@ import (
 // inPlace prints two values as "1.23 ms in place of 2.03 ms in BASE (+65 %)", the second one
 // without a variant if base is "".
 func inPlace(q *Quantity, base string) string {
-	was, now, unit := quantityValues(q)
+	was, now, unit := q.Texts()
 	if unit != "" {
 		unit = "\u00a0" + unit
 	}

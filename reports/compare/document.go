@@ -1,0 +1,184 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/reports/page"
+	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/section/variants"
+	"github.com/csiglab/csiglab/reports/words"
+)
+
+// maxOverlaid is how many cases of a comparison have charts on its page.
+const maxOverlaid = 4
+
+// WriteHTML writes a comparison of two folders as one HTML file that needs no network.
+// overlays has the figures of the cases, in their order; it may be shorter.
+func WriteHTML(w io.Writer, c *Comparison, overlays []Overlay) error {
+	if err := document(words.Plain(c), *words.Plain(&overlays)).WriteHTML(w); err != nil {
+		return fmt.Errorf("write comparison: %w", err)
+	}
+	return nil
+}
+
+// WriteMarkdown writes a comparison of two folders as Markdown: what changed first.
+func WriteMarkdown(w io.Writer, c *Comparison) error {
+	if err := document(words.Plain(c), nil).WriteMarkdown(w); err != nil {
+		return fmt.Errorf("write comparison: %w", err)
+	}
+	return nil
+}
+
+func document(c *Comparison, overlays []Overlay) *page.Document {
+	d := &page.Document{Title: "Comparison: " + c.A.Experiment, About: []string{"A: " + c.A.Folder, "B: " + c.B.Folder}, Banner: banner(c), Story: story(c), Notes: c.Notes}
+	if c.B.Experiment != c.A.Experiment {
+		d.Title += " and " + c.B.Experiment
+	}
+	add := func(p section.Part) { d.Parts = append(d.Parts, p) }
+	for i := range c.Cases {
+		one := &c.Cases[i]
+		id, title := fmt.Sprintf("case-%d", i), caseTitle(one)
+		p := section.Part{ID: id, Title: title, Says: words.Capital(caseText(c, one)) + ".", Level: level(one)}
+		if help := caseHelp(c, one); help != "" {
+			p.Blocks = append(p.Blocks, section.Paragraph(help))
+		}
+		p.Blocks = append(p.Blocks, metricsTable(one, false))
+		if f := effectsFigure(c, one, id); f != nil {
+			p.Blocks = append(p.Blocks, f)
+		}
+		add(p)
+		switch {
+		case i < min(len(overlays), maxOverlaid):
+			for _, p := range overlays[i].parts(id, title) {
+				add(p)
+			}
+		case i < len(overlays):
+			add(section.Part{ID: id + "-figures", Title: title + ": figures", Says: "Not drawn. Name the variant to see them, as in csiglab compare A:VARIANT B:VARIANT."})
+		}
+		if same := metricsTable(one, true); len(same.Rows) > 0 {
+			add(section.Part{ID: id + "-same", Title: title + ": the same", Says: words.Plural(len(same.Rows), "metric") + ".", Blocks: []section.Block{same}})
+		}
+		if differs := differsTable(one.Differs); len(differs.Rows) > 0 {
+			add(section.Part{ID: id + "-differs", Title: title + ": what differs beside the results", Says: differences(one.Differs), Level: section.Plain, Blocks: []section.Block{differs}})
+		}
+	}
+	if len(c.Differs) > 0 {
+		add(section.Part{ID: "differs", Title: "What differs beside the results", Says: differences(c.Differs), Level: section.Telling, Blocks: []section.Block{differsTable(c.Differs)}})
+	}
+	sides := &section.Table{Label: "What was compared", Columns: phrases.Columns("Side", "Folder", "Experiment", "csiglab", "Command")}
+	for i, side := range []*Measured{&c.A, &c.B} {
+		sides.Rows = append(sides.Rows, section.Row{Cells: phrases.Cells(string(rune('A'+i)), side.Folder, side.Experiment, side.Version, strings.Join(side.Command, " "))})
+	}
+	add(section.Part{ID: "how", Title: "What was compared", Blocks: []section.Block{sides, section.Paragraph(rule(c))}})
+	return d
+}
+
+// level says how much a case has to say.
+func level(c *CaseComparison) section.Level {
+	switch {
+	case len(c.With(variants.Worse))+len(c.With(variants.Better)) > 0:
+		return section.Loud
+	case len(c.With(Changed)) > 0:
+		return section.Telling
+	case len(c.With(Inconclusive)) > 0:
+		return section.Plain
+	}
+	return section.Quiet
+}
+
+// maxDiffering bounds what a sentence names of what differs.
+const maxDiffering = 3
+
+// differences says what differs.
+func differences(all []Disparity) string {
+	var texts []string
+	for _, d := range all[:min(len(all), maxDiffering)] {
+		texts = append(texts, fmt.Sprintf("%s is %s in A and %s in B", words.Shortened(d.What, 60), orNone(words.Shortened(d.A, 40)), orNone(words.Shortened(d.B, 40))))
+	}
+	text := strings.Join(texts, "; ")
+	if rest := len(all) - maxDiffering; rest > 0 {
+		text += fmt.Sprintf("; and %d more", rest)
+	}
+	return text + "."
+}
+
+// story says what came out: in the case that changed most what changed, and what differs
+// between the two sides that may be the reason.
+func story(c *Comparison) (told []string) {
+	var most *CaseComparison
+	changed := 0
+	for i := range c.Cases {
+		one := &c.Cases[i]
+		if rank := tellingCase(one); rank > 0 {
+			changed++
+			if most == nil || rank > tellingCase(most) {
+				most = one
+			}
+		}
+	}
+	if most != nil {
+		m := headline(most)
+		text := fmt.Sprintf("in B %s is %s", nameOf(m.Name), valueText(m))
+		if len(c.Cases) > 1 || most.VariantA != most.VariantB {
+			text = fmt.Sprintf("%s: %s", caseTitle(most), text)
+		}
+		if n := len(c.Cases); n > 1 {
+			text += fmt.Sprintf("; %d of %d cases differ", changed, n)
+		}
+		told = append(told, words.Capital(text)+".")
+	}
+	if most != nil && len(c.Differs)+len(most.Differs) > 0 {
+		told = append(told, "Beside the results, "+differences(slices.Concat(most.Differs, c.Differs)))
+	}
+	return told
+}
+
+// headlines are the metrics that say best how runs fare, the best first.
+var headlines = []string{"iteration_us.mean.", "fct_us.p99", "fct_us.mean", "slowdown.p99", "fairness_ratio"}
+
+// headline returns the metric of a case that a sentence names: of those that differ the one
+// that says best how the run fares, or else the one that changed the most.
+func headline(c *CaseComparison) *MetricComparison {
+	all := slices.Concat(c.With(variants.Worse), c.With(variants.Better), c.With(Changed))
+	rank := func(m *MetricComparison) int {
+		at := slices.IndexFunc(headlines, func(name string) bool {
+			return m.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(m.Name, name)
+		})
+		if at < 0 {
+			return len(headlines)
+		}
+		return at
+	}
+	return slices.MinFunc(all, func(a, b *MetricComparison) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// nameOf names a metric for readers who do not know the names of metrics.
+func nameOf(metric string) string {
+	if job, ok := strings.CutPrefix(metric, "iteration_us.mean."); ok {
+		return "the time of a step of job " + job
+	}
+	switch metric {
+	case "fct_us.mean":
+		return "the mean completion time"
+	case "fct_us.p99":
+		return "the tail completion time (p99)"
+	case "slowdown.p99":
+		return "the tail slowdown (p99)"
+	}
+	return metric
+}
+
+// valueText prints a metric as "2 ms in place of 1 ms in A (+100 %, interval +90 % … +110 %)".
+func valueText(m *MetricComparison) string {
+	a, b := metricValues(m)
+	text := fmt.Sprintf("%s in place of %s in A (%s", b, a, effectText(m))
+	if between := intervalText(m); between != words.None && between != effectText(m) {
+		text += ", interval " + between
+	}
+	return text + ")"
+}

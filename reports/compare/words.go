@@ -1,0 +1,235 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/csiglab/csiglab/reports/page"
+	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/section/variants"
+	"github.com/csiglab/csiglab/reports/words"
+)
+
+// caseTitle names a case.
+func caseTitle(c *CaseComparison) string {
+	if len(c.Point) > 0 {
+		return c.Name
+	}
+	if c.VariantA != c.VariantB {
+		return "Variant " + c.VariantA + " of A and " + c.VariantB + " of B"
+	}
+	return "Variant " + c.Name
+}
+
+// outcomeCounts says how many metrics came out how, those without any left out.
+func outcomeCounts(count func(variants.Effect) int) string {
+	var parts []string
+	for _, o := range Effects {
+		if n := count(o); n > 0 {
+			word := string(o)
+			if o == variants.Same {
+				word = "the same"
+			}
+			parts = append(parts, words.Number(float64(n))+" "+word)
+		}
+	}
+	if len(parts) == 0 {
+		return "no metric in common"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// banner is the comparison in short.
+func banner(c *Comparison) page.Banner {
+	counts := map[variants.Effect]int{}
+	identical := 0
+	for i := range c.Cases {
+		if c.Cases[i].Identical {
+			identical++
+		}
+		for k := range c.Cases[i].Metrics {
+			counts[c.Cases[i].Metrics[k].Outcome]++
+		}
+	}
+	b := page.Banner{State: section.Good, Headline: "B against A: " + outcomeCounts(func(o variants.Effect) int { return counts[o] })}
+	switch {
+	case counts[variants.Worse] > 0:
+		b.State = section.Bad
+	case counts[variants.Better]+counts[Changed]+counts[Inconclusive] > 0:
+		b.State = section.Warn
+	}
+	switch {
+	case identical == len(c.Cases) && identical > 0 && b.State == section.Good:
+		b.Headline = "Identical: every seed has the same trace on both sides. " + words.Capital(outcomeCounts(func(o variants.Effect) int { return counts[o] }))
+	case identical == len(c.Cases) && identical > 0:
+		b.Headline = "Every seed has the same trace on both sides, but metrics differ: the two versions of csiglab compute them differently. " + words.Capital(outcomeCounts(func(o variants.Effect) int { return counts[o] }))
+	case identical > 0:
+		b.Headline += fmt.Sprintf("; %d of %d are identical, trace by trace", identical, len(c.Cases))
+	}
+	return b
+}
+
+// caseText says how a case was compared and what came out.
+func caseText(c *Comparison, one *CaseComparison) string {
+	seeds := ""
+	switch {
+	case one.Identical:
+		seeds = "identical, " + words.Plural(one.SeedsA, "seed") + " with the same trace on both sides"
+	case one.Paired && len(one.Seeds) == one.SeedsA && one.SeedsA == one.SeedsB:
+		seeds = words.Plural(len(one.Seeds), "seed") + " in pairs"
+	case one.Paired:
+		seeds = fmt.Sprintf("%s in pairs, of %d of A and %d of B", words.Plural(len(one.Seeds), "seed"), one.SeedsA, one.SeedsB)
+	default:
+		seeds = fmt.Sprintf("%s of A, %s of B, not paired", words.Plural(one.SeedsA, "seed"), words.Plural(one.SeedsB, "seed"))
+	}
+	text := seeds + ": " + outcomeCounts(func(o variants.Effect) int { return len(one.With(o)) })
+	for _, only := range []struct {
+		names []string
+		side  string
+	}{{one.OnlyA, "A"}, {one.OnlyB, "B"}} {
+		if len(only.names) > 0 {
+			text += fmt.Sprintf("; only in %s: %s", only.side, shortList(only.names, 3))
+		}
+	}
+	return text
+}
+
+// shortList names the first few.
+func shortList(names []string, most int) string {
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// caseHelp says what would turn inconclusive metrics into others.
+func caseHelp(c *Comparison, one *CaseComparison) string {
+	open := one.With(Inconclusive)
+	if len(open) == 0 {
+		return ""
+	}
+	seeds := min(one.SeedsA, one.SeedsB)
+	if one.Paired {
+		seeds = len(one.Seeds)
+	}
+	interval, difference := c.FewestSeeds(1), c.FewestSeeds(one.Tested)
+	level := words.Number(100*c.Confidence) + "\u00a0%"
+	switch {
+	case seeds < interval && one.Tested > 1:
+		return fmt.Sprintf("%s: too few for an interval. %d give one of %s; with %d a difference in one of %d metrics can be found: run both with --seeds %d.", words.Plural(seeds, "seed"), interval, level, difference, one.Tested, difference)
+	case seeds < interval:
+		return fmt.Sprintf("%s: too few for an interval of %s; %d are enough: run both with --seeds %d.", words.Plural(seeds, "seed"), level, interval, interval)
+	case seeds < difference:
+		return fmt.Sprintf("%s are too few to find a difference in one of %d metrics; %d are enough: run both with --seeds %d, or name fewer metrics with --metric.", words.Plural(seeds, "seed"), one.Tested, difference, difference)
+	}
+	return "More seeds make the intervals narrower: run both with a higher --seeds."
+}
+
+func differsTable(all []Disparity) *section.Table {
+	t := &section.Table{Label: "What differs beside the results", Columns: []section.Column{{Name: "What"}, {Name: "A"}, {Name: "B"}}}
+	for _, d := range all {
+		t.Rows = append(t.Rows, section.Row{Cells: phrases.Cells(d.What, orNone(d.A), orNone(d.B))})
+	}
+	return t
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return words.None
+	}
+	return text
+}
+
+// metricsTable lists the metrics that are the same, or the others.
+func metricsTable(one *CaseComparison, same bool) *section.Table {
+	t := &section.Table{Label: "What changed", Columns: []section.Column{{Name: "Metric"}, {Name: "A", Number: true}, {Name: "B", Number: true}, {Name: "Difference", Number: true}, {Name: "Interval", Number: true}, {Name: "Outcome"}, {Name: "Remark"}}}
+	remarks := false
+	for i := range one.Metrics {
+		m := &one.Metrics[i]
+		if (m.Outcome == variants.Same) != same {
+			continue
+		}
+		a, b := metricValues(m)
+		remarks = remarks || m.Reason != ""
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: m.Name}, {Text: a}, {Text: b}, {Text: effectText(m)}, {Text: intervalText(m)}, outcomeCell(m), {Text: m.Reason}}})
+	}
+	if !remarks {
+		t.Columns = t.Columns[:6]
+		for i := range t.Rows {
+			t.Rows[i].Cells = t.Rows[i].Cells[:6]
+		}
+	}
+	return t
+}
+
+func outcomeCell(m *MetricComparison) section.Cell {
+	switch m.Outcome {
+	case variants.Better:
+		return section.Cell{Text: "✓ better", State: section.Good}
+	case variants.Worse:
+		return section.Cell{Text: "✗ worse", State: section.Bad}
+	case variants.Same:
+		return section.Cell{Text: "= same"}
+	case Inconclusive:
+		return section.Cell{Text: "? inconclusive"}
+	}
+	return section.Cell{Text: "≠ changed"}
+}
+
+// metricValues prints the medians of both sides in one unit.
+func metricValues(m *MetricComparison) (a, b string) {
+	q := variants.Quantity{Unit: m.Unit, Base: m.A, Value: m.B}
+	a, b, unit := q.Texts()
+	if unit == "" && m.Unit != "packets" {
+		unit = m.Unit
+	}
+	if unit != "" {
+		unit = "\u00a0" + unit
+	}
+	return a + unit, b + unit
+}
+
+// effectText prints the difference with its sign: a share, or a number with its unit.
+func effectText(m *MetricComparison) string { return differenceText(m, m.Effect) }
+
+func differenceText(m *MetricComparison, v float64) string {
+	if !m.Absolute {
+		return words.Change(v)
+	}
+	text := words.Three(math.Abs(v))
+	if m.Unit != "" {
+		text += "\u00a0" + m.Unit
+	}
+	switch {
+	case v < 0:
+		return "−" + text
+	case v > 0:
+		return "+" + text
+	}
+	return text
+}
+
+func intervalText(m *MetricComparison) string {
+	switch {
+	case m.Low == nil && m.High == nil:
+		return words.None
+	case m.Low == nil:
+		return "up to " + differenceText(m, *m.High)
+	case m.High == nil:
+		return "from " + differenceText(m, *m.Low)
+	}
+	low, high := differenceText(m, *m.Low), differenceText(m, *m.High)
+	if low == high {
+		return low
+	}
+	return low + " … " + high
+}
+
+// rule says what the words mean.
+func rule(c *Comparison) string {
+	delta, level := words.Number(100*c.Delta)+"\u00a0%", words.Number(100*c.Confidence)+"\u00a0%"
+	return fmt.Sprintf("A and B are medians over the seeds. Difference: by how much B is greater, in the median over pairs of the same seed, with an interval of %s; it is not the quotient of the two medians, which may be of different seeds. Same: the interval lies within ±%s, or all seeds are equal. Better, worse or, of metrics without a direction, changed: "+
+		"it does not, and a rank test corrected for all metrics of the variant (Holm) says at %s that there is a difference. Otherwise the seeds do not tell: inconclusive.", level, delta, level)
+}
