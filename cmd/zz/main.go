@@ -6,7 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
-	reports "github.com/csiglab/csiglab/reports/next"
+	"github.com/csiglab/csiglab/reports"
 )
 
 func main() {
