@@ -11,7 +11,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports"
 )
 
 // demonstration is an entry of the table of demos.
@@ -101,9 +101,9 @@ func figuresCommand(folder string) string {
 
 // lookAt writes the figures of a run into its folder and returns the three things to look
 // at.
-func (a *app) lookAt(ctx context.Context, folder, report string, numbers *analysis.Result) (string, error) {
+func (a *app) lookAt(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
 	dir := filepath.Join(folder, figuresFolder)
-	index, err := figuresInto(ctx, numbers, dir, false)
+	index, err := figuresInto(ctx, read, &figureFlags{dir: dir, formats: []string{"svg", "png"}, size: "page"})
 	if err != nil {
 		return "", fmt.Errorf("%w\nthe run is whole; %s writes its figures", err, figuresCommand(folder))
 	}

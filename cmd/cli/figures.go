@@ -17,8 +17,8 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
-	"github.com/csiglab/csiglab/reports/svg"
+	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/spf13/pflag"
 )
 
 // figuresIndex is the file that lists the figures of a folder.

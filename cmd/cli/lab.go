@@ -11,7 +11,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports"
 )
 
 // lab holds the functions of other packages that do the work of the commands. Tests
@@ -21,7 +21,7 @@ type lab struct {
 	resume   func(ctx context.Context, folder string, opts campaign.Options) (*campaign.Result, error)
 	validate func(context.Context, *experiment.Set, predict.Options) (*predict.Validation, error)
 	again    func(campaign.Again) (*campaign.Evaluated, error)
-	report   func(ctx context.Context, folder string, progress func(share float64)) (file string, numbers *analysis.Result, err error)
+	report   func(ctx context.Context, folder string, progress func(share float64)) (file string, read *reports.Report, err error)
 	list     func(context.Context) ([]runs.Run, error)
 	damaged  func() ([]runs.Damaged, error)
 	clean    func(ctx context.Context, which string, how runs.Cleaner) ([]string, error)

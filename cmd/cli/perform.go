@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports"
 )
 
 // perform runs a set and prints its results.
@@ -103,7 +103,7 @@ func (a *app) withoutReport(ctx context.Context, r *runFlags, result *campaign.R
 		}
 		return outcome(result.Summary)
 	}
-	numbers, err := interruptible(ctx, func() (*analysis.Result, error) { return analyse(result.Folder, nil) })
+	numbers, err := interruptible(ctx, func() (*reports.Report, error) { return analyse(result.Folder, nil) })
 	if err != nil {
 		return infrastructure(err)
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/nccl"
+	"github.com/csiglab/csiglab/reports/reading"
 )
 
 // writeReport writes the report of a run's folder into the folder. It returns the

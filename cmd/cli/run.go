@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/trial"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports"
 )
 
 // runFlags are the flags of run and demo.
@@ -25,7 +25,7 @@ type runFlags struct {
 	probe    bool // the run is part of a measurement of the machine, and does not measure it
 	// after is called when results have been printed. Its text is printed too; with json as
 	// a message. It may be nil.
-	after func(ctx context.Context, folder, report string, numbers *analysis.Result) (string, error)
+	after func(ctx context.Context, folder, report string, read *reports.Report) (string, error)
 }
 
 func (r *runFlags) flags(cmd *cobra.Command) {

@@ -26,7 +26,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/regression"
 )
 
@@ -169,11 +168,11 @@ const mostVerdict = 64 << 20
 func writePage(w io.Writer, folder string) error {
 	f, err := runfolder.OpenKept(folder)
 	if err == nil {
-		var numbers *analysis.Result
-		if numbers, err = analysis.Read(f, measure.Meaning); err != nil {
+		var report *reports.Report
+		if report, err = reports.Read(f, measure.Meaning); err != nil {
 			return err
 		}
-		return reports.WriteHTML(w, numbers)
+		return report.WriteHTML(w)
 	}
 	if !errors.Is(err, runfolder.ErrForeign) {
 		return err

@@ -20,8 +20,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/section/control"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/htsim"
@@ -179,11 +179,11 @@ func (c *experimentCheck) text(where string) string {
 
 // verbose writes the parameters of the variants in words.
 func (c *experimentCheck) verbose(words io.Writer) error {
-	variants := make([]analysis.Variant, len(c.Variants))
+	variants := make([]reading.Variant, len(c.Variants))
 	for i, name := range c.Variants {
-		variants[i] = analysis.Variant{Name: name, Parameters: c.Parameters[name]}
+		variants[i] = reading.Variant{Name: name, Parameters: c.Parameters[name]}
 	}
-	return reports.WriteParameters(words, variants)
+	return control.WriteParameters(words, variants)
 }
 
 func (a *app) validate() *cobra.Command {

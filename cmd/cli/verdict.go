@@ -8,9 +8,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	runsection "github.com/csiglab/csiglab/reports/section/runs"
+
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/section/faults"
 )
 
 // keyMetrics are shown for every experiment, after its derived ones, in this
@@ -20,8 +24,8 @@ var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qde
 // writeVerdict prints the numbers of a run in short: unfinished flows, the variants' medians, the
 // comparison with published figures, the expectations, the findings, and the names of
 // the run's folder and its report. The set names the derived metrics.
-func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, report string) {
-	for _, text := range reports.Unfinished(r) {
+func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, report string) {
+	for _, text := range runsection.Unfinished(&r.Facts) {
 		fmt.Fprintln(w, "UNFINISHED: "+text)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -31,7 +35,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, 
 	}
 	fmt.Fprintln(t)
 	for _, name := range shownMetrics(set) {
-		row, found := reports.MetricLabel(r, name), false
+		row, found := phrases.Metric(&r.Facts, name), false
 		for i := range r.Variants {
 			value, ok := r.Variants[i].Median(name)
 			found = found || ok
@@ -49,13 +53,13 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *analysis.Result, folder, 
 		writeExpectations(w, r.Verdict.Expectations)
 	}
 	fmt.Fprintln(w)
-	if faults := reports.Faults(r); len(faults) > 0 {
-		for _, text := range faults {
+	if told := faults.Sentences(&r.Facts); len(told) > 0 {
+		for _, text := range told {
 			fmt.Fprintln(w, text)
 		}
 		fmt.Fprintln(w)
 	}
-	if findings := reports.Findings(r); r.Verdict.Valid && len(findings) > 0 {
+	if findings := r.Findings(); r.Verdict.Valid && len(findings) > 0 {
 		for _, text := range findings {
 			fmt.Fprintln(w, text)
 		}
@@ -106,7 +110,7 @@ func shownMetrics(set *experiment.Set) []string {
 	return append(names, keyMetrics...)
 }
 
-func writePublished(w io.Writer, published []analysis.Comparison) {
+func writePublished(w io.Writer, published []reading.Comparison) {
 	if len(published) == 0 {
 		return
 	}
@@ -116,7 +120,7 @@ func writePublished(w io.Writer, published []analysis.Comparison) {
 	var notes []string
 	for _, c := range published {
 		outcome := string(c.Outcome)
-		if c.Outcome == analysis.Outside {
+		if c.Outcome == reading.Outside {
 			outcome += " the band"
 			if c.Note != "" {
 				notes = append(notes, c.Variant+" "+c.Metric+": "+c.Note)

@@ -1,4 +1,5 @@
-package analysis
+// Package nccl writes the collectives of a run in the form of nccl-tests.
+package nccl
 
 import (
 	"fmt"
@@ -8,47 +9,47 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
-// NCCL is the results of collectives in the form of nccl-tests' JSON files, version 3 (its
+// File is the results of collectives in the form of nccl-tests' JSON files, version 3 (its
 // src/util.cu). Times are microseconds of model time, bandwidths 1e9 bytes per second.
 // Booleans and roots are text there, and so they are here.
-type NCCL struct {
-	Version      int           `json:"version"`
-	Started      string        `json:"start_time"`
-	Args         []string      `json:"args"`
-	Env          []string      `json:"env"`
-	NCCLVersion  int           `json:"nccl_version"` // 0: no NCCL
-	Config       NCCLConfig    `json:"config"`
-	Results      []NCCLResult  `json:"results"`
-	OutOfBounds  NCCLBounds    `json:"out_of_bounds"`
-	AverageBusBW NCCLBandwidth `json:"average_bus_bandwidth"`
-	Errors       []string      `json:"errors"`
-	Ended        string        `json:"end_time"`
+type File struct {
+	Version      int       `json:"version"`
+	Started      string    `json:"start_time"`
+	Args         []string  `json:"args"`
+	Env          []string  `json:"env"`
+	NCCLVersion  int       `json:"nccl_version"` // 0: no NCCL
+	Config       Config    `json:"config"`
+	Results      []Result  `json:"results"`
+	OutOfBounds  Bounds    `json:"out_of_bounds"`
+	AverageBusBW Bandwidth `json:"average_bus_bandwidth"`
+	Errors       []string  `json:"errors"`
+	Ended        string    `json:"end_time"`
 }
 
-// ncclVersion is the version of the form.
-const ncclVersion = 3
+// version is the version of the form.
+const version = 3
 
-// NCCLConfig is the options of nccl-tests, and the ranks.
-type NCCLConfig struct {
-	Threads      int          `json:"nthreads"` // of a process, one rank each
-	GPUs         int          `json:"ngpus"`    // of a thread
-	Minimum      int64        `json:"minimum_bytes"`
-	Maximum      int64        `json:"maximum_bytes"`
-	StepBytes    int64        `json:"step_bytes"`
-	Warmup       int          `json:"warmup_iters"`
-	Iterations   int          `json:"iterations"`
-	Aggregated   int          `json:"aggregated_iterations"`
-	Validation   int          `json:"validation"`
-	Graph        int          `json:"graph"`
-	Blocking     string       `json:"blocking_collectives"`
-	PerIteration string       `json:"per_iter_timing"`
-	Skip         int          `json:"per_iter_skip"`
-	ParallelInit string       `json:"parallel_init"`
-	Devices      []NCCLDevice `json:"devices"`
+// Config is the options of nccl-tests, and the ranks.
+type Config struct {
+	Threads      int      `json:"nthreads"` // of a process, one rank each
+	GPUs         int      `json:"ngpus"`    // of a thread
+	Minimum      int64    `json:"minimum_bytes"`
+	Maximum      int64    `json:"maximum_bytes"`
+	StepBytes    int64    `json:"step_bytes"`
+	Warmup       int      `json:"warmup_iters"`
+	Iterations   int      `json:"iterations"`
+	Aggregated   int      `json:"aggregated_iterations"`
+	Validation   int      `json:"validation"`
+	Graph        int      `json:"graph"`
+	Blocking     string   `json:"blocking_collectives"`
+	PerIteration string   `json:"per_iter_timing"`
+	Skip         int      `json:"per_iter_skip"`
+	ParallelInit string   `json:"parallel_init"`
+	Devices      []Device `json:"devices"`
 }
 
-// NCCLDevice is a rank.
-type NCCLDevice struct {
+// Device is a rank.
+type Device struct {
 	Rank   int    `json:"rank"`
 	Group  int    `json:"group"`
 	PID    int    `json:"pid"`
@@ -58,30 +59,30 @@ type NCCLDevice struct {
 	Info   string `json:"device_info"`
 }
 
-// NCCLResult is one collective of one size: a job of kind collective in one seed.
-type NCCLResult struct {
-	Size         int64       `json:"size"`
-	Count        int64       `json:"count"` // elements of Type
-	Type         string      `json:"type"`
-	Op           string      `json:"redop"`
-	Root         string      `json:"root"`
-	OutOfPlace   *NCCLTime   `json:"out_of_place"`
-	PerIteration *NCCLPeriod `json:"out_of_place_per_iter"`
-	InPlace      *NCCLTime   `json:"in_place"` // nil: not run
-	Iterations   int         `json:"actual_iterations"`
-	Name         string      `json:"experiment_name"`
+// Result is one collective of one size: a job of kind collective in one seed.
+type Result struct {
+	Size         int64   `json:"size"`
+	Count        int64   `json:"count"` // elements of Type
+	Type         string  `json:"type"`
+	Op           string  `json:"redop"`
+	Root         string  `json:"root"`
+	OutOfPlace   *Time   `json:"out_of_place"`
+	PerIteration *Period `json:"out_of_place_per_iter"`
+	InPlace      *Time   `json:"in_place"` // nil: not run
+	Iterations   int     `json:"actual_iterations"`
+	Name         string  `json:"experiment_name"`
 }
 
-// NCCLTime is the mean time of a collective.
-type NCCLTime struct {
+// Time is the mean time of a collective.
+type Time struct {
 	US     float64  `json:"time"`
 	AlgBW  float64  `json:"alg_bw"`
 	BusBW  float64  `json:"bus_bw"`
 	Wrongs *float64 `json:"nwrong"` // nil: not checked
 }
 
-// NCCLPeriod is the times of the iterations.
-type NCCLPeriod struct {
+// Period is the times of the iterations.
+type Period struct {
 	Skipped int       `json:"skipped_iterations"`
 	Min     float64   `json:"min_us"`
 	Max     float64   `json:"max_us"`
@@ -94,14 +95,14 @@ type NCCLPeriod struct {
 	Times   []float64 `json:"times_us"`
 }
 
-// NCCLBounds counts wrong results: none, as there is no data to be wrong.
-type NCCLBounds struct {
+// Bounds counts wrong results: none, as there is no data to be wrong.
+type Bounds struct {
 	Count int    `json:"count"`
 	OK    string `json:"okay"`
 }
 
-// NCCLBandwidth is the mean bus bandwidth of the results.
-type NCCLBandwidth struct {
+// Bandwidth is the mean bus bandwidth of the results.
+type Bandwidth struct {
 	Bandwidth float64 `json:"bandwidth"`
 	OK        string  `json:"okay"`
 }
@@ -130,15 +131,15 @@ func measured(j *runfolder.Job) (c *runfolder.Collective) {
 	return c
 }
 
-// ReadNCCL returns the results of the jobs of a variant that are one collective again and
+// Read returns the results of the jobs of a variant that are one collective again and
 // again, of all its seeds. It returns an error if the variant has none.
-func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
+func Read(f *runfolder.Folder, variant string) (*File, error) {
 	m := &f.Manifest
 	const form = "2006-01-02 15:04:05"
-	n := &NCCL{
-		Version: ncclVersion, Started: m.Started.Format(form), Ended: m.Finished.Format(form), Args: m.Command, Env: []string{}, Errors: []string{}, Results: []NCCLResult{},
-		Config:      NCCLConfig{Threads: 1, GPUs: 1, Blocking: "false", PerIteration: "true", ParallelInit: "false", Aggregated: 1, Devices: []NCCLDevice{}},
-		OutOfBounds: NCCLBounds{OK: "true"}, AverageBusBW: NCCLBandwidth{OK: "unchecked"},
+	n := &File{
+		Version: version, Started: m.Started.Format(form), Ended: m.Finished.Format(form), Args: m.Command, Env: []string{}, Errors: []string{}, Results: []Result{},
+		Config:      Config{Threads: 1, GPUs: 1, Blocking: "false", PerIteration: "true", ParallelInit: "false", Aggregated: 1, Devices: []Device{}},
+		OutOfBounds: Bounds{OK: "true"}, AverageBusBW: Bandwidth{OK: "unchecked"},
 	}
 	jobs := slices.DeleteFunc(slices.Clone(m.JobsOf(variant)), func(j runfolder.Job) bool { return measured(&j) == nil })
 	if len(jobs) == 0 || !slices.ContainsFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == variant }) {
@@ -184,7 +185,7 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 				continue
 			}
 			n.Config.Iterations = max(n.Config.Iterations, len(list))
-			r := ncclResult(c, list)
+			r := resultOf(c, list)
 			r.Name = fmt.Sprintf("%s, variant %s, seed %d, job %s", m.Name, variant, run.Seed, j.Name)
 			sum += r.OutOfPlace.BusBW
 			n.Results = append(n.Results, r)
@@ -197,10 +198,10 @@ func ReadNCCL(f *runfolder.Folder, variant string) (*NCCL, error) {
 }
 
 // devices lists the ranks of a job.
-func devices(j *runfolder.Job, nodes []runfolder.Node) (list []NCCLDevice) {
+func devices(j *runfolder.Job, nodes []runfolder.Node) (list []Device) {
 	on := map[int32]int{}
 	for rank, host := range j.Ranks {
-		d := NCCLDevice{Rank: rank, Device: on[host], Hex: fmt.Sprintf("0000:%02x:00", on[host]), Info: "emulated"}
+		d := Device{Rank: rank, Device: on[host], Hex: fmt.Sprintf("0000:%02x:00", on[host]), Info: "emulated"}
 		if size := measured(j).Ranks; size > 0 {
 			d.Group = rank / size
 		}
@@ -213,9 +214,9 @@ func devices(j *runfolder.Job, nodes []runfolder.Node) (list []NCCLDevice) {
 	return list
 }
 
-// ncclResult returns the result of a collective whose iterations took these times.
-func ncclResult(c *runfolder.Collective, times []float64) NCCLResult {
-	p := &NCCLPeriod{Times: times}
+// resultOf returns the result of a collective whose iterations took these times.
+func resultOf(c *runfolder.Collective, times []float64) Result {
+	p := &Period{Times: times}
 	sorted := slices.Sorted(slices.Values(times))
 	n := len(sorted)
 	for _, us := range sorted {
@@ -238,8 +239,8 @@ func ncclResult(c *runfolder.Collective, times []float64) NCCLResult {
 	case "broadcast", "reduce", "gather", "scatter":
 		root = 0
 	}
-	return NCCLResult{
+	return Result{
 		Size: c.Bytes, Count: c.Bytes / elementBytes, Type: "float", Op: op, Root: fmt.Sprintf("%6d", root), Iterations: n,
-		OutOfPlace: &NCCLTime{US: p.Mean, AlgBW: alg, BusBW: alg * c.BusFactor}, PerIteration: p,
+		OutOfPlace: &Time{US: p.Mean, AlgBW: alg, BusBW: alg * c.BusFactor}, PerIteration: p,
 	}
 }

@@ -1,4 +1,5 @@
-package analysis
+// Package profiles measures the communication profiles of jobs from the records of ports.
+package profiles
 
 import (
 	"errors"
@@ -9,31 +10,32 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/phases"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/reading"
 )
 
-// ProfileOf says of what profiles are measured: a run, and jobs of it or ports.
-type ProfileOf struct {
+// Of says of what profiles are measured: a run, and jobs of it or ports.
+type Of struct {
 	Variant string
 	Seed    uint64
 	Jobs    []string // one profile for each: its NICs are looked at
 	Ports   []string // without Jobs: one profile, of these ports together; a port counts once
 }
 
-// MeasuredProfile is what came of one job, or of the ports.
-type MeasuredProfile struct {
-	Profile *JobProfile // nil with Err
-	Err     error       // wraps ErrNoProfile
+// Measured is what came of one job, or of the ports.
+type Measured struct {
+	Profile *Profile // nil with Err
+	Err     error    // wraps ErrNoProfile
 }
 
-// JobProfile is the communication profile of a job as the port records of a run show it.
-type JobProfile struct {
-	Name     string         `json:"name"` // of the job, or of the first port
-	Variant  string         `json:"variant"`
-	Seed     uint64         `json:"seed"`
-	Ports    []string       `json:"ports"`    // that send; those that only acknowledge are left out
-	WindowUS float64        `json:"windowUs"` // of the records
-	PeriodUS Estimate       `json:"periodUs"`
-	Bursts   []ProfileBurst `json:"bursts"`
+// Profile is the communication profile of a job as the port records of a run show it.
+type Profile struct {
+	Name     string   `json:"name"` // of the job, or of the first port
+	Variant  string   `json:"variant"`
+	Seed     uint64   `json:"seed"`
+	Ports    []string `json:"ports"`    // that send; those that only acknowledge are left out
+	WindowUS float64  `json:"windowUs"` // of the records
+	PeriodUS Estimate `json:"periodUs"`
+	Bursts   []Burst  `json:"bursts"`
 	// Iterations is how many were seen, Alike how many of them have as many bursts as most.
 	Iterations int `json:"iterations"`
 	Alike      int `json:"alike"`
@@ -44,8 +46,8 @@ type JobProfile struct {
 	WidthUS     float64 `json:"widthUs"`
 	// Shares are the other jobs of the run that share links with it, or use its ports: the
 	// bursts may be longer than they are without them.
-	Shares  []string        `json:"shares"`
-	Records *ProfileRecords `json:"records,omitempty"` // nil without records of the job
+	Shares  []string `json:"shares"`
+	Records *Records `json:"records,omitempty"` // nil without records of the job
 }
 
 // Estimate is a mean with its error: the true mean is within two errors in 95 of 100 cases
@@ -55,16 +57,16 @@ type Estimate struct {
 	Error *float64 `json:"error"` // nil: not known
 }
 
-// ProfileBurst is a time of the period in which the job sends. Rates are those of one port,
+// Burst is a time of the period in which the job sends. Rates are those of one port,
 // on the line.
-type ProfileBurst struct {
+type Burst struct {
 	AtUS     Estimate `json:"atUs"` // since the period's begin, which is the end of the last burst before
 	LengthUS Estimate `json:"lengthUs"`
 	Gbps     Estimate `json:"gbps"`
 }
 
-// ProfileRecords is what the records of the job say of the same: means over its steps.
-type ProfileRecords struct {
+// Records is what the records of the job say of the same: means over its steps.
+type Records struct {
 	Steps           int     `json:"steps"`
 	IterationUS     float64 `json:"iterationUs"`
 	CommunicationUS float64 `json:"communicationUs"` // in which a collective is under way
@@ -73,7 +75,7 @@ type ProfileRecords struct {
 	distanceUS float64
 }
 
-// ErrNoProfile is wrapped by the errors of MeasuredProfile, and those of MeasureProfiles about runs that show no profile.
+// ErrNoProfile is wrapped by the errors of Measured, and those of Measure about runs that show no profile.
 var ErrNoProfile = errors.New("no profile")
 
 // sending is the share of what the busiest port of a job sends above which a port sends
@@ -86,10 +88,10 @@ const agree = 0.05
 // mostWindows bounds the memory of the series of rates of all jobs.
 const mostWindows = 1 << 26
 
-// MeasureProfiles measures profiles from the records of ports, in the order of the jobs. Its
+// Measure measures profiles from the records of ports, in the order of the jobs. Its
 // error wraps ErrNoProfile if the run, a job or a port is not there. A job or ports that show
 // no profile have an error of their own.
-func MeasureProfiles(f *runfolder.Folder, of ProfileOf) ([]MeasuredProfile, error) {
+func Measure(f *runfolder.Folder, of Of) ([]Measured, error) {
 	m := &f.Manifest
 	if !slices.ContainsFunc(m.Runs, func(r runfolder.Run) bool { return r.Variant == of.Variant && r.Seed == of.Seed }) {
 		return nil, fmt.Errorf("%w: there is no run of variant %s with seed %d", ErrNoProfile, of.Variant, of.Seed)
@@ -97,16 +99,16 @@ func MeasureProfiles(f *runfolder.Folder, of ProfileOf) ([]MeasuredProfile, erro
 	if !(m.IntervalUS > 0) {
 		return nil, fmt.Errorf("%w: the folder does not say how long a window of its records is", ErrNoProfile)
 	}
-	var profiles []*JobProfile
+	var profiles []*Profile
 	for _, name := range of.Jobs {
-		p := &JobProfile{Name: name, Variant: of.Variant, Seed: of.Seed, WindowUS: m.IntervalUS, Shares: []string{}}
+		p := &Profile{Name: name, Variant: of.Variant, Seed: of.Seed, WindowUS: m.IntervalUS, Shares: []string{}}
 		if err := p.ofJob(m); err != nil {
 			return nil, err
 		}
 		profiles = append(profiles, p)
 	}
 	if len(of.Jobs) == 0 && len(of.Ports) > 0 {
-		p := &JobProfile{Name: of.Ports[0], Variant: of.Variant, Seed: of.Seed, WindowUS: m.IntervalUS, Shares: []string{}}
+		p := &Profile{Name: of.Ports[0], Variant: of.Variant, Seed: of.Seed, WindowUS: m.IntervalUS, Shares: []string{}}
 		known := m.PortsOf(of.Variant)
 		for _, name := range of.Ports {
 			if !slices.ContainsFunc(known, func(k runfolder.Port) bool { return k.Name == name }) {
@@ -127,7 +129,7 @@ func MeasureProfiles(f *runfolder.Folder, of ProfileOf) ([]MeasuredProfile, erro
 			return nil, err
 		}
 	}
-	all := make([]MeasuredProfile, len(profiles))
+	all := make([]Measured, len(profiles))
 	for i, p := range profiles {
 		pattern, err := phases.Find(series[i])
 		if err != nil {
@@ -143,7 +145,7 @@ func MeasureProfiles(f *runfolder.Folder, of ProfileOf) ([]MeasuredProfile, erro
 // Disagrees reports whether the job has records, whose steps end more than 5 % farther apart,
 // or less far, than the period. The period is then not that of the job: it may be that of bursts
 // of which an iteration has several.
-func (p *JobProfile) Disagrees() bool {
+func (p *Profile) Disagrees() bool {
 	return p.Records != nil && p.Records.distanceUS > 0 && math.Abs(p.PeriodUS.Mean-p.Records.distanceUS) > agree*p.Records.distanceUS
 }
 
@@ -157,7 +159,7 @@ func clippedName(name string) string {
 }
 
 // ofJob finds the NICs of a job, and the jobs that may disturb it.
-func (p *JobProfile) ofJob(m *runfolder.Manifest) error {
+func (p *Profile) ofJob(m *runfolder.Manifest) error {
 	jobs, ports := m.JobsOf(p.Variant), m.PortsOf(p.Variant)
 	at := slices.IndexFunc(jobs, func(j runfolder.Job) bool { return j.Name == p.Name })
 	if at < 0 {
@@ -183,7 +185,7 @@ func (p *JobProfile) ofJob(m *runfolder.Manifest) error {
 
 // portRates returns for each profile the mean rate of its ports that send, window by window, in
 // Gb/s, and leaves these in its Ports. It reads the records twice, for all profiles together.
-func portRates(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) ([][]float64, error) {
+func portRates(f *runfolder.Folder, of Of, profiles []*Profile) ([][]float64, error) {
 	m := &f.Manifest
 	users := map[string][]int{} // of ports: indices of profiles
 	for i, p := range profiles {
@@ -235,7 +237,7 @@ func portRates(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) ([][]f
 }
 
 // take takes the pattern of the rates.
-func (p *JobProfile) take(found *phases.Pattern) {
+func (p *Profile) take(found *phases.Pattern) {
 	estimate := func(v phases.Value, unit float64) Estimate {
 		e := Estimate{Mean: v.Mean * unit}
 		if known := v.Error * unit; !math.IsNaN(known) {
@@ -247,15 +249,15 @@ func (p *JobProfile) take(found *phases.Pattern) {
 	p.PeriodUS, p.Iterations, p.Alike = us(found.Period), len(found.Begins), found.Alike
 	p.LagUS, p.Correlation, p.WidthUS = found.Lag*p.WindowUS, found.Correlation, found.Width*p.WindowUS
 	for _, b := range found.Bursts {
-		p.Bursts = append(p.Bursts, ProfileBurst{us(b.At), us(b.Length), estimate(b.Rate, 1)})
+		p.Bursts = append(p.Bursts, Burst{us(b.At), us(b.Length), estimate(b.Rate, 1)})
 	}
 }
 
 // readSteps reads what the records of the jobs say.
-func readSteps(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) error {
+func readSteps(f *runfolder.Folder, of Of, profiles []*Profile) error {
 	type step struct {
 		us, end float64
-		phases  []span
+		phases  []reading.Span
 	}
 	steps := make(map[string]map[int32]*step, len(profiles)) // of each job
 	for _, p := range profiles {
@@ -277,11 +279,11 @@ func readSteps(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) error 
 		if r.Collective == "" {
 			s.us, s.end = r.EndUS-r.BeginUS, r.EndUS
 		} else {
-			s.phases = append(s.phases, span{r.BeginUS, r.EndUS})
+			s.phases = append(s.phases, reading.Span{From: r.BeginUS, To: r.EndUS})
 		}
 	}
 	for _, p := range profiles {
-		var records ProfileRecords
+		var records Records
 		var first, last int32
 		for _, number := range slices.Sorted(maps.Keys(steps[p.Name])) { // sums of floats depend on their order
 			if s := steps[p.Name][number]; !math.IsNaN(s.us) {
@@ -290,7 +292,7 @@ func readSteps(f *runfolder.Folder, of ProfileOf, profiles []*JobProfile) error 
 				}
 				records.Steps++
 				records.IterationUS += s.us
-				records.CommunicationUS += lasting(unite(s.phases))
+				records.CommunicationUS += reading.Lasting(reading.Unite(s.phases))
 			}
 		}
 		if n := float64(records.Steps); n > 0 {
