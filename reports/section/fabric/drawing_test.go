@@ -18,6 +18,8 @@ import (
 func TestFabricIsDrawn(t *testing.T) {
 	s, _ := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
 	f := s.First()
+	sectiontest.Survives(t, s.Fabric)
+	sectiontest.Survives(t, s.Loads)
 	if f.ID != "fabric" || f.Title != "Fabric and load in baseline" || len(f.Panels) != 1 || len(f.Legend) != 3+3 || f.Legend[0].Name != "0-3" {
 		t.Errorf("figure %+v", f)
 	}

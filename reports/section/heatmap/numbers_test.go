@@ -48,6 +48,7 @@ func TestHeatmapNamesThePlantedUplink(t *testing.T) {
 	}
 	s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
 	maps := s.Heatmaps
+	sectiontest.Survives(t, maps)
 	if len(maps) != 1 || maps[0].Signal != "abw-c" || maps[0].Unit != "%" || maps[0].Threshold != 25 || !maps[0].Below || maps[0].By != "tor" || len(maps[0].Blocks) != 4 || maps[0].Seeds != 2 {
 		t.Fatalf("heatmaps %+v", maps)
 	}

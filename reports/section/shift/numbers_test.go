@@ -42,6 +42,7 @@ func TestShiftsOfTheBottleneck(t *testing.T) {
 	}
 	read, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
 	shifts := read.Shifts
+	sectiontest.Survives(t, shifts)
 	if len(shifts) != 2+2+2 {
 		t.Fatalf("%d shifts %+v", len(shifts), shifts)
 	}

@@ -65,6 +65,7 @@ func TestSignatureShowsPlantedBursts(t *testing.T) {
 		}
 	}
 	r := read(t, p)
+	sectiontest.Survives(t, r.Signatures)
 	if len(r.Signatures) != 1 {
 		t.Fatalf("%d signatures", len(r.Signatures))
 	}

@@ -39,6 +39,7 @@ func TestBurstsAtTwoScales(t *testing.T) {
 		}
 	}
 	u := read(t, p).Utilisation
+	sectiontest.Survives(t, u)
 	if len(u) != 1 || len(u[0].Ports) != 1 || u[0].RunMean || u[0].CoarseUS != 1e6 || u[0].FineUS != 100 {
 		t.Fatalf("utilisation %+v", u)
 	}
