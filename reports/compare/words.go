@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/csiglab/csiglab/reports/page"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/variants"
@@ -42,7 +41,7 @@ func outcomeCounts(count func(variants.Effect) int) string {
 }
 
 // banner is the comparison in short.
-func banner(c *Comparison) page.Banner {
+func banner(c *Comparison) section.Banner {
 	counts := map[variants.Effect]int{}
 	identical := 0
 	for i := range c.Cases {
@@ -53,7 +52,7 @@ func banner(c *Comparison) page.Banner {
 			counts[c.Cases[i].Metrics[k].Outcome]++
 		}
 	}
-	b := page.Banner{State: section.Good, Headline: "B against A: " + outcomeCounts(func(o variants.Effect) int { return counts[o] })}
+	b := section.Banner{State: section.Good, Headline: "B against A: " + outcomeCounts(func(o variants.Effect) int { return counts[o] })}
 	switch {
 	case counts[variants.Worse] > 0:
 		b.State = section.Bad
