@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Scale of an axis: what stands beside it and what its ends are.
+// Scaling is an axis: what stands beside it and what its ends are.
 type Scaling struct {
 	Name, Unit string
 	Min, Max   float64
@@ -25,7 +25,13 @@ func (s *Scaling) Label() string {
 }
 
 func (s *Scaling) data() AxisOf {
-	return AxisOf{Name: s.Name, Unit: s.Unit, Min: s.Min, Max: s.Max, Clock: s.Clock, Microseconds: s.Microseconds}
+	sound := func(v float64) float64 {
+		if finite(v) {
+			return v
+		}
+		return 0
+	}
+	return AxisOf{Name: s.Name, Unit: s.Unit, Min: sound(s.Min), Max: sound(s.Max), Clock: s.Clock, Microseconds: s.Microseconds}
 }
 
 // tick is a value of an axis with its text.
@@ -167,7 +173,8 @@ func (p *plotter) xTicks(s *Scaling, all []tick) {
 		at := min(max(p.x(t.at), half), p.Width-half)
 		p.add(&Text{Tag: tag, X: at, Y: y + 12, Text: t.text, Paint: Soft, Anchor: Middle})
 	}
-	p.add(&Text{X: p.area.X + p.area.Width/2, Y: y + 27, Text: s.Label(), Paint: Soft, Anchor: Middle, Most: p.Width})
+	middle := p.area.X + p.area.Width/2
+	p.add(&Text{X: middle, Y: y + 27, Text: s.Label(), Paint: Soft, Anchor: Middle, Most: 2 * min(middle, p.Width-middle)})
 }
 
 // yTicks draws lines of a grid across the plot area with the values at the left.

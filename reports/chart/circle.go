@@ -68,13 +68,14 @@ func (c *Wheel) Draw(width float64) *Drawing {
 		o.Line(around(x, y, rim+4, turn(t.at)))
 		g.Marks = append(g.Marks, &Path{Style: Style{Stroke: Axis}, Outline: o})
 		tx, ty := around(x, y, rim+8, turn(t.at))
-		text := &Text{X: tx, Y: ty, Text: quantity(t.at, c.Unit), Paint: Soft, Anchor: Middle}
+		text := &Text{X: tx, Y: ty, Text: quantity(t.at, c.Unit), Paint: Soft, Anchor: Middle, Most: min(tx, wheelSide-tx)}
 		switch {
 		case tx > x+8:
 			text.Anchor = Start
 		case tx < x-8:
 			text.Anchor = End
 		default: // above or below, not beside
+			text.Most = wheelSide * 0.8
 			text.Y += math.Copysign(4, ty-y)
 		}
 		g.Marks = append(g.Marks, text)
@@ -106,11 +107,8 @@ func (c *Wheel) Data() *Data {
 	d := &Data{Kind: KindNamed, Name: c.Name, Value: AxisOf{Name: "Length", Unit: c.Unit}}
 	add := func(name string, arcs []Arc) {
 		s := Series{Name: clip(name)}
-		for range arcs {
-			s.Names = append(s.Names, "arc")
-		}
 		for _, a := range arcs {
-			s.Values, s.Low, s.High = append(s.Values, a.Length), append(s.Low, a.From), append(s.High, a.From+a.Length)
+			s.add("arc", a.Length, a.From, a.From+a.Length)
 		}
 		d.Series = append(d.Series, s)
 	}
