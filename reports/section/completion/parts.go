@@ -39,7 +39,7 @@ func (s *Section) figure(id, quantity, title, caption string) *chart.Figure {
 }
 
 const (
-	fewRows = 8 // of a table of flows that stands open
+	fewRows = 8 // of a table that stands open
 	slow    = 2 // slowdown from which the worst flow is worth a look
 )
 
@@ -55,8 +55,12 @@ func (s *Section) Parts() (parts []section.Part) {
 			all.Blocks = append(all.Blocks, f)
 		}
 	}
+	distributions := &section.Table{}
 	if len(s.Worst) > 0 {
-		all.Blocks = append(all.Blocks, s.distributions())
+		distributions = s.distributions()
+	}
+	if n := len(distributions.Rows); n > 0 && n <= fewRows {
+		all.Blocks = append(all.Blocks, distributions)
 	}
 	single := s.single()
 	if len(single.Rows) <= fewRows && len(single.Rows) > 0 {
@@ -72,6 +76,9 @@ func (s *Section) Parts() (parts []section.Part) {
 			p.Level = section.Quiet // the sentence says what counts
 		}
 		parts = append(parts, p)
+	}
+	if len(distributions.Rows) > fewRows {
+		parts = append(parts, section.Part{ID: "distribution", Title: distributions.Label, Says: "Means and quantiles of completion times and slowdowns.", Blocks: []section.Block{distributions}})
 	}
 	if n := len(single.Rows); n > fewRows {
 		says := words.Plural(n, "flow") + "."

@@ -29,7 +29,7 @@ func TestFaults(t *testing.T) {
 	}
 	s, r := sectiontest.Read[*Section](t, f, New)
 	p := s.Parts()[0]
-	got := sectiontest.Rows(p.Blocks[0].(*section.Table))
+	got := sectiontest.Rows(p.Blocks[1].(*section.Table))
 	for _, row := range got {
 		for i := range row {
 			row[i] = strings.ReplaceAll(row[i], "\u00a0", " ")
@@ -54,6 +54,9 @@ func TestFaults(t *testing.T) {
 		"Fault late: link tor1-agg0 down was to begin at 2 s, after the end of the run."; sentences != want {
 		t.Errorf("got\n%s\nwant\n%s", sentences, want)
 	}
+	if d := cmp.Diff(p.Blocks[0], section.List(Sentences(&r.Facts)[1:])); d != "" {
+		t.Errorf("list (-got +want):\n%s", d)
+	}
 	if says := strings.ReplaceAll(p.Says, "\u00a0", " "); p.Level != section.Telling || says != first {
 		t.Errorf("level %d, %q", p.Level, says)
 	}
@@ -69,16 +72,19 @@ func TestFaults(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	f := analysistest.ThreeFlow().Folder(t, nil)
 	var all []runfolder.Fault
-	for _, name := range strings.Fields("a b c d e f g h") {
+	for _, name := range strings.Fields("a b c d e f g h i j") {
 		all = append(all, runfolder.Fault{Name: name, What: "link " + name + " down"})
 	}
 	f.Manifest.Runs = []runfolder.Run{{Variant: f.Manifest.Variants[0].Name, Seed: 1, Faults: all}}
 	s, r := sectiontest.Read[*Section](t, f, New)
-	if texts := Sentences(&r.Facts); len(texts) != maxFaults+1 || texts[maxFaults] != "The report lists 2 more faults." {
+	if texts := Sentences(&r.Facts); len(texts) != maxFaults+1 || texts[maxFaults] != "The report lists 4 more faults." {
 		t.Errorf("got %q", texts)
 	}
 	var story section.Story
 	s.Tell(&story)
+	if parts := s.Parts(); len(parts) != 2 || len(parts[1].Blocks[0].(*section.Table).Rows) != 10 || parts[1].Level != section.Quiet {
+		t.Errorf("of 10 faults: %+v", parts)
+	}
 	if told := story.Sentences(); told != nil || s.Parts()[0].Level != section.Quiet {
 		t.Errorf("told %q, level %d", told, s.Parts()[0].Level)
 	}

@@ -173,6 +173,9 @@ func TestIncompleteFolder(t *testing.T) {
 		if d := cmp.Diff(sectiontest.Rows(tableOf(t, s, "expectations")), [][]string{{"alt.ratio > base.ratio", "not evaluated"}}); d != "" {
 			t.Errorf("%s: expectations (-got +want):\n%s", c.name, d)
 		}
+		if p := sectiontest.Part(s.Parts(), "expectations"); p.Says != "1 expectation not evaluated." || p.Level != section.Quiet {
+			t.Errorf("%s: level %d, %q", c.name, p.Level, p.Says)
+		}
 		if len(r.Variants) != 1 || r.Variants[0].Seeds != 2 {
 			t.Errorf("%s: variants %+v, want base with its 2 seeds", c.name, r.Variants)
 		}
