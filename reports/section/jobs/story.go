@@ -74,7 +74,7 @@ func (s *Section) take() string {
 	}
 	more := ""
 	if left > 0 {
-		more = fmt.Sprintf(" (and %d more variants)", left)
+		more = fmt.Sprintf(" (and %s)", words.Plural(left, "more variant"))
 	}
 	text := fmt.Sprintf("a step of job %s on %s takes %s%s", s.Jobs[0].Name, words.Plural(s.Jobs[0].Ranks, "rank"), words.List(times), more)
 	if j := s.slowest(); j != nil && j.Parts != nil {
