@@ -27,7 +27,7 @@ var layers = [][]string{
 	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest", "orchestrator/tunnel"},
 	13: {"orchestrator/check", "orchestrator/kubernetes", "orchestrator/measure", "orchestrator/packets", "orchestrator/placement", "orchestrator/predict", "orchestrator/shards"},
 	14: {"orchestrator/campaign"},
-	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/svg", "orchestrator/sweep", "orchestrator/regress", "orchestrator/stress"},
+	15: {"orchestrator/selftest", "orchestrator/trial", "reports/analysis", "reports/analysis/analysistest", "reports/chart", "reports/svg", "orchestrator/sweep", "orchestrator/regress", "orchestrator/stress"},
 	16: {"orchestrator/batch", "orchestrator/batch/batchtest", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/regression"}, // renders what analysis computed
 	17: {"cmd/cli/builder", "cmd/cli/doctor", "cmd/cli/fit", "cmd/cli/labs", "cmd/cli/revision", "cmd/cli/settings", "cmd/cli/startup", "cmd/cli/top", "internal/mutants", "internal/testlog"},                                                                // parts of the commands
 	18: {"cmd/cli"},

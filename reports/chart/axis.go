@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Scale of an axis: what stands beside it and what its ends are.
+// Scaling is an axis: what stands beside it and what its ends are.
 type Scaling struct {
 	Name, Unit string
 	Min, Max   float64

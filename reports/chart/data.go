@@ -12,13 +12,12 @@ import (
 type Kind string
 
 // Kinds. The comments say what the axes and the series of Data are. The script knows the
-// first four; the others are for CSV alone.
+// first three; the last is for CSV alone.
 const (
 	KindLines  Kind = "lines"  // a series is a line: its X are values of the x axis, its Values of the y axis
 	KindBars   Kind = "bars"   // a series is a part of all bars: its Values are on the x axis, one for each name of the y axis
 	KindMatrix Kind = "matrix" // a series is a row, from the top: its Values are the cells from the left; X.Start and X.Step or X.Names say what columns stand for
-	KindMap    Kind = "map"    // a series is a link: its Values are over time as X.Start and X.Step say
-	KindNamed  Kind = "named"  // a series has Values, and each value a name, in Names of the series or else of the y axis
+	KindNamed  Kind = "named"  // a series has Values, each with a name in Names
 )
 
 // scripted reports whether the page's script knows the kind.
@@ -31,7 +30,7 @@ type Data struct {
 	Name   string   `json:"name"` // what the chart shows, in words; the script announces it
 	X      AxisOf   `json:"x"`
 	Y      AxisOf   `json:"y"`
-	Value  AxisOf   `json:"value,omitzero"` // of the cells of a matrix and the links of a map
+	Value  AxisOf   `json:"value,omitzero"` // of the cells of a matrix, and of named values
 	Series []Series `json:"series"`
 }
 
@@ -46,8 +45,8 @@ type AxisOf struct {
 	// clock. It is "" when the axis is no time. A unit of the axis has Microseconds.
 	Clock        string  `json:"clock,omitempty"`
 	Microseconds float64 `json:"us,omitempty"`
-	// Start and Step place the columns of a matrix and the values of a map: the left edge of
-	// the first one, and the width of each.
+	// Start and Step place the columns of a matrix: the left edge of the first one, and the
+	// width of each.
 	Start float64  `json:"start"`
 	Step  float64  `json:"step,omitempty"`
 	Names []string `json:"names,omitempty"` // of bars from the top, of the columns of a matrix, or of values that are indices
@@ -56,7 +55,7 @@ type AxisOf struct {
 // ClockRun is the model time since the beginning of the run.
 const ClockRun = "run"
 
-// Series is a line, a part of bars, the row of a matrix or a link of a map. In a drawing the
+// Series is a line, a part of bars, the row of a matrix or named values. In a drawing the
 // attribute data-series of an element is the index of its series.
 type Series struct {
 	Name   string `json:"name"`
@@ -72,6 +71,11 @@ type Series struct {
 	High   Numbers  `json:"high,omitempty"`
 	Beside bool     `json:"beside,omitempty"`
 	Names  []string `json:"-"` // of values, where each has one of its own; for CSV
+}
+
+// add adds a named value and what it lies between.
+func (s *Series) add(name string, v, low, high float64) {
+	s.Names, s.Values, s.Low, s.High = append(s.Names, clip(name)), append(s.Values, v), append(s.Low, low), append(s.High, high)
 }
 
 // Numbers are values that the script gets rounded to six significant digits, or, when they

@@ -42,6 +42,20 @@
 // how a line is drawn; Nth(i) is the look of the i-th of many lines, Others that of the line of
 // all others, and Look.Model that of what a model says of a line.
 //
+// # The page around a drawing
+//
+// A drawing carries its style. The style sheet of a page only says how large .chart and .swatch
+// are and which font they have, and styles what the script adds (.cursor, .ticks, .zoomed,
+// .mapped, [data-off]); a rule for fill, stroke, size or baseline of marks would undo theirs.
+// An entry of a legend whose text is the name of a series becomes a button of the script. The
+// links of a Graph are those that the script colours over time, in the order of Graph.Links.
+//
+// # Documents
+//
+// Figure.Write makes documents of a Layout: as wide as on a page, in one or two columns of a
+// paper, or as a slide. In columns there is neither title nor caption, texts are 8 points, and
+// colours are those of Print, which a grey print keeps apart with dashes and hatches.
+//
 // # Drawings by hand
 //
 // What no chart draws is a Drawing: a list of marks (Path, Rect, Circle, Text, Cells, Group)

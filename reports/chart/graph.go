@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -195,7 +194,7 @@ func (c *Graph) Draw(width float64) *Drawing {
 		class := min(max(l.Class, 0), Loads-1)
 		var o Outline
 		p.way(&o, l.A, l.B, 0)
-		d.add(&Path{Style: Style{Stroke: Load(class), Weight: max(weights[class]*thin, 1), Round: true}, Tag: Tag{Part: PartLink, Line: i + 1, Tip: l.Tip}, Outline: o})
+		d.add(&Path{Style: Style{Stroke: Load(class), Weight: max(weights[class]*thin, 1), Round: true}, Tag: Tag{Part: PartLink, Line: i + 1, Tip: or(l.Tip, c.linkName(l))}, Outline: o})
 	}
 	p.ways(thin)
 	for i := range p.at {
@@ -311,11 +310,13 @@ func (p *plan) badges() {
 func (c *Graph) Data() *Data {
 	s := Series{Name: "links"}
 	for _, l := range c.Links {
-		s.Names = append(s.Names, fmt.Sprintf("%s – %s", c.boxName(l.A), c.boxName(l.B)))
+		s.Names = append(s.Names, c.linkName(&l))
 		s.Values = append(s.Values, l.Value)
 	}
 	return &Data{Kind: KindNamed, Name: c.Name, Value: AxisOf{Name: c.Quantity, Unit: c.Unit}, Series: []Series{s}}
 }
+
+func (c *Graph) linkName(l *Link) string { return c.boxName(l.A) + " – " + c.boxName(l.B) }
 
 func (c *Graph) boxName(i int) string {
 	if i < 0 || i >= len(c.Boxes) || len(c.Boxes[i].Lines) == 0 {

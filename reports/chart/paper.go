@@ -27,19 +27,20 @@ var Formats = []Format{SVG, PNG, PDF, PGF, CSV}
 // Write writes the figure as a document. Equal figures give equal bytes.
 func (f *Figure) Write(to io.Writer, format Format, o Layout) error {
 	var err error
-	switch s := f.compose(o); format {
+	switch format {
 	case SVG:
+		s := f.compose(o)
 		unit, k := "", 1.0
 		if o.Size != Page {
 			unit, k = "pt", s.points
 		}
 		err = s.document(to, s.palette, unit, k)
 	case PNG:
-		err = s.png(to)
+		err = f.compose(o).png(to)
 	case PDF:
-		err = s.pdf(to)
+		err = f.compose(o).pdf(to)
 	case PGF:
-		err = s.pgf(to)
+		err = f.compose(o).pgf(to)
 	case CSV:
 		err = f.csv(to)
 	default:
@@ -176,9 +177,6 @@ func (p *painter) words(m *Text, x, y, k float64) {
 // outline returns the rectangle's edge.
 func (r *Rect) outline() (o Outline) {
 	a := r.Area
-	if a.Width < 0 {
-		a.X, a.Width = a.X+a.Width, -a.Width
-	}
 	round := min(r.Radius, a.Width/2, a.Height/2)
 	if !(round > 0) {
 		return polygon(corners(a)...)

@@ -480,6 +480,14 @@ func TestSizes(t *testing.T) {
 	if n := len(large.Draw(Narrow).SVG()); n > 100_000 {
 		t.Errorf("256 by 256 cells are %d bytes", n)
 	}
+	busy := &Gantt{X: Scaling{Max: 100_000}, Kinds: []SpanKind{{Name: "message", Paint: Flow(0), Place: Lower}}, Lanes: make([]Lane, 1)}
+	for i := range 100_000 {
+		busy.Lanes[0].Spans = append(busy.Lanes[0].Spans, Span{From: float64(i), To: float64(i) + 0.5})
+		busy.Path = append(busy.Path, Hop{From: float64(i), To: float64(i) + 1, In: In(i % 3)})
+	}
+	if n := len(busy.Draw(Whole).SVG()); n > 60_000 {
+		t.Errorf("100 000 spans and hops are %d bytes", n)
+	}
 	hosts := &Graph{}
 	for i := range 1024 {
 		hosts.Boxes = append(hosts.Boxes, Box{Pod: i / 32, Lines: []string{fmt.Sprint("h", i)}, Host: true})

@@ -28,20 +28,18 @@ func (d *Drawing) SVG() template.HTML {
 	}
 	w.b.WriteByte('>')
 	w.titles(d)
-	// The script puts what it draws of a span beside the marks, in a group of its own.
-	w.b.WriteString("<g>")
+	group := [2]string{"<g>", "</g>"} // the script puts what it draws of a span beside the marks, in a group of its own
+	if d.Fabric {
+		group = [2]string{} // it sorts the links, which are children of the drawing
+	}
+	w.b.WriteString(group[0])
 	w.marks(d.Marks)
-	w.b.WriteString("</g></svg>")
+	w.b.WriteString(group[1] + "</svg>")
 	return template.HTML(w.b.String())
 }
 
-// WriteSVG writes the drawing as a document of its own with the colours of a palette.
-func (d *Drawing) WriteSVG(to io.Writer, palette *Palette) error {
-	return d.document(to, palette, "", 1)
-}
-
-// document is WriteSVG with a size in units of a name, of which there are so many in a user
-// unit.
+// document writes the drawing as a document of its own with the colours of a palette. Its size
+// is in units of a name, of which there are k in a user unit.
 func (d *Drawing) document(to io.Writer, palette *Palette, unit string, k float64) error {
 	w := &svgWriter{colour: func(p Paint) string { return hex(palette.Colour(p)) }}
 	fmt.Fprintf(&w.b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<svg xmlns="http://www.w3.org/2000/svg" width="%s%s" height="%s%[2]s" viewBox="0 0 %s %s" role="img" style="font-family:Arial,Helvetica,'Liberation Sans',sans-serif">`,
@@ -242,12 +240,8 @@ func (w *svgWriter) mark(m Mark, style string) {
 		w.b.WriteByte('"')
 		w.shut("path", m.Tip)
 	case *Rect:
-		x, width := m.X, m.Width
-		if width < 0 {
-			x, width = x+width, -width
-		}
 		w.open("rect", &m.Tag, style)
-		fmt.Fprintf(&w.b, ` x="%s" y="%s" width="%s" height="%s"`, tenth(x), tenth(m.Y), tenth(width), tenth(max(m.Height, 0)))
+		fmt.Fprintf(&w.b, ` x="%s" y="%s" width="%s" height="%s"`, tenth(m.X), tenth(m.Y), tenth(max(m.Width, 0)), tenth(max(m.Height, 0)))
 		if m.Radius > 0 {
 			fmt.Fprintf(&w.b, ` rx="%s"`, tenth(m.Radius))
 		}
@@ -293,10 +287,16 @@ func (w *svgWriter) open(name string, t *Tag, style string) {
 			fmt.Fprintf(&w.b, ` data-line="%d"`, t.Line-1)
 		}
 	}
-	if style != "" {
+	switch {
+	case style == "":
+	case t.Part == PartLink && w.page: // attributes: the script sets the style, and takes it back
+		w.b.WriteString(" " + styleAttributes.Replace(style) + `"`)
+	default:
 		w.b.WriteString(` style="` + style + `"`)
 	}
 }
+
+var styleAttributes = strings.NewReplacer(":", `="`, ";", `" `)
 
 func (w *svgWriter) shut(name, tip string) {
 	if !w.page || tip == "" {
