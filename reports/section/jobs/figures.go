@@ -98,7 +98,7 @@ func (s *Section) picture(j *Job, number int) *chart.Figure {
 	}
 	f := &chart.Figure{
 		ID:      fmt.Sprintf("step-%d", number),
-		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), time(p.US())),
+		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), tenths(p.US())),
 		Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in. Lost: %s.", of, p.lost()),
 	}
 	if !j.Picture.Few {
@@ -131,11 +131,11 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 	}
 	g.Kinds = append(g.Kinds, chart.SpanKind{Name: "waiting for messages", Paint: chart.Target, Opacity: 0.26})
 	span := func(kind int, from, to float64) chart.Span {
-		return chart.Span{Kind: kind, From: at(from), To: at(to), Tip: g.Kinds[kind].Name + ": " + time(to-from)}
+		return chart.Span{Kind: kind, From: at(from), To: at(to), Tip: g.Kinds[kind].Name + ": " + tenths(to-from)}
 	}
 	for _, o := range c.Overlaid {
 		name := words.Shortened(o.Name, words.MostInDrawing)
-		g.Above = append(g.Above, chart.Span{Kind: -1, From: at(o.FromUS), To: at(o.ToUS), Text: name, Tip: o.Name + ": " + time(o.ToUS-o.FromUS)})
+		g.Above = append(g.Above, chart.Span{Kind: -1, From: at(o.FromUS), To: at(o.ToUS), Text: name, Tip: o.Name + ": " + tenths(o.ToUS-o.FromUS)})
 	}
 	lanes := map[int32]int{}
 	for i, l := range c.Lanes {
