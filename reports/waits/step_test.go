@@ -13,7 +13,7 @@ func TestComputeBefore(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
-		s := newStep(&runfolder.Job{Ranks: make([]int32, 3)}, nil, 1)
+		s := NewStep(&runfolder.Job{Ranks: make([]int32, 3)}, nil, 1)
 		for range 1 + random.IntN(40) {
 			start := float64(random.IntN(6))
 			s.Ops = append(s.Ops, Op{
