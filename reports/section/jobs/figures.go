@@ -118,13 +118,14 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 	unit := words.ScaleFor(c.ToUS-c.FromUS, words.Delays)
 	at := func(us float64) float64 { return (us - c.FromUS) * unit.Factor }
 	g := &chart.Gantt{X: chart.Scaling{Name: "Time in the step", Unit: unit.Unit, Max: at(c.ToUS)}}
-	computes, others := 0, 0 // so far; the paints before theirs say what the path is in
+	paints := []int{0, 1, 3, 4, 5, 7} // the others say what the path is in
+	computes, others := 0, 0
 	for _, k := range c.Kinds {
-		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(2 + computes%(chart.Actions-2))}
+		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(1 + computes%4)}
 		if k.Compute {
 			computes++
 		} else {
-			kind.Paint, kind.Place = chart.Flow(2+others%(chart.Flows-2)), chart.Lower
+			kind.Paint, kind.Place = chart.Flow(paints[others%len(paints)]), chart.Lower
 			others++
 		}
 		g.Kinds = append(g.Kinds, kind)
