@@ -63,6 +63,13 @@ type figureFlags struct {
 	dark     bool
 }
 
+// pageFigures writes figures as the page has them into a folder.
+func pageFigures(dir string) *figureFlags {
+	return &figureFlags{dir: dir, formats: defaultFormats, size: "page"}
+}
+
+var defaultFormats = []string{"svg", "png"}
+
 // Words of the flags, by their values.
 var (
 	figureSizes   = map[string]chart.Size{"page": chart.Page, "one": chart.OneColumn, "two": chart.TwoColumns, "slide": chart.Slide}
@@ -71,7 +78,7 @@ var (
 
 func (f *figureFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dir, "figures", "", "write each figure of the report into `DIR` instead, with its numbers as CSV and an index")
-	flags.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "the `FORMATS` of --figures: svg, png, pdf, pgf")
+	flags.StringSliceVar(&f.formats, "format", defaultFormats, "the `FORMATS` of --figures: svg, png, pdf, pgf")
 	flags.StringVar(&f.size, "size", "page", "the `SIZE` of --figures: page, one or two columns of a paper (88 and 181 mm, without titles), or slide (16:9)")
 	flags.StringVar(&f.colours, "colours", "", "the `COLOURS` of --figures: light, dark, or print, which a grey print tells apart; print for columns, else light")
 	flags.Float64Var(&f.fontSize, "font-size", 0, "the size of letters of --figures in `POINTS`; 8 in columns, 12 on slides")
@@ -79,7 +86,7 @@ func (f *figureFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.dark, "dark", false, "the same as --colours dark")
 }
 
-// others are the names of the flags that need --figures.
+// figureOthers are the names of the flags that need --figures.
 var figureOthers = []string{"format", "size", "colours", "font-size", "titles", "dark"}
 
 // layout returns the formats and the layout that the flags say.
