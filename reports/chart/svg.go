@@ -344,7 +344,11 @@ func (w *svgWriter) cells(c *Cells) {
 	w.open("g", &c.Tag, "")
 	height := c.Height / float64(max(c.Rows, 1))
 	fmt.Fprintf(&w.b, `><rect style="fill:%s" x="%s" y="%s" width="%s" height="%s"/>`, w.colour(Idle), tenth(c.X), tenth(c.Y), tenth(c.Width), tenth(c.Height))
-	fmt.Fprintf(&w.b, `<g class="cells" style="fill:none;stroke-width:1;shape-rendering:crispEdges" transform="translate(%.2f %.2f) scale(%.4f %.4f)">`, c.X, c.Y+height/2, c.Width/float64(max(c.Columns, 1)), height)
+	class := ""
+	if w.page {
+		class = ` class="cells"`
+	}
+	fmt.Fprintf(&w.b, `<g%s style="fill:none;stroke-width:1;shape-rendering:crispEdges" transform="translate(%.2f %.2f) scale(%.4f %.4f)">`, class, c.X, c.Y+height/2, c.Width/float64(max(c.Columns, 1)), height)
 	for level, path := range paths {
 		if path != nil {
 			fmt.Fprintf(&w.b, `<path style="stroke:%s" d="M0 0%s"/>`, w.colour(c.Paints[level]), path)
