@@ -70,17 +70,10 @@ func (r *Report) mainFigure() *chart.Figure {
 
 // WriteHTML writes the report as one HTML file that needs no network and is complete without
 // script.
-func (r *Report) WriteHTML(w io.Writer) error { return written(r.Document().WriteHTML(w)) }
+func (r *Report) WriteHTML(w io.Writer) error { return r.Document().WriteHTML(w) }
 
 // WriteMarkdown writes the report without pictures.
-func (r *Report) WriteMarkdown(w io.Writer) error { return written(r.Document().WriteMarkdown(w)) }
-
-func written(err error) error {
-	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
-}
+func (r *Report) WriteMarkdown(w io.Writer) error { return r.Document().WriteMarkdown(w) }
 
 // Figures returns the figures of the report in the order of the page. Their IDs are fit for
 // names of files, each once.
