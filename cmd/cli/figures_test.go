@@ -118,9 +118,9 @@ func TestReportFigures(t *testing.T) {
 		"--colours red: want light": {folder, "--figures", other, "--colours", "red"},
 		"exclude each other":        {folder, "--figures", other, "--colours", "print", "--dark"},
 		"want 4 to 40 points":       {folder, "--figures", other, "--font-size", "1"},
-		"not a folder":       {folder, "--figures", filepath.Join(other, "fabric.svg")},
-		"name a folder":      {folder, "--figures", ""},
-		"no such file":       {filepath.Join(other, "none"), "--figures", filepath.Join(other, "new")},
+		"not a folder":              {folder, "--figures", filepath.Join(other, "fabric.svg")},
+		"name a folder":             {folder, "--figures", ""},
+		"no such file":              {filepath.Join(other, "none"), "--figures", filepath.Join(other, "new")},
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report"}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
