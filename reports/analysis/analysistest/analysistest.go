@@ -3,6 +3,7 @@
 package analysistest
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -40,6 +41,9 @@ type Experiment struct {
 	Trims   map[string]float64    // variant -> packets trimmed at s1->s2; the metrics trims and packets.retransmitted
 	NIC     NIC                   // of h0
 
+	// Names are other names of variants, nodes and flows. Results and Records have these.
+	Names map[string]string
+
 	// Samples are the CSIG samples of each flow in each window: variant -> locator ->
 	// samples of a delay of 5 µs.
 	Samples map[string]map[uint16]int64
@@ -70,6 +74,14 @@ func ThreeFlow() *Experiment {
 	}
 }
 
+// name returns the name that a variant, node or flow has in the folder.
+func (s *Experiment) name(of string) string {
+	if name, ok := s.Names[of]; ok {
+		return name
+	}
+	return of
+}
+
 func (s *Experiment) manifest() runfolder.Manifest {
 	m := runfolder.Manifest{
 		Name: "three-flow", Description: "Three flows share two links <of> a line of switches.", Version: "0.1.0", GoVersion: "go1.26",
@@ -82,7 +94,7 @@ func (s *Experiment) manifest() runfolder.Manifest {
 		if name[0] == 's' {
 			kind = runfolder.KindSwitch
 		}
-		m.Nodes = append(m.Nodes, runfolder.Node{Node: int32(i), Name: name, Kind: kind})
+		m.Nodes = append(m.Nodes, runfolder.Node{Node: int32(i), Name: s.name(name), Kind: kind})
 	}
 	next := map[int32]int32{}
 	for _, l := range [][2]int32{{0, 4}, {1, 5}, {2, 5}, {3, 6}, {4, 5}, {5, 6}} {
@@ -95,15 +107,15 @@ func (s *Experiment) manifest() runfolder.Manifest {
 			runfolder.Port{Node: b, Port: pb, Peer: a, PeerPort: pa, RateBPS: rate, Link: name, Name: m.Nodes[b].Name + "-" + m.Nodes[a].Name})
 	}
 	m.Flows = runfolder.Flows([]metrics.FlowInfo{
-		{Flow: 0, Name: "0-3", Src: 0, Dst: 3, Size: 200 * units.MB}, {Flow: 1, Name: "0-1", Src: 0, Dst: 1, Size: 200 * units.MB}, {Flow: 2, Name: "2-3", Src: 2, Dst: 3, Size: 200 * units.MB}})
+		{Flow: 0, Name: s.name("0-3"), Src: 0, Dst: 3, Size: 200 * units.MB}, {Flow: 1, Name: s.name("0-1"), Src: 0, Dst: 1, Size: 200 * units.MB}, {Flow: 2, Name: s.name("2-3"), Src: 2, Dst: 3, Size: 200 * units.MB}})
 	for _, v := range []string{"baseline", "csig", "csig-wide"} {
 		if _, ok := s.Rates[v]; ok {
-			m.Variants = append(m.Variants, runfolder.Variant{Name: v, MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", AQM: "linear", CSIG: "none", Actions: Actions, Constants: constants})
+			m.Variants = append(m.Variants, runfolder.Variant{Name: s.name(v), MTU: 4150, Header: 64, CC: "nscc", LB: "mixed", AQM: "linear", CSIG: "none", Actions: Actions, Constants: constants})
 		}
 	}
 	m.Published = []runfolder.Published{
-		{Variant: "baseline", Metric: "fairness_ratio", Value: 5, Low: 4.4, High: 5.1, Source: "slides"},
-		{Variant: "csig", Metric: "fairness_ratio", Value: 2.3, Low: 2.2, High: 2.31, Source: "slides", Note: "start-up trims"},
+		{Variant: s.name("baseline"), Metric: "fairness_ratio", Value: 5, Low: 4.4, High: 5.1, Source: "slides"},
+		{Variant: s.name("csig"), Metric: "fairness_ratio", Value: 2.3, Low: 2.2, High: 2.31, Source: "slides", Note: "start-up trims"},
 	}
 	return m
 }
@@ -144,7 +156,7 @@ func (s *Experiment) run(variant string, seed uint64) *metrics.Batch {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	noise := func(width float64) float64 { return 1 + width*(rng.Float64()-0.5) }
 	n := &metrics.Batch{Node: 5, Traces: []metrics.Trace{{Hash: [32]byte{byte(seed)}}}}
-	totals := metrics.NodeTotals{Node: 5, Name: "s1"}
+	totals := metrics.NodeTotals{Node: 5, Name: s.name("s1")}
 	rates, queues, early := s.Rates[variant], s.Queues[variant], s.early(variant)
 	trimmed := func(port, window int) int64 {
 		if port == 1 && window == 0 {
@@ -230,14 +242,20 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 	m := s.manifest()
 	s.Results, s.Records = map[string]*metrics.Batch{}, map[string][]*metrics.Batch{}
 	var all []runfolder.RunMetrics
-	for _, v := range m.Variants {
+	made := map[string]string{} // variants, as they are called here
+	for v := range s.Rates {
+		made[s.name(v)] = v
+	}
+	for i := range m.Variants {
+		name := m.Variants[i].Name
+		v := made[name]
 		for _, seed := range s.Seeds {
-			r := s.Rates[v.Name]
+			r := s.Rates[v]
 			jitter := float64(seed-s.Seeds[0]) * 0.03
-			fct := func(flow int32) float64 { return units.Duration(s.done(v.Name, flow, seed)).Microseconds() - 1 }
-			all = append(all, runfolder.RunMetrics{Variant: v.Name, Seed: seed, TraceHash: [32]byte{byte(seed)}, Metrics: map[string]float64{
-				"fairness_ratio": (r[1]+r[2])/2/r[0] + jitter, "target_qdelay_us": 10.517, "fct_us.0-3": fct(0), "fct_us.max": fct(0), "fct_us.p99": fct(0), "fct_us.mean": (fct(0) + fct(1) + fct(2)) / 3, "trims": s.Trims[v.Name], "packets.retransmitted": s.Trims[v.Name],
-				"rate_gbps.0-3": r[0] + jitter, "rate_gbps.0-1": r[1], "rate_gbps.2-3": r[2], "packets.new": 146844, "not_a_number": math.NaN(),
+			fct := func(flow int32) float64 { return units.Duration(s.done(v, flow, seed)).Microseconds() - 1 }
+			all = append(all, runfolder.RunMetrics{Variant: name, Seed: seed, TraceHash: [32]byte{byte(seed)}, Metrics: map[string]float64{
+				"fairness_ratio": (r[1]+r[2])/2/r[0] + jitter, "target_qdelay_us": 10.517, "fct_us." + s.name("0-3"): fct(0), "fct_us.max": fct(0), "fct_us.p99": fct(0), "fct_us.mean": (fct(0) + fct(1) + fct(2)) / 3, "trims": s.Trims[v], "packets.retransmitted": s.Trims[v],
+				"rate_gbps." + s.name("0-3"): r[0] + jitter, "rate_gbps." + s.name("0-1"): r[1], "rate_gbps." + s.name("2-3"): r[2], "packets.new": 146844, "not_a_number": math.NaN(),
 			}})
 		}
 	}
@@ -252,7 +270,7 @@ func (s *Experiment) Folder(t testing.TB, change func(*runfolder.Manifest, *runf
 	}
 	for _, v := range m.Variants {
 		for _, seed := range s.Seeds {
-			node := s.run(v.Name, seed)
+			node := s.run(cmp.Or(made[v.Name], v.Name), seed)
 			s.Records[v.Name] = append(s.Records[v.Name], node)
 			if seed == s.Seeds[len(s.Seeds)/2] {
 				s.Results[v.Name] = node
