@@ -41,6 +41,7 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 		d.Title += " and " + c.B.Experiment
 	}
 	add := func(p section.Part) { d.Parts = append(d.Parts, p) }
+	told := c.told()
 	for i := range c.Cases {
 		one := &c.Cases[i]
 		id, title := fmt.Sprintf("case-%d", i), caseTitle(one)
@@ -55,7 +56,10 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 		add(p)
 		switch {
 		case i < min(len(overlays), maxOverlaid):
-			for _, p := range overlays[i].parts(id, title, p.Level) {
+			for _, p := range overlays[i].parts(id, title) {
+				if one != told { // the figures of one are enough to begin with
+					p.Level = section.Quiet
+				}
 				add(p)
 			}
 		case i < len(overlays):
@@ -108,16 +112,30 @@ func differences(all []Disparity) string {
 	return text + "."
 }
 
+// told returns the case that the story is of: the one that changed most, or else the one that
+// differs the most although the seeds do not tell; nil without.
+func (c *Comparison) told() (most *CaseComparison) {
+	for i := range c.Cases {
+		if one := &c.Cases[i]; tellingCase(one) > 0 && (most == nil || tellingCase(one) > tellingCase(most)) {
+			most = one
+		}
+	}
+	if most == nil {
+		most, _ = c.open()
+	}
+	return most
+}
+
 // story says what came out: what changed in the case that changed most, and what differs
 // between the two sides that may be the reason. Where the seeds do not tell, it says so.
 func story(c *Comparison) (told []string) {
-	var most *CaseComparison
-	changed := 0
+	most, changed := c.told(), 0
+	if most == nil {
+		return nil
+	}
 	for i := range c.Cases {
-		if one := &c.Cases[i]; tellingCase(one) > 0 {
-			if changed++; most == nil || tellingCase(one) > tellingCase(most) {
-				most = one
-			}
+		if tellingCase(&c.Cases[i]) > 0 {
+			changed++
 		}
 	}
 	end := ""
@@ -128,15 +146,10 @@ func story(c *Comparison) (told []string) {
 		}
 		end = fmt.Sprintf("; %d of %d %s differ", changed, n, what)
 	}
-	var all []*MetricComparison
-	if most != nil {
-		all = headline(slices.Concat(most.With(variants.Worse), most.With(variants.Better), most.With(Changed)))
-	} else {
-		most, all = c.open()
+	all := headline(slices.Concat(most.With(variants.Worse), most.With(variants.Better), most.With(Changed)))
+	if changed == 0 {
+		_, all = c.open()
 		end = "; the seeds do not tell whether this is chance"
-	}
-	if len(all) == 0 {
-		return nil
 	}
 	var texts []string
 	for _, m := range all {
@@ -209,12 +222,8 @@ func nameOf(metric string) string {
 	return metric
 }
 
-// valueText prints a metric as "2 ms in place of 1 ms in A (+100 %, interval +90 % … +110 %)".
+// valueText prints a metric as "2 ms in place of 1 ms in A (+100 %)".
 func valueText(m *MetricComparison) string {
 	a, b := metricValues(m)
-	text := fmt.Sprintf("%s in place of %s in A (%s", b, a, effectText(m))
-	if between := intervalText(m); between != words.None && between != effectText(m) {
-		text += ", interval " + between
-	}
-	return text + ")"
+	return fmt.Sprintf("%s in place of %s in A (%s)", b, a, effectText(m))
 }

@@ -22,10 +22,9 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-// parts returns the figures of an overlay, of a case of a level: those over time, and the
-// differences of pictures.
-func (o *Overlay) parts(id, title string, level section.Level) []section.Part {
-	over := section.Part{ID: id + "-charts", Title: title + ": over time", Level: min(level, section.Plain)}
+// parts returns the figures of an overlay: those over time, and the differences of pictures.
+func (o *Overlay) parts(id, title string) []section.Part {
+	over := section.Part{ID: id + "-charts", Title: title + ": over time", Level: section.Plain}
 	figures := o.charts()
 	// Figures of one panel stand beside each other.
 	slices.SortStableFunc(figures, func(a, b *chart.Figure) int { return min(len(a.Panels), 2) - min(len(b.Panels), 2) })
