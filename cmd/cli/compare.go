@@ -17,8 +17,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/regress"
-	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/compare"
 )
 
 // compareFlags are the flags of csiglab compare.
@@ -63,8 +62,8 @@ func (a *app) compare() *cobra.Command {
 }
 
 // design returns how folders are compared.
-func (f *compareFlags) design() (analysis.FolderDesign, error) {
-	d := analysis.FolderDesign{Meaning: measure.Meaning, Confidence: 0.95, Single: f.single}
+func (f *compareFlags) design() (compare.Design, error) {
+	d := compare.Design{Meaning: measure.Meaning, Confidence: 0.95, Single: f.single}
 	share, err := strconv.ParseFloat(strings.TrimSuffix(f.delta, "%"), 64)
 	if err != nil || !strings.HasSuffix(f.delta, "%") || !(share >= 0 && share < 100) {
 		return d, usage("--delta %q: want a share from 0%% to below 100%%, such as 1%%", f.delta)
@@ -97,7 +96,7 @@ func (f *compareFlags) whole(args []string) string {
 type comparedFolder struct {
 	name, variant string
 	folder        *runfolder.Folder // nil: of a sweep
-	measured      *analysis.Measured
+	measured      *compare.Measured
 }
 
 // openCompared opens a folder. A name that is a file is taken as it is; otherwise a variant
@@ -112,9 +111,9 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 			}
 		}
 	}
-	if analysis.IsSweep(c.name) {
+	if compare.IsSweep(c.name) {
 		var err error
-		if c.measured, err = analysis.MeasureSweep(c.name, measure.Meaning, only); err != nil {
+		if c.measured, err = compare.MeasureSweep(c.name, measure.Meaning, only); err != nil {
 			return nil, comparedSweepError(c.name, err)
 		}
 		return c, nil
@@ -126,16 +125,16 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 	if s := &folder.Summary; !s.Valid {
 		return nil, infrastructure(fmt.Errorf("%s: %s is not valid, and its figures say nothing: %s", side, c.name, strings.Join(s.Reasons, "; ")))
 	}
-	c.folder, c.measured = folder, analysis.Measure(folder)
+	c.folder, c.measured = folder, compare.Measure(folder)
 	return c, nil
 }
 
 // comparedSweepError gives an error of the folder of a sweep its exit code.
 func comparedSweepError(name string, err error) error {
 	switch {
-	case errors.Is(err, analysis.ErrNoSweep), errors.Is(err, analysis.ErrTooMany):
+	case errors.Is(err, compare.ErrNoSweep), errors.Is(err, compare.ErrTooMany):
 		return &exitError{exitUsage, err}
-	case errors.Is(err, analysis.ErrSweepIncomplete):
+	case errors.Is(err, compare.ErrSweepIncomplete):
 		err = fmt.Errorf("%w; csiglab sweep --resume %s does what is missing", err, name)
 	}
 	return infrastructure(err)
@@ -168,16 +167,16 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 		return usage("%s and %s: one is the folder of a sweep, and the other one of a run; compare two of one kind", a.name, b.name)
 	}
 	design.VariantA, design.VariantB = sides[0].variant, sides[1].variant
-	c, err := interruptible(ctx, func() (*analysis.FolderComparison, error) {
-		return analysis.CompareFolders(sides[0].measured, sides[1].measured, design)
+	c, err := interruptible(ctx, func() (*compare.Comparison, error) {
+		return compare.Folders(sides[0].measured, sides[1].measured, design)
 	})
-	var none *analysis.VariantError
+	var none *compare.VariantError
 	switch {
 	case errors.As(err, &none):
 		return usage("%w", err)
 	case err != nil:
 		return err
-	case len(f.metrics) > 0 && !slices.ContainsFunc(c.Cases, func(one analysis.CaseComparison) bool { return len(one.Metrics) > 0 }):
+	case len(f.metrics) > 0 && !slices.ContainsFunc(c.Cases, func(one compare.CaseComparison) bool { return len(one.Metrics) > 0 }):
 		return usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), didYouMean(f.metrics[0], sides[0].measured.Metrics()))
 	}
 	if err := a.writeCompared(ctx, c, sides, f); err != nil {
@@ -190,17 +189,17 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 		return nil
 	}
 	var text bytes.Buffer
-	if err := reports.WriteComparisonText(&text, c, f.whole(args)); err != nil {
+	if err := compare.WriteText(&text, c, f.whole(args)); err != nil {
 		return infrastructure(err)
 	}
 	return a.print(text.String())
 }
 
 // writeCompared writes the files that flags ask for.
-func (a *app) writeCompared(ctx context.Context, c *analysis.FolderComparison, sides [2]*comparedFolder, f *compareFlags) error {
+func (a *app) writeCompared(ctx context.Context, c *compare.Comparison, sides [2]*comparedFolder, f *compareFlags) error {
 	if f.markdown != "" {
 		var text bytes.Buffer
-		if err := reports.WriteComparisonMarkdown(&text, c); err != nil {
+		if err := compare.WriteMarkdown(&text, c); err != nil {
 			return infrastructure(err)
 		}
 		if err := a.writeFlag("--markdown", f.markdown, text.Bytes()); err != nil {
@@ -211,15 +210,15 @@ func (a *app) writeCompared(ctx context.Context, c *analysis.FolderComparison, s
 		return nil
 	}
 	page, err := interruptible(ctx, func() ([]byte, error) {
-		var overlays []analysis.Overlay
+		var overlays []compare.Overlay
 		if sides[0].folder != nil && sides[1].folder != nil {
 			var err error
-			if overlays, err = analysis.ReadOverlays(sides[0].folder, sides[1].folder, measure.Meaning, overlaid(c)); err != nil {
+			if overlays, err = compare.ReadOverlays(sides[0].folder, sides[1].folder, measure.Meaning, overlaid(c)); err != nil {
 				return nil, folderError(err)
 			}
 		}
 		var page bytes.Buffer
-		if err := reports.WriteComparisonHTML(&page, c, overlays); err != nil {
+		if err := compare.WriteHTML(&page, c, overlays); err != nil {
 			return nil, infrastructure(err)
 		}
 		return page.Bytes(), nil
@@ -231,10 +230,10 @@ func (a *app) writeCompared(ctx context.Context, c *analysis.FolderComparison, s
 }
 
 // overlaid names the variants whose figures are laid over each other.
-func overlaid(c *analysis.FolderComparison) (pairs []analysis.VariantPair) {
+func overlaid(c *compare.Comparison) (pairs []compare.VariantPair) {
 	for i := range c.Cases {
 		one := &c.Cases[i]
-		p := analysis.VariantPair{A: one.VariantA, B: one.VariantB, LabelA: "A", LabelB: "B"}
+		p := compare.VariantPair{A: one.VariantA, B: one.VariantB, LabelA: "A", LabelB: "B"}
 		if p.A != p.B {
 			p.LabelA, p.LabelB = "A: "+p.A, "B: "+p.B
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/profiles"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
 	"github.com/csiglab/csiglab/workloads/profilefile"
@@ -51,8 +51,8 @@ func (a *app) jobsProfile() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			profiles := measured.profiles
-			for _, p := range profiles {
+			list := measured.profiles
+			for _, p := range list {
 				if !p.Disagrees() {
 					continue
 				}
@@ -65,7 +65,7 @@ func (a *app) jobsProfile() *cobra.Command {
 			}
 			a.notes(measured.notes)
 			if f.out != "" {
-				text, err := profileText(args[0], profiles)
+				text, err := profileText(args[0], list)
 				if err != nil {
 					return err
 				}
@@ -74,9 +74,9 @@ func (a *app) jobsProfile() *cobra.Command {
 				}
 			}
 			if f.json {
-				return a.printJSON(profiles)
+				return a.printJSON(list)
 			}
-			return a.print(profileTable(profiles))
+			return a.print(profileTable(list))
 		},
 	}
 	flags := cmd.Flags()
@@ -94,7 +94,7 @@ func (a *app) jobsProfile() *cobra.Command {
 
 // measuredProfiles are the profiles of a run, at least one, and why other jobs have none.
 type measuredProfiles struct {
-	profiles []*analysis.JobProfile
+	profiles []*profiles.Profile
 	notes    []string
 }
 
@@ -109,7 +109,7 @@ func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 		return nil, folderError(err)
 	}
 	m := &folder.Manifest
-	of := analysis.ProfileOf{Variant: f.variant, Seed: f.seed}
+	of := profiles.Of{Variant: f.variant, Seed: f.seed}
 	var variants []string
 	for i := range m.Variants {
 		variants = append(variants, m.Variants[i].Name)
@@ -152,9 +152,9 @@ func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 	default:
 		of.Jobs = known
 	}
-	all, err := analysis.MeasureProfiles(folder, of)
+	all, err := profiles.Measure(folder, of)
 	switch {
-	case errors.Is(err, analysis.ErrNoProfile):
+	case errors.Is(err, profiles.ErrNoProfile):
 		return nil, usage("%s: %w", dir, err)
 	case err != nil:
 		return nil, folderError(err)
@@ -182,11 +182,11 @@ func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 }
 
 // profileTable prints profiles as a table.
-func profileTable(profiles []*analysis.JobProfile) string {
+func profileTable(list []*profiles.Profile) string {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "job\tperiod\tburst\tat\tlength\trate (Gb/s)\titerations")
-	for _, p := range profiles {
+	for _, p := range list {
 		for k, b := range p.Bursts {
 			name, period, iterations := "", "", ""
 			if k == 0 {
@@ -200,7 +200,7 @@ func profileTable(profiles []*analysis.JobProfile) string {
 	}
 	t.Flush()
 	text.WriteByte('\n')
-	for _, p := range profiles {
+	for _, p := range list {
 		fmt.Fprintf(&text, "%s: %s of variant %s, seed %d, in windows of %.4g µs. The autocorrelation has its peak at %.4g ms, of height %.2f.\n",
 			p.Name, strings.Join(p.Ports, " "), p.Variant, p.Seed, p.WindowUS, p.LagUS/1000, p.Correlation)
 		if r := p.Records; r != nil {
@@ -214,7 +214,7 @@ func profileTable(profiles []*analysis.JobProfile) string {
 }
 
 // timeEstimate prints a time in milliseconds, with two errors to two digits.
-func timeEstimate(e analysis.Estimate) string {
+func timeEstimate(e profiles.Estimate) string {
 	ms, digits := e.Mean/1000, 3
 	if e.Error == nil {
 		return fmt.Sprintf("%.*f ± ? ms", digits, ms)
@@ -227,7 +227,7 @@ func timeEstimate(e analysis.Estimate) string {
 }
 
 // rateEstimate prints a rate without its unit, with two errors.
-func rateEstimate(e analysis.Estimate) string {
+func rateEstimate(e profiles.Estimate) string {
 	if e.Error == nil {
 		return fmt.Sprintf("%.3g ± ?", e.Mean)
 	}
@@ -235,9 +235,9 @@ func rateEstimate(e analysis.Estimate) string {
 }
 
 // profileText returns a profile file.
-func profileText(dir string, profiles []*analysis.JobProfile) ([]byte, error) {
+func profileText(dir string, list []*profiles.Profile) ([]byte, error) {
 	var jobs []profilefile.Job
-	for _, p := range profiles {
+	for _, p := range list {
 		jobs = append(jobs, profileOf(dir, p))
 	}
 	var text bytes.Buffer
@@ -248,10 +248,10 @@ func profileText(dir string, profiles []*analysis.JobProfile) ([]byte, error) {
 }
 
 // profileOf returns a measured profile as files have it.
-func profileOf(dir string, p *analysis.JobProfile) profilefile.Job {
+func profileOf(dir string, p *profiles.Profile) profilefile.Job {
 	time := func(us float64) units.Duration { return units.Duration(math.Round(us * float64(units.Microsecond))) }
 	// bound returns two errors; 0, not known, without one.
-	bound := func(e analysis.Estimate) units.Duration {
+	bound := func(e profiles.Estimate) units.Duration {
 		if e.Error == nil {
 			return 0
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/profiles"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/fluid"
 	"github.com/csiglab/csiglab/workloads/profilefile"
@@ -114,11 +114,11 @@ func TestProfileOfPorts(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	var profiles []analysis.JobProfile
-	if err := json.Unmarshal([]byte(stdout), &profiles); err != nil || len(profiles) != 1 {
+	var list []profiles.Profile
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || len(list) != 1 {
 		t.Fatalf("%v: %s", err, stdout)
 	}
-	p := &profiles[0]
+	p := &list[0]
 	// 5 MB are 1250 packets of 4000 bytes and a header, at 10 Gb/s: 4.1 ms.
 	if p.Name != "h1-s0" || p.Iterations != 24 || p.Alike != 24 || len(p.Bursts) != 1 || p.Records != nil || p.Correlation < 0.9 ||
 		math.Abs(p.PeriodUS.Mean-7110) > 30 || math.Abs(p.Bursts[0].AtUS.Mean-3000) > 30 || math.Abs(p.Bursts[0].LengthUS.Mean-4110) > 30 || math.Abs(p.Bursts[0].Gbps.Mean-10) > 0.2 {
@@ -144,16 +144,16 @@ jobs:
   - {name: b, hosts: [1, 4], steps: 10, profile: {compute: 1ms, bytes: 1MB}}
   - {name: brief, hosts: [2, 5], start: 100ms, steps: 2, profile: {compute: 1ms, bytes: 1MB}}
 `))
-	profiles := func(args ...string) ([]analysis.JobProfile, string, string) {
+	measured := func(args ...string) ([]profiles.Profile, string, string) {
 		t.Helper()
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"jobs", "profile", dir, "--json"}, args...)...)
-		var all []analysis.JobProfile
+		var all []profiles.Profile
 		if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != 0 {
 			t.Fatalf("%v: exit %d: %s %v", args, code, stderr, err)
 		}
 		return all, stdout, stderr
 	}
-	all, first, stderr := profiles()
+	all, first, stderr := measured()
 	if len(all) != 2 || !strings.Contains(stderr, "note: job brief: no profile: the series has fewer than three periods") {
 		t.Fatalf("%+v: %s", all, stderr)
 	}
@@ -164,12 +164,12 @@ jobs:
 		}
 	}
 	for range 3 {
-		if _, again, _ := profiles(); again != first {
+		if _, again, _ := measured(); again != first {
 			t.Errorf("once %s and once %s", first, again)
 		}
 	}
-	once, _, _ := profiles("--port", "h0-s0")
-	twice, _, _ := profiles("--port", "h0-s0", "--port", "h0-s0")
+	once, _, _ := measured("--port", "h0-s0")
+	twice, _, _ := measured("--port", "h0-s0", "--port", "h0-s0")
 	if diff := cmp.Diff(once, twice); diff != "" || once[0].Bursts[0].Gbps.Mean < 5 {
 		t.Errorf("a port once and twice: %s", diff)
 	}

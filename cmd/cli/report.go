@@ -20,6 +20,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/nccl"
 )
 
 // writeReport writes the report of a run's folder into the folder. It returns the
@@ -72,7 +73,7 @@ func (a *app) writeReport(ctx context.Context, folder string) (file string, numb
 }
 
 func (a *app) report() *cobra.Command {
-	var markdown, asJSON, nccl, dark bool
+	var markdown, asJSON, ofNCCL, dark bool
 	var variant, figures string
 	cmd := &cobra.Command{
 		Use:   "report RUN",
@@ -82,19 +83,19 @@ func (a *app) report() *cobra.Command {
 			switch {
 			case markdown && asJSON:
 				return usage("--markdown and --json exclude each other")
-			case nccl && (markdown || asJSON):
+			case ofNCCL && (markdown || asJSON):
 				return usage("--nccl-json excludes --markdown and --json")
-			case cmd.Flags().Changed("figures") && (markdown || asJSON || nccl):
+			case cmd.Flags().Changed("figures") && (markdown || asJSON || ofNCCL):
 				return usage("--figures excludes --markdown, --json and --nccl-json")
 			case cmd.Flags().Changed("figures") && figures == "":
 				return usage("--figures: name a folder")
 			case dark && figures == "":
 				return usage("--dark needs --figures")
-			case variant != "" && !nccl:
+			case variant != "" && !ofNCCL:
 				return usage("--variant needs --nccl-json")
 			case figures != "":
 				return a.writeFigures(cmd.Context(), args[0], figures, dark)
-			case nccl:
+			case ofNCCL:
 				return a.printNCCL(args[0], variant)
 			case markdown:
 				return a.printReport(args[0], reports.WriteMarkdown)
@@ -112,7 +113,7 @@ func (a *app) report() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
 	cmd.Flags().StringVar(&figures, "figures", "", "write each figure of the report into `DIR` instead, as SVG and as PNG, with an index")
 	cmd.Flags().BoolVar(&dark, "dark", false, "write --figures in the page's dark colours")
-	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
+	cmd.Flags().BoolVar(&ofNCCL, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
 	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")
 	return cmd
 }
@@ -135,7 +136,7 @@ func (a *app) printNCCL(folder, variant string) error {
 	case !slices.Contains(names, variant):
 		return usage("unknown variant %q; known: %s", variant, strings.Join(names, " "))
 	}
-	results, err := analysis.ReadNCCL(f, variant)
+	results, err := nccl.Read(f, variant)
 	if err != nil {
 		if errors.Is(err, runfolder.ErrDamaged) {
 			return folderError(err)
