@@ -107,11 +107,8 @@ func (c *Wheel) Data() *Data {
 	d := &Data{Kind: KindNamed, Name: c.Name, Value: AxisOf{Name: "Length", Unit: c.Unit}}
 	add := func(name string, arcs []Arc) {
 		s := Series{Name: clip(name)}
-		for range arcs {
-			s.Names = append(s.Names, "arc")
-		}
 		for _, a := range arcs {
-			s.Values, s.Low, s.High = append(s.Values, a.Length), append(s.Low, a.From), append(s.High, a.From+a.Length)
+			s.add("arc", a.Length, a.From, a.From+a.Length)
 		}
 		d.Series = append(d.Series, s)
 	}

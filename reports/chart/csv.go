@@ -35,6 +35,9 @@ func (f *Figure) csv(to io.Writer) error {
 		dx, dv := d.columns()
 		d.each(func(series, x string, value, low, high float64) {
 			row := []string{clip(panel), clip(series), x, plain(value), plain(low), plain(high)}
+			if names := d.Value.Names; value >= 0 && value < float64(len(names)) { // it is an index
+				row[3] = names[int(value)]
+			}
 			if !same {
 				row = append(row, label(dx), label(dv))
 			}
@@ -47,12 +50,12 @@ func (f *Figure) csv(to io.Writer) error {
 
 func label(a AxisOf) string { return (&Scaling{Name: a.Name, Unit: a.Unit}).Label() }
 
-// plain prints a number with all its digits; nothing for NaN.
+// plain prints a number with twelve digits; nothing for NaN.
 func plain(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	return strconv.FormatFloat(v, 'g', 12, 64)
 }
 
 // columns returns what x and the values of the table are.
@@ -65,7 +68,7 @@ func (d *Data) columns() (x, value AxisOf) {
 	case KindMatrix:
 		return d.X, d.Value
 	}
-	return d.Y, d.Value
+	return AxisOf{}, d.Value
 }
 
 // each calls f for each value. Low and high are NaN where they are not known.
@@ -88,12 +91,7 @@ func (d *Data) each(f func(series, x string, value, low, high float64)) {
 			case d.Kind == KindMatrix && d.X.Names == nil:
 				x = plain(d.X.Start + float64(i)*d.X.Step)
 			default:
-				names := s.Names
-				if names == nil && d.Kind == KindMatrix {
-					names = d.X.Names
-				} else if names == nil {
-					names = d.Y.Names
-				}
+				names := map[Kind][]string{KindMatrix: d.X.Names, KindBars: d.Y.Names, KindNamed: s.Names}[d.Kind]
 				if i < len(names) {
 					x = names[i]
 				}

@@ -17,7 +17,7 @@ const (
 	KindLines  Kind = "lines"  // a series is a line: its X are values of the x axis, its Values of the y axis
 	KindBars   Kind = "bars"   // a series is a part of all bars: its Values are on the x axis, one for each name of the y axis
 	KindMatrix Kind = "matrix" // a series is a row, from the top: its Values are the cells from the left; X.Start and X.Step or X.Names say what columns stand for
-	KindNamed  Kind = "named"  // a series has Values, and each value a name, in Names of the series or else of the y axis
+	KindNamed  Kind = "named"  // a series has Values, each with a name in Names
 )
 
 // scripted reports whether the page's script knows the kind.
@@ -71,6 +71,11 @@ type Series struct {
 	High   Numbers  `json:"high,omitempty"`
 	Beside bool     `json:"beside,omitempty"`
 	Names  []string `json:"-"` // of values, where each has one of its own; for CSV
+}
+
+// add adds a named value and what it lies between.
+func (s *Series) add(name string, v, low, high float64) {
+	s.Names, s.Values, s.Low, s.High = append(s.Names, clip(name)), append(s.Values, v), append(s.Low, low), append(s.High, high)
 }
 
 // Numbers are values that the script gets rounded to six significant digits, or, when they

@@ -17,7 +17,7 @@ type Drawing struct {
 // Area is a rectangle in user units.
 type Area struct{ X, Y, Width, Height float64 }
 
-// Mark is something drawn: Path, Rect, Circle, Text, Cells or Group.
+// Mark is something drawn: a *Path, *Rect, *Circle, *Text, *Cells or *Group.
 type Mark interface{ tag() *Tag }
 
 // Tag is what the page's script knows a mark by, and its tooltip. The zero value is none.

@@ -79,11 +79,12 @@ const (
 	ins
 )
 
-// inLooks are the names and paints of what a path is in.
+// inLooks are the names and paints of what a path is in. They are not those that the first
+// kinds of spans have.
 var inLooks = [ins]struct {
 	name  string
 	paint Paint
-}{{"computing", Action(1)}, {"being sent", Flow(0)}, {"in a queue", Flow(1)}, {"waiting", Rest}}
+}{{"computing", Flow(2)}, {"being sent", Flow(6)}, {"in a queue", Action(5)}, {"waiting", Action(0)}}
 
 // Keys returns the legend: the kinds of spans, and what the path is in.
 func (c *Gantt) Keys() (keys []Key) {
@@ -117,7 +118,7 @@ const (
 	stripHeight    = 18.0
 	stripColumn    = 8.0
 	leastHop       = 8.0 // user units: narrower hops are bands
-	bandWidth      = 2.0 // of the columns of bands
+	bandWidth      = 4.0 // of the columns of bands
 )
 
 // laneHeight is the height of lanes, and where in it the middle of Upper spans is.
@@ -300,23 +301,28 @@ func (c *Gantt) strip(p *plotter, y float64) {
 	var long []Hop
 	for _, h := range c.Path {
 		if h.In %= ins; p.x(h.To)-p.x(h.From) >= leastHop {
-			long = append(long, h)
+			if n := len(long); n > 0 && long[n-1].In == h.In && long[n-1].To == h.From {
+				long[n-1].To = h.To
+			} else {
+				long = append(long, h)
+			}
 			continue
 		}
 		c.spread(p, h.From, h.To, each, columns, func(k int, time float64) { times[k][h.In] += time })
 	}
-	w := p.area.Width / float64(columns)
+	w, begin, end := p.area.Width/float64(columns), p.x(c.Path[0].From), p.x(c.Path[len(c.Path)-1].To)
 	for k := range times {
+		left, right := max(p.area.X+w*float64(k), begin), min(p.area.X+w*float64(k+1), end)
 		sum, low := 0.0, 0.0
 		for _, t := range times[k] {
 			sum += t
 		}
-		if sum < each/20 {
+		if sum < each/20 || !(right > left) {
 			continue
 		}
 		for in, t := range times[k] {
 			if t > 0 {
-				box(In(in), p.area.X+w*float64(k), p.area.X+w*float64(k+1), low+t/sum, low)
+				box(In(in), left, right, low+t/sum, low)
 				low += t / sum
 			}
 		}
@@ -441,9 +447,7 @@ func (c *Gantt) Data() *Data {
 	add := func(name string, spans []Span) {
 		s := Series{Name: clip(name)}
 		for _, span := range spans {
-			what := c.kind(span.Kind).Name
-			s.Names = append(s.Names, clip(strings.TrimSpace(what+" "+span.Text)))
-			s.Values, s.Low, s.High = append(s.Values, span.To-span.From), append(s.Low, span.From), append(s.High, span.To)
+			s.add(strings.TrimSpace(c.kind(span.Kind).Name+" "+span.Text), span.To-span.From, span.From, span.To)
 		}
 		d.Series = append(d.Series, s)
 	}
@@ -453,8 +457,7 @@ func (c *Gantt) Data() *Data {
 	}
 	s := Series{Name: "critical path"}
 	for _, h := range c.Path {
-		s.Names = append(s.Names, inLooks[h.In%ins].name)
-		s.Values, s.Low, s.High = append(s.Values, h.To-h.From), append(s.Low, h.From), append(s.High, h.To)
+		s.add(inLooks[h.In%ins].name, h.To-h.From, h.From, h.To)
 	}
 	d.Series = append(d.Series, s)
 	return d

@@ -176,8 +176,7 @@ func (c *Intervals) Data() *Data {
 	s := Series{Name: c.Name}
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		d.Y.Names = append(d.Y.Names, clip(r.Name))
-		s.Values, s.Low, s.High = append(s.Values, r.Effect), append(s.Low, r.Low), append(s.High, r.High)
+		s.add(r.Name, r.Effect, r.Low, r.High)
 	}
 	d.Series = []Series{s}
 	return d
@@ -263,8 +262,9 @@ func (c *Dots) Data() *Data {
 	}
 	d.Series = []Series{s}
 	for i := range c.Rows {
-		r := &c.Rows[i]
-		d.Series = append(d.Series, Series{Name: "effect", Names: []string{clip(r.Name)}, Values: Numbers{r.Effect}, Low: Numbers{r.Low}, High: Numbers{r.High}})
+		effect := Series{Name: "effect"}
+		effect.add(c.Rows[i].Name, c.Rows[i].Effect, c.Rows[i].Low, c.Rows[i].High)
+		d.Series = append(d.Series, effect)
 	}
 	return d
 }

@@ -133,13 +133,7 @@ func (c *Lines) band(p *plotter, l *Line, series int) {
 				there, back = thinned(l.X[from:to], l.Low[from:to], column), thinned(l.X[from:to], l.High[from:to], column)
 			}
 			slices.Reverse(back)
-			for i, at := range append(there, back...) {
-				if i == 0 {
-					o.Move(p.x(at.x), p.y(at.y))
-				} else {
-					o.Line(p.x(at.x), p.y(at.y))
-				}
-			}
+			p.trace(&o, append(there, back...))
 			o.Close()
 		}
 		from = to
@@ -165,13 +159,7 @@ func (c *Lines) line(p *plotter, l *Line, series int) {
 		if to-from == 1 {
 			dots = append(dots, &Circle{Style: Style{Fill: l.Look.Paint}, Tag: tag, X: p.x(l.X[from]), Y: p.y(l.Y[from]), Radius: 2.5})
 		} else {
-			for i, at := range thinned(l.X[from:to], l.Y[from:to], (p.x1-p.x0)/p.area.Width) {
-				if i == 0 {
-					o.Move(p.x(at.x), p.y(at.y))
-				} else {
-					o.Line(p.x(at.x), p.y(at.y))
-				}
-			}
+			p.trace(&o, thinned(l.X[from:to], l.Y[from:to], (p.x1-p.x0)/p.area.Width))
 		}
 		from = to
 	}
@@ -182,6 +170,17 @@ func (c *Lines) line(p *plotter, l *Line, series int) {
 }
 
 type point struct{ x, y float64 }
+
+// trace adds a line through points.
+func (p *plotter) trace(o *Outline, points []point) {
+	for i, at := range points {
+		if i == 0 {
+			o.Move(p.x(at.x), p.y(at.y))
+		} else {
+			o.Line(p.x(at.x), p.y(at.y))
+		}
+	}
+}
 
 // thinned returns the points of a line of which at most four are left in each column of a
 // width: the first, the least, the greatest and the last one. The line looks the same, and no

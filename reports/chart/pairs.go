@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"math"
 	"strings"
 )
 
@@ -108,18 +107,13 @@ func (c *Pairs) Draw(width float64) *Drawing {
 
 // Data implements Chart.
 func (c *Pairs) Data() *Data {
-	d := &Data{Kind: KindNamed, Name: c.Name, X: AxisOf{}, Y: AxisOf{}, Value: c.X.data()}
-	for _, r := range c.Rows {
-		d.Y.Names = append(d.Y.Names, clip(r.Name))
-	}
+	d := &Data{Kind: KindNamed, Name: c.Name, Value: c.X.data()}
 	for k, side := range c.Sides {
 		s := Series{Name: side.Name, Colour: side.Paint.Variable()}
 		for _, r := range c.Rows {
-			v := Spread{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
 			if k < len(r.Values) {
-				v = r.Values[k]
+				s.add(r.Name, r.Values[k].Value, r.Values[k].Low, r.Values[k].High)
 			}
-			s.Values, s.Low, s.High = append(s.Values, v.Value), append(s.Low, v.Low), append(s.High, v.High)
 		}
 		d.Series = append(d.Series, s)
 	}

@@ -26,9 +26,9 @@ const (
 	Target         // what is aimed at, and what the reader shall find
 	Rest           // what stands for all others
 	BarInk         // text on parts of bars
-	Good           // outcomes
-	Warn           //
-	Bad            //
+	Good           // what is well
+	Warn           // what may be wrong
+	Bad            // what is wrong
 	Switch         // boxes of switches
 	Host           // boxes of hosts
 	Idle           // cells of next to nothing

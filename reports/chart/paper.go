@@ -27,19 +27,20 @@ var Formats = []Format{SVG, PNG, PDF, PGF, CSV}
 // Write writes the figure as a document. Equal figures give equal bytes.
 func (f *Figure) Write(to io.Writer, format Format, o Layout) error {
 	var err error
-	switch s := f.compose(o); format {
+	switch format {
 	case SVG:
+		s := f.compose(o)
 		unit, k := "", 1.0
 		if o.Size != Page {
 			unit, k = "pt", s.points
 		}
 		err = s.document(to, s.palette, unit, k)
 	case PNG:
-		err = s.png(to)
+		err = f.compose(o).png(to)
 	case PDF:
-		err = s.pdf(to)
+		err = f.compose(o).pdf(to)
 	case PGF:
-		err = s.pgf(to)
+		err = f.compose(o).pgf(to)
 	case CSV:
 		err = f.csv(to)
 	default:

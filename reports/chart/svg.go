@@ -38,13 +38,8 @@ func (d *Drawing) SVG() template.HTML {
 	return template.HTML(w.b.String())
 }
 
-// WriteSVG writes the drawing as a document of its own with the colours of a palette.
-func (d *Drawing) WriteSVG(to io.Writer, palette *Palette) error {
-	return d.document(to, palette, "", 1)
-}
-
-// document is WriteSVG with a size in units of a name, of which there are so many in a user
-// unit.
+// document writes the drawing as a document of its own with the colours of a palette. Its size
+// is in units of a name, of which there are k in a user unit.
 func (d *Drawing) document(to io.Writer, palette *Palette, unit string, k float64) error {
 	w := &svgWriter{colour: func(p Paint) string { return hex(palette.Colour(p)) }}
 	fmt.Fprintf(&w.b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<svg xmlns="http://www.w3.org/2000/svg" width="%s%s" height="%s%[2]s" viewBox="0 0 %s %s" role="img" style="font-family:Arial,Helvetica,'Liberation Sans',sans-serif">`,
