@@ -15,7 +15,7 @@ type Graph struct {
 	Ways       []Way
 	Marked     [][2]int // links that stand out, by their boxes
 	Badges     []Badge
-	Height     float64 // of the drawing; 0 for 330, or 210 on a phone
+	Height     float64 // of the drawing; 0 for 300
 	Quantity   string  // what Link.Value is: "Busy"
 	Unit       string  // of Link.Value: "%"
 }
@@ -159,12 +159,8 @@ func (p *plan) sized(box int, x, y, most float64) place {
 // Draw implements Chart.
 func (c *Graph) Draw(width float64) *Drawing {
 	height := c.Height
-	switch {
-	case height > 0:
-	case width < roomy:
-		height = 210
-	default:
-		height = 330
+	if height == 0 {
+		height = 300
 	}
 	d := &Drawing{Width: width, Height: height, Title: c.Name, Desc: c.Desc, Fabric: true, Crowded: len(c.Links) > crowdedLinks}
 	if len(c.Boxes) == 0 {

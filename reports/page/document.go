@@ -16,7 +16,7 @@ import (
 type Document struct {
 	Title string
 	About []string // lines below the title
-	// Banner is the verdict in short.
+	// Banner is the verdict in short. Without a headline there is none.
 	Banner Banner
 	// Story is what came out, in sentences: the answer, then why, then the price.
 	Story []string

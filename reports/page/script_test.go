@@ -44,6 +44,7 @@ func (h hand) click(selector string) {
 	p := read[at](h, fmt.Sprintf(`(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return {X: b.left + b.width / 2, Y: b.top + b.height / 2}; })(%s)`, selector))
 	h.mouse(input.DispatchMouseEventTypeMousePressed, p, 1)
 	h.mouse(input.DispatchMouseEventTypeMouseReleased, p, 1)
+	awaitFrame(h) // a change of the address is heard later
 }
 
 func (h hand) key(key string) {
@@ -160,11 +161,21 @@ func TestVariants(t *testing.T) {
 	// What is of other variants alone says so.
 	lone := s.fairness()
 	lone.Label, lone.Rows = "Lone", lone.Rows[:3] // of baseline
-	d.Parts = append(d.Parts, section.Part{ID: "lone", Title: "Lone", Level: section.Plain, Blocks: []section.Block{lone}})
+	remarked := s.fairness()
+	remarked.Rows = remarked.Rows[:3]
+	d.Parts = append(d.Parts, section.Part{ID: "lone", Title: "Lone", Level: section.Plain, Blocks: []section.Block{lone}},
+		section.Part{ID: "remarked", Title: "Remarked", Level: section.Plain, Blocks: []section.Block{section.Paragraph("A remark."), remarked}})
 	browsertest.Look(ctx, t, written(t, d), "screen", "light", 1400)
 	h.click(chip(2))
-	if got := read[shown](h, inspectShown).Lacks; got != 1 || read[bool](h, `document.querySelector('#lone table').getClientRects().length > 0`) {
+	if got := read[shown](h, inspectShown).Lacks; got != 1 || read[bool](h, `document.querySelector('#remarked table').checkVisibility()`) {
 		t.Errorf("%d blocks say that they lack the variant", got)
+	}
+	// A part of nothing else is not shown.
+	for _, shown := range []bool{false, true} {
+		if got := read[[]bool](h, `['#lone', '.contents-column a[href="#lone"]'].map(s => document.querySelector(s).checkVisibility())`); !slices.Equal(got, []bool{shown, shown}) {
+			t.Errorf("a part of another variant and its entry are shown: %v, want %v", got, shown)
+		}
+		h.click(chip(1))
 	}
 	// One variant is no choice.
 	browsertest.Look(ctx, t, written(t, newSample(1).document()), "screen", "light", 1400)
@@ -203,7 +214,6 @@ func TestContents(t *testing.T) {
 		t.Errorf("the part is at %.0f", y)
 	}
 	h.click(`document.querySelector('.contents-column a[href="#queues"]')`)
-	awaitFrame(h)
 	if y, c := top("queues"), current(); y < 0 || y > 100 || c != "#queues" {
 		t.Errorf("the part is at %.0f, current is %q", y, c)
 	}

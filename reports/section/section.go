@@ -30,7 +30,9 @@ const (
 )
 
 // Block is a piece of a part: Paragraph, List, Code, *Table, *chart.Figure or Fold. Others
-// are refused when the part is rendered.
+// are refused when the part is rendered. What half of the page's width is enough for stands
+// beside its neighbour if that is so too: small tables, and figures of one panel whose Columns
+// are two or more. A figure of one panel and one column has the whole width.
 type Block any
 
 // Paragraph is text.
@@ -39,7 +41,7 @@ type Paragraph string
 // List is a list of texts.
 type List []string
 
-// Code is a command, or other text that readers copy.
+// Code is a command, or other text that readers copy as it is.
 type Code string
 
 // Fold is closed until the reader opens it. Markdown leaves it out: what every reader needs

@@ -47,5 +47,12 @@ function applyVariants() {
 		if (lacks && !block.querySelector('.none')) block.append(element('p', {class: 'note none'}, 'It shows variants that are not chosen.'));
 		block.classList.toggle('lacks', lacks);
 	}
+	// A part of nothing else is not shown, nor is it in the contents.
+	for (const part of document.querySelectorAll('.part')) {
+		const blocks = [...part.querySelectorAll('.tabled, .figure')];
+		const other = blocks.length > 0 && blocks.every(b => b.classList.contains('lacks')) && !part.querySelector('.prose, .query');
+		part.toggleAttribute('data-other', other);
+		for (const link of document.querySelectorAll(`.contents a[href="#${CSS.escape(part.id)}"]`)) link.parentNode.toggleAttribute('data-other', other);
+	}
 	for (const follow of onVariants) follow(chosenVariants);
 }
