@@ -39,16 +39,13 @@ func (s *Section) figure(id, quantity, title, caption string) *chart.Figure {
 }
 
 const (
-	fewRows = 8 // of a table of flows that stands open
+	fewRows = 8 // of a table that stands open
 	slow    = 2 // slowdown from which the worst flow is worth a look
 )
 
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
-	all := section.Part{ID: "completion", Title: "Flow completion times", Says: words.Capital(s.takes()), Level: section.Plain}
-	if all.Says != "" {
-		all.Says += "."
-	}
+	all := section.Part{ID: "completion", Title: "Flow completion times", Says: s.latest(), Level: section.Plain}
 	if len(s.r.Unfinished()) > 0 {
 		all.Level = section.Telling
 	}
@@ -58,8 +55,12 @@ func (s *Section) Parts() (parts []section.Part) {
 			all.Blocks = append(all.Blocks, f)
 		}
 	}
+	distributions := &section.Table{}
 	if len(s.Worst) > 0 {
-		all.Blocks = append(all.Blocks, s.distributions())
+		distributions = s.distributions()
+	}
+	if n := len(distributions.Rows); n > 0 && n <= fewRows {
+		all.Blocks = append(all.Blocks, distributions)
 	}
 	single := s.single()
 	if len(single.Rows) <= fewRows && len(single.Rows) > 0 {
@@ -71,10 +72,13 @@ func (s *Section) Parts() (parts []section.Part) {
 	if len(s.Worst) > 0 {
 		w := &s.Worst[0]
 		p := section.Part{ID: "worst", Title: "Worst flows", Says: s.worstOf(w), Level: section.Plain, Blocks: []section.Block{s.worst()}}
-		if w.Slowdown != nil && *w.Slowdown < slow {
-			p.Level = section.Quiet
+		if w.Slowdown != nil && *w.Slowdown < slow || len(s.Worst) > reading.MaxWorst {
+			p.Level = section.Quiet // the sentence says what counts
 		}
 		parts = append(parts, p)
+	}
+	if len(distributions.Rows) > fewRows {
+		parts = append(parts, section.Part{ID: "distribution", Title: distributions.Label, Says: "Means and quantiles of completion times and slowdowns.", Blocks: []section.Block{distributions}})
 	}
 	if n := len(single.Rows); n > fewRows {
 		says := words.Plural(n, "flow") + "."
@@ -84,6 +88,35 @@ func (s *Section) Parts() (parts []section.Part) {
 		parts = append(parts, section.Part{ID: "flows", Title: "Completion time of each flow", Says: says, Blocks: []section.Block{single}})
 	}
 	return parts
+}
+
+// latest says within which time flows complete: 99 % of many, or all of few.
+func (s *Section) latest() string {
+	var texts []string
+	most, done := 0, len(s.r.Unfinished()) == 0
+	for _, v := range s.r.Variants {
+		most = max(most, s.r.Transfers(v.Name))
+	}
+	for i := range s.Times {
+		if d := s.Times[i].FCTUS; d != nil {
+			us := d.Max
+			if most > series.MaxGroups {
+				us = d.P99
+			}
+			texts = append(texts, words.Short(us)+phrases.In(&s.r.Facts, s.Times[i].Variant))
+		}
+	}
+	switch {
+	case texts == nil:
+		return ""
+	case most > series.MaxGroups && done:
+		return fmt.Sprintf("99 %% of the flows complete within %s.", words.List(texts))
+	case most > series.MaxGroups:
+		return fmt.Sprintf("99 %% of the flows that complete do so within %s.", words.List(texts))
+	case most == 1:
+		return fmt.Sprintf("The flow takes %s.", words.List(texts))
+	}
+	return fmt.Sprintf("The last flow to complete takes %s.", words.List(texts))
 }
 
 // worstOf says how the worst flow fared.

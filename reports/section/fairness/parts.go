@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
@@ -35,11 +36,14 @@ func (s *Section) Parts() []section.Part {
 	if worst.Place != nil {
 		where = " at " + phrases.Port(worst.Place)
 	}
-	if worst.Jain >= unfair {
+	switch {
+	case slices.ContainsFunc(s.r.Manifest.Runs, func(r runfolder.Run) bool { return r.Flows != nil }):
+		p.Says = "The seeds have flows of their own, which did not share anything with those of others."
+	case worst.Jain >= unfair:
 		p.Says = fmt.Sprintf("Flows share evenly: Jain's index is at least %s.", words.Three(worst.Jain))
-	} else {
+	default:
 		if p.Level = section.Telling; s.r.Sharing != nil && !s.r.Sharing.Even {
-			p.Level = section.Plain // the rates of flows say so too
+			p.Level = section.Quiet // the rates of flows say so
 		}
 		p.Says = fmt.Sprintf("Least even are %d flows%s%s: Jain's index is %s, and flow %s gets %s while the fastest gets %s.", worst.Flows, where, phrases.In(&s.r.Facts, variant), words.Three(worst.Jain),
 			worst.Slowest, words.Amount(worst.LeastGbps, words.BitRates), words.Amount(worst.MostGbps, words.BitRates))

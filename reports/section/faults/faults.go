@@ -22,16 +22,28 @@ type Section struct {
 // New returns the section of a folder.
 func New(r *reading.Reading) section.Section { return &Section{r: r} }
 
+// fewRows is how many rows a table has that stands open.
+const fewRows = 8
+
 // Parts implements section.Section.
 func (s *Section) Parts() []section.Part {
 	if len(s.r.Faults) == 0 {
 		return nil
 	}
-	p := section.Part{ID: "faults", Title: "Faults", Says: Sentences(&s.r.Facts)[0], Blocks: []section.Block{s.table()}}
+	sentences, t := Sentences(&s.r.Facts), s.table()
+	p := section.Part{ID: "faults", Title: "Faults", Says: sentences[0]}
+	if len(sentences) > 1 {
+		p.Blocks = append(p.Blocks, section.List(sentences[1:]))
+	}
 	if slices.ContainsFunc(s.r.Faults, func(f reading.Fault) bool { return f.Happened }) {
 		p.Level = section.Telling
 	}
-	return []section.Part{p}
+	if len(t.Rows) <= fewRows {
+		p.Blocks = append(p.Blocks, t)
+		return []section.Part{p}
+	}
+	t.Label = "Faults of each run"
+	return []section.Part{p, {ID: "faults-of-runs", Title: t.Label, Says: "Where they were, and how many packets they dropped.", Blocks: []section.Block{t}}}
 }
 
 // Tell implements section.Teller: what faults happened to which variants.

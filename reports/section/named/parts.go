@@ -16,12 +16,15 @@ import (
 // queryNamed lists all named ports. Its quotation marks are those of a POSIX shell.
 const queryNamed = `duckdb -c "SELECT variant, flow_name, type, port_name, locator, sum(samples) AS samples FROM 'signals.parquet' GROUP BY ALL ORDER BY samples DESC"`
 
-// fewRows is how many rows a table has that stands open.
-const fewRows = 8
+const (
+	fewRows    = 8    // of a table that stands open
+	oftenNamed = 0.25 // share of the samples from which the port that they name is worth a look
+)
 
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
-	p := section.Part{ID: "bottlenecks", Title: "What CSIG named as the bottleneck", Level: section.Plain, Says: s.says()}
+	p := section.Part{ID: "bottlenecks", Title: "What CSIG named as the bottleneck"}
+	p.Says, p.Level = s.says()
 	if c := series.Find(s.Charts, "named"); c != nil {
 		f := series.OverTime(&s.r.Facts, c, "Share of samples")
 		f.Title = "Ports that CSIG named as the bottleneck"
@@ -52,8 +55,9 @@ func (s *Section) Parts() (parts []section.Part) {
 }
 
 // says says which port the samples of a flow name most: of the slowest one if its samples are
-// counted apart, or else of the flows with the most samples.
-func (s *Section) says() string {
+// counted apart, or else of the flows with the most samples. Where samples name many ports in
+// turn, nothing stands out.
+func (s *Section) says() (text string, level section.Level) {
 	var most *Named
 	variant := -1
 	for i := range s.Named {
@@ -68,13 +72,17 @@ func (s *Section) says() string {
 		}
 	}
 	if most == nil {
-		return ""
+		return "", section.Quiet
+	}
+	share := most.Shares[variant].Share
+	if share >= oftenNamed {
+		level = section.Plain
 	}
 	who := "flow " + most.Flow
 	if most.Flow == "" {
 		who = words.Plural(most.Flows, "flow")
 	}
-	return fmt.Sprintf("%s of the %s samples of %s name %s%s.", words.Percent(most.Shares[variant].Share), most.Signal, who, phrases.Shared(&s.r.Facts, most.Ports), phrases.In(&s.r.Facts, s.r.Variants[variant].Name))
+	return fmt.Sprintf("%s of the %s samples of %s name %s%s.", words.Percent(share), most.Signal, who, phrases.Shared(&s.r.Facts, most.Ports), phrases.In(&s.r.Facts, s.r.Variants[variant].Name)), level
 }
 
 // table lists the ports that samples named.

@@ -72,6 +72,9 @@ var Queues = series.Kind{ID: "queues", Unit: "kB", Compare: func(s *series.Scope
 	}
 }}
 
+// mostInSubtitle is how many variants the line above a panel has.
+const mostInSubtitle = 6
+
 // figure returns the figure of queues over time, port after port, in all variants; nil without.
 func (s *Section) figure() *chart.Figure {
 	c := series.Find(s.Charts, "queues")
@@ -101,6 +104,9 @@ func (s *Section) figure() *chart.Figure {
 			texts = append(texts, text)
 		}
 		panel := &f.Panels[i]
+		if more := len(texts) - mostInSubtitle; more > 0 {
+			texts = append(texts[:mostInSubtitle], fmt.Sprintf("%d more", more))
+		}
 		panel.Title, panel.Subtitle = phrases.Port(&port.Place), strings.Join(texts, " · ")
 		panel.Chart.(*chart.Lines).Name = panel.Title
 	}
@@ -118,7 +124,9 @@ func (s *Section) Parts() (parts []section.Part) {
 		p := section.Part{ID: "ports", Title: "Ports", Blocks: []section.Block{s.Many.classes(), s.Many.worst()}}
 		w := slices.MaxFunc(s.Many.Worst, func(a, b Worst) int { return cmp.Compare(a.MeanQueueBytes, b.MeanQueueBytes) })
 		if p.Says = fmt.Sprintf("On average less than one packet waits at each of %s.", words.Plural(s.Many.Ports, "port")); w.MeanQueueBytes >= float64(s.r.Variants[0].MTU) {
-			p.Level = section.Plain
+			if len(s.Many.Worst) <= reading.MaxWorst {
+				p.Level = section.Plain
+			}
 			p.Says = fmt.Sprintf("Of %s, %s has the deepest mean queue%s: %s, %s busy.",
 				words.Plural(s.Many.Ports, "port"), phrases.Port(&w.Place), phrases.In(&s.r.Facts, w.Use.Variant), words.Depth(w.MeanQueueBytes, 0), words.Percent(w.Utilisation))
 		}

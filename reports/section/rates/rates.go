@@ -112,7 +112,7 @@ func (s *Section) says() (text string, level section.Level) {
 	case len(s.r.Completion) == 0 && len(s.r.Programs) > 0:
 		return "", section.Plain // they are all that there is
 	case of == nil || len(of.Rates) == 0:
-		return "", section.Quiet
+		return "Of each flow over time.", section.Quiet
 	case of.Even:
 		return fmt.Sprintf("In %s the slowest of %d flows gets nearly as much as the fastest.", of.Rates[0].Variant, of.Flows), section.Quiet
 	}

@@ -30,8 +30,12 @@ func New(r *reading.Reading) section.Section { return &Section{r: r} }
 func (s *Section) Parts() (parts []section.Part) {
 	v := &s.r.Verdict
 	if t := s.expectations(); len(t.Rows) > 0 {
-		p := section.Part{ID: "expectations", Title: "Expectations", Says: fmt.Sprintf("%d of %d hold.", v.Held(), len(t.Rows)), Blocks: []section.Block{t}}
-		if v.Held() < len(t.Rows) {
+		evaluated := len(v.Expectations)
+		p := section.Part{ID: "expectations", Title: "Expectations", Says: fmt.Sprintf("%d of %d hold.", v.Held(), evaluated), Blocks: []section.Block{t}}
+		if open := len(t.Rows) - evaluated; open > 0 {
+			p.Says = words.Plural(open, "expectation") + " not evaluated."
+		}
+		if v.Held() < evaluated {
 			p.Level = section.Loud
 		}
 		parts = append(parts, p)

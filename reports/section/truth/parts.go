@@ -21,7 +21,7 @@ func (s *Section) Parts() []section.Part {
 		}
 	}
 	p.Says = fmt.Sprintf("Half of the %s samples%s are less than %s off; %s name another port than the worst hop.",
-		worst.Signal, phrases.In(&s.r.Facts, worst.Variant), value(worst.Signal, worst.Median), words.Percent(worst.Missed))
+		worst.Signal, phrases.In(&s.r.Facts, worst.Variant), short(worst.Signal, worst.Median), words.Percent(worst.Missed))
 	if worst.Missed >= manyMissed {
 		p.Level = section.Telling
 	}
@@ -60,6 +60,17 @@ func (s *Section) table() *section.Table {
 		"of delay of the truth, of abw-c and nqd in points. When read: the median error against the values at the time when the sample was read. Outside: the truth is not in the interval that the code stands for. Missed: the sample names another port than the worst hop."
 	phrases.Bound(t, "rows", "truth.parquet")
 	return t
+}
+
+// short prints an error with few digits, in the unit that fits.
+func short(signal string, v float64) string {
+	switch signal {
+	case "abw":
+		return words.Amount(v*8/1e9, words.BitRates)
+	case "delay":
+		return words.Short(v / 1000)
+	}
+	return words.Percent(v / 1e6)
 }
 
 // value prints an error in the unit of a signal.
