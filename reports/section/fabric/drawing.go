@@ -35,7 +35,7 @@ func (s *Section) First() *chart.Figure {
 	if s.Fabric == nil || len(s.Fabric.Boxes) == 0 {
 		return nil
 	}
-	f := &chart.Figure{ID: "fabric", Title: "Fabric and load" + phrases.In(&s.r.Facts, s.Fabric.Variant), Caption: s.caption(), Panels: []chart.Panel{{Chart: s.graph()}}}
+	f := &chart.Figure{ID: "fabric", Title: "Fabric and load" + phrases.In(&s.r.Facts, s.Fabric.Variant), Caption: s.caption(), Panels: []chart.Panel{{Variant: s.Fabric.Variant, Chart: s.graph(), Width: chart.Half}}}
 	for i := range s.Fabric.Paths {
 		p := &s.Fabric.Paths[i]
 		if look, drawn := s.look(p); drawn {

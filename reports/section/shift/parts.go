@@ -150,7 +150,8 @@ func (s *Shift) text(f *reading.Facts, before, after string) string {
 	case from == to:
 		text = fmt.Sprintf("The bottleneck stayed at %s (%s in %s, %s in %s).", from, words.Percent(share), before, words.Percent(then), after)
 	case !s.Moved:
-		text = fmt.Sprintf("The bottleneck stayed in its tier: %s had %s in %s, and %s %s in %s.", from, words.Percent(share), before, to, words.Percent(last), after)
+		tier := &s.Tiers[s.FromTier]
+		text = fmt.Sprintf("The bottleneck stayed at %s (%s in %s, %s in %s).", tier.name(), words.Percent(tier.Before.Share), before, words.Percent(tier.After.Share), after)
 	case s.sure(f):
 		text = fmt.Sprintf("The bottleneck moved from %s (%s in %s) to %s (%s in %s, up from %s).", from, words.Percent(share), before, to, words.Percent(last), after, words.Percent(earlier))
 	default:
@@ -186,11 +187,14 @@ func (s *Shift) where(f *reading.Facts, after bool) (name string, before, then f
 	if share >= MovedShare {
 		return phrases.Shared(f, place.Ports), place.Before.Share, place.After.Share
 	}
-	name = "ports"
-	if tier.Tier != "" {
-		name += " of tier " + phrases.Class(tier.Tier, tier.Direction)
+	return tier.name(), tier.Before.Share, tier.After.Share
+}
+
+func (t *Tier) name() string {
+	if t.Tier == "" {
+		return "ports"
 	}
-	return name, tier.Before.Share, tier.After.Share
+	return "ports of tier " + phrases.Class(t.Tier, t.Direction)
 }
 
 // table says where the bottleneck was, in one variant and another, and before and after faults.

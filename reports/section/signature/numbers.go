@@ -82,7 +82,7 @@ type Span struct {
 	Active reading.Percents `json:"active"`
 }
 
-// reader collects a signature in the second pass.
+// reader collects a signature.
 type reader struct {
 	of       Signature
 	fold     *fold

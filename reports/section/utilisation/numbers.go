@@ -60,7 +60,7 @@ type Tier struct {
 	reading.WindowShares
 }
 
-// reader collects the ports of a Utilisation in the second pass.
+// reader collects the ports of a Utilisation.
 type reader struct {
 	of       *Utilisation
 	interval float64
@@ -106,7 +106,7 @@ const (
 	maxCoarse = 3600
 )
 
-// newReaders prepares the utilisations of all variants, from what the first pass
+// newReaders prepares the utilisations of all variants, from what the survey
 // found.
 func newReaders(g *reading.Reading) []*reader {
 	m, t := g.Manifest, g.Totals
