@@ -220,7 +220,7 @@ func (s *Section) faultsCost() string {
 		d := best[what]
 		q := d.quantity("fct_us.p99")
 		if i == 0 {
-			parts = append(parts, fmt.Sprintf("with %s, the tail completion time (p99) is at best, in variant %s, %s", what, d.Variant, inPlace(q, base)))
+			parts = append(parts, fmt.Sprintf("with %s, the tail completion time (p99) is at best, in variant %s, %s", what, d.Variant, inPlace(q, base+", without it")))
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("with %s, in %s, %s%s", what, d.Variant, words.Short(q.Value.Median), share(q)))
