@@ -78,18 +78,7 @@ func (o *Overlay) busier() (says string, level section.Level) {
 // charts returns the figures of lines: as the sections have them whose charts they are, and
 // those of overlays alone.
 func (o *Overlay) charts() (figures []*chart.Figure) {
-	r := &reading.Reading{Facts: o.Facts}
-	one, two, three, four := rates.New(r).(*rates.Section), completion.New(r).(*completion.Section), queues.New(r).(*queues.Section), control.New(r).(*control.Section)
-	one.Charts, two.Charts, three.Charts, four.Charts = o.Charts, o.Charts, o.Charts, o.Charts
-	for _, s := range []section.Section{one, two, three, four} {
-		for _, p := range s.Parts() {
-			for _, b := range p.Blocks {
-				if f, ok := b.(*chart.Figure); ok {
-					figures = append(figures, f)
-				}
-			}
-		}
-	}
+	figures = slices.Concat(rates.Figures(&o.Facts, o.Charts), completion.Figures(&o.Facts, o.Charts), queues.Figures(&o.Facts, o.Charts), control.Figures(&o.Facts, o.Charts))
 	for i := range o.Charts {
 		c := &o.Charts[i]
 		switch signal, isSignal := strings.CutPrefix(c.ID, signalChart); {
