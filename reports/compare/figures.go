@@ -89,7 +89,7 @@ func (o *Overlay) charts() (figures []*chart.Figure) {
 			f.Title = "CSIG's " + heatmap.SignalOf(signal, false).Name
 			f.Caption = "Mean of the samples of all flows, " + phrases.PerPoint(&o.Facts) + "." + series.OverSeeds(c)
 			figures = append(figures, f)
-		case strings.HasPrefix(c.ID, stepsChart):
+		case strings.HasPrefix(c.ID, stepsChart) && slices.ContainsFunc(c.Panels[0].Lines, func(l series.Line) bool { return len(l.Values) > 1 }):
 			figures = append(figures, o.steps(c, strings.TrimPrefix(c.ID, stepsChart)))
 		}
 	}
