@@ -203,17 +203,18 @@ func (s *Section) faultsCost() string {
 			best[what] = d
 		}
 	}
+	if len(whats) == 0 {
+		return ""
+	}
 	var parts []string
-	for i, what := range whats[:min(maxFaults, len(whats))] {
+	without := 0.0
+	for _, what := range whats[:min(maxFaults, len(whats))] {
 		d := best[what]
 		q := d.quantity("fct_us.p99")
-		if i == 0 {
-			parts = append(parts, fmt.Sprintf("with %s, the tail completion time (p99) is at best, in variant %s, %s", what, d.Variant, inPlace(q, base+", without it")))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("with %s, in %s, %s%s", what, d.Variant, words.Short(q.Value.Median), share(q)))
+		without = q.Base.Median
+		parts = append(parts, fmt.Sprintf("%s with %s (%s, %s)", words.Short(q.Value.Median), what, d.Variant, words.Change(q.Change)))
 	}
-	return strings.Join(parts, "; ")
+	return fmt.Sprintf("without a fault, in %s, the tail completion time (p99) is %s; the best variant has %s", base, words.Short(without), words.List(parts))
 }
 
 // underFault returns the beginning of an answer when faults happen in all variants.

@@ -177,7 +177,7 @@ func TestAnswer(t *testing.T) {
 				s.r.Faults = append(s.r.Faults, reading.Fault{Variant: v, Fault: runfolder.Fault{What: "2 links down", Happened: true}})
 			}
 			s.Differences = []Difference{times("b", false, timesOf(100, 150, 300, 500, Worse, Worse)), times("c", false, timesOf(100, 120, 300, 400, Worse, Worse))}
-		}), []string{"With 2 links down, the tail completion time (p99) is at best, in variant c, 400\u00a0µs in place of 300\u00a0µs in a, without it (+33\u00a0%)."}},
+		}), []string{"Without a fault, in a, the tail completion time (p99) is 300\u00a0µs; the best variant has 400\u00a0µs with 2 links down (c, +33\u00a0%)."}},
 		{"a fault in all", two(func(s *Section) {
 			for _, v := range []string{"a", "b"} {
 				s.r.Faults = append(s.r.Faults, reading.Fault{Variant: v, Fault: runfolder.Fault{What: "2 links down", Happened: true}})
