@@ -162,9 +162,21 @@ func beside(e *effect, all []effect) string {
 		return fmt.Sprintf("%s; the other %d variants make no difference", text, n)
 	case counts[Better] == n && e.outcome == Better:
 		return fmt.Sprintf("%s; the other %d variants gain too", text, n)
-	default:
-		return fmt.Sprintf("%s; of the other %d variants %d gain and %d lose", text, n, counts[Better], counts[Worse])
 	}
+	var parts []string
+	for _, of := range []struct {
+		effect Effect
+		verb   string
+	}{{Better, "gain"}, {Worse, "lose"}} {
+		switch n := counts[of.effect]; n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+of.verb+"s")
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, of.verb))
+		}
+	}
+	return fmt.Sprintf("%s; of the other %d variants %s", text, len(others), strings.Join(parts, " and "))
 }
 
 // name names the variant of an effect: as CSIG if nothing else differs.
