@@ -1,0 +1,217 @@
+package jobs
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/waits"
+	"github.com/csiglab/csiglab/reports/words"
+)
+
+const (
+	maxBars     = 7 // jobs, over all variants, of which the first screen shows the time of a step
+	maxPictures = 4 // jobs, over all variants, that have a picture
+)
+
+// First returns the figure of the first screen: how long steps take, and what the ranks do in
+// this time. It is nil when no job has ended a step.
+func (s *Section) First() *chart.Figure {
+	var jobs []*Job
+	several := false // job names
+	longest := 0.0
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if j.IterationUS == nil || j.Parts == nil || !(j.IterationUS.Mean > 0) {
+			continue
+		}
+		jobs = append(jobs, j)
+		several = several || j.Name != jobs[0].Name
+		longest = max(longest, j.IterationUS.Mean)
+	}
+	if jobs == nil {
+		return nil
+	}
+	unit := words.ScaleFor(longest, words.Delays)
+	bars := &chart.Bars{Above: true, X: chart.Scaling{Name: "Time", Unit: unit.Unit, Max: chart.Ceiling(longest * unit.Factor)}}
+	f := &chart.Figure{ID: "step-times", Title: "Time of a step", Caption: "From the start of a step to that of the next one; mean over ranks and steps.", Panels: []chart.Panel{{Chart: bars}}}
+	if len(s.facts.Setup.Seeds) > 1 {
+		f.Caption += " Medians over the seeds."
+	}
+	if left := len(jobs) - maxBars; left > 0 {
+		f.Caption += fmt.Sprintf(" %d more are in the table of jobs.", left)
+		jobs = jobs[:maxBars]
+	}
+	if !several {
+		f.Title += " of " + jobs[0].Name
+	}
+	bars.Name = f.Title
+	for _, j := range jobs {
+		name := j.Variant
+		if several {
+			name += ", " + j.Name
+		}
+		bars.Rows = append(bars.Rows, chart.BarRow{Name: name, Label: fmt.Sprintf("%s: %s, %s waiting", words.Shortened(name, words.MostInDrawing), words.Span(j.IterationUS.Mean), words.Percent(j.waiting()))})
+	}
+	for i, name := range partNames {
+		if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Parts[i].US > 0 }) {
+			continue
+		}
+		part := chart.BarPart{Name: stepParts[name].legend, Paint: chart.Action(stepParts[name].paint)}
+		bars.Parts = append(bars.Parts, part)
+		f.Legend = append(f.Legend, chart.FillKey(part.Name, part.Paint))
+		for k, j := range jobs {
+			bars.Rows[k].Values = append(bars.Rows[k].Values, j.Parts[i].US*unit.Factor)
+		}
+	}
+	return f
+}
+
+// pictures draws the slowest step of each job: that of the first one, and those of others, which
+// are folded. There is none of a job whose operations are not kept.
+func (s *Section) pictures(first *Job) (f *chart.Figure, others []section.Block) {
+	f = s.picture(first, 1)
+	fold := section.Fold{Title: "Slowest steps of other jobs and variants"}
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; j != first && j.Slowest >= 0 && j.Picture != nil && len(fold.Blocks)+1 < maxPictures {
+			fold.Blocks = append(fold.Blocks, s.picture(j, len(fold.Blocks)+2))
+		}
+	}
+	if fold.Blocks != nil {
+		others = append(others, fold)
+	}
+	return f, others
+}
+
+// picture draws the slowest step of a job, nil if its operations are not kept.
+func (s *Section) picture(j *Job, number int) *chart.Figure {
+	if j.Picture == nil {
+		return nil
+	}
+	p, of := &j.Paths[j.Slowest], ""
+	if len(j.Paths) > 1 {
+		of = fmt.Sprintf(", the slowest of %d", len(j.Paths))
+	}
+	f := &chart.Figure{
+		ID:      fmt.Sprintf("step-%d", number),
+		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), tenths(p.US())),
+		Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in. Lost: %s.", of, p.lost()),
+	}
+	if !j.Picture.Few {
+		f.Caption += fmt.Sprintf(" Of %s ranks it shows how many do what, and %d: those on the critical path, and those that compute or wait longest.", words.Number(float64(j.Picture.Ranks)), len(j.Picture.Lanes))
+	}
+	if j.Picture.Left > 0 {
+		f.Caption += fmt.Sprintf(" %d shorter collectives have no bar.", j.Picture.Left)
+	}
+	g := j.Picture.gantt(p)
+	g.Name, g.Desc = f.Title, f.Caption
+	f.Legend, f.Panels = g.Keys(), []chart.Panel{{Variant: j.Variant, Chart: g}}
+	return f
+}
+
+// gantt draws the picture of a step with its critical path.
+func (c *Picture) gantt(p *Path) *chart.Gantt {
+	unit := words.ScaleFor(c.ToUS-c.FromUS, words.Delays)
+	at := func(us float64) float64 { return (us - c.FromUS) * unit.Factor }
+	g := &chart.Gantt{X: chart.Scaling{Name: "Time in the step", Unit: unit.Unit, Max: at(c.ToUS)}}
+	paints := []int{0, 1, 3, 4, 5, 7} // the others say what the path is in
+	computes, others := 0, 0
+	for _, k := range c.Kinds {
+		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(1 + computes%4)}
+		if k.Compute {
+			computes++
+		} else {
+			kind.Paint, kind.Place = chart.Flow(paints[others%len(paints)]), chart.Lower
+			others++
+		}
+		g.Kinds = append(g.Kinds, kind)
+	}
+	g.Kinds = append(g.Kinds, chart.SpanKind{Name: "waiting for messages", Paint: chart.Target, Opacity: 0.26})
+	span := func(kind int, from, to float64) chart.Span {
+		return chart.Span{Kind: kind, From: at(from), To: at(to), Tip: g.Kinds[kind].Name + ": " + tenths(to-from)}
+	}
+	for _, o := range c.Overlaid {
+		name := words.Shortened(o.Name, words.MostInDrawing)
+		g.Above = append(g.Above, chart.Span{Kind: -1, From: at(o.FromUS), To: at(o.ToUS), Text: name, Tip: o.Name + ": " + tenths(o.ToUS-o.FromUS)})
+	}
+	lanes := map[int32]int{}
+	for i, l := range c.Lanes {
+		lane := chart.Lane{Name: fmt.Sprint(l.Rank), Strong: p.Lost != nil && p.Lost.Rank == l.Rank}
+		if l.Host != "" {
+			lane.Name += " · " + l.Host
+		}
+		for _, w := range c.waits(&l) {
+			lane.Spans = append(lane.Spans, span(len(c.Kinds), w.FromUS, w.ToUS))
+		}
+		for _, s := range l.Spans {
+			lane.Spans = append(lane.Spans, span(s.Kind, s.FromUS, s.ToUS))
+		}
+		g.Lanes, lanes[l.Rank] = append(g.Lanes, lane), i
+	}
+	if !c.Few {
+		g.Others = "others"
+		g.Shares = &chart.Shares{Note: fmt.Sprintf("of %s ranks; white: neither computing nor waiting", words.Number(float64(c.Ranks)))}
+		for _, s := range c.Shares[:len(c.Shares)-1] {
+			g.Shares.Kinds, g.Shares.Values = append(g.Shares.Kinds, s.Kind), append(g.Shares.Values, s.Shares)
+		}
+	}
+	laneOf := func(rank int32) int {
+		if i, ok := lanes[rank]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range p.Whole {
+		s := &p.Whole[i]
+		hop := chart.Hop{From: at(s.FromUS), To: at(s.ToUS), Lane: laneOf(s.Rank), At: laneOf(s.Rank), In: chart.InCompute}
+		switch {
+		case s.Kind == waits.KindIdle:
+			hop.In = chart.InWait
+		case s.Peer >= 0: // it waits first, and then goes to the peer
+			sent := at(s.ToUS - min(s.UnloadedUS, s.US()))
+			if sent > hop.From {
+				g.Path = append(g.Path, chart.Hop{From: hop.From, To: sent, Lane: hop.Lane, At: hop.At, In: chart.InQueue})
+			}
+			hop.From, hop.At, hop.In = sent, laneOf(s.Peer), chart.InTransfer
+		}
+		if hop.To > hop.From {
+			g.Path = append(g.Path, hop)
+		}
+	}
+	return g
+}
+
+// waits returns when a rank communicates and does not compute.
+func (c *Picture) waits(l *Lane) (all []Span) {
+	busy := math.Inf(-1) // up to here it computes or waits
+	var computes []Span
+	for _, s := range l.Spans {
+		if c.Kinds[s.Kind].Compute {
+			computes = append(computes, s)
+		}
+	}
+	for _, s := range l.Spans {
+		if k := c.Kinds[s.Kind]; k.Compute || k.Name == held {
+			continue
+		}
+		from := max(s.FromUS, busy)
+		for _, b := range computes {
+			if b.ToUS <= from {
+				continue
+			}
+			if to := min(b.FromUS, s.ToUS); to > from {
+				all = append(all, Span{FromUS: from, ToUS: to})
+			}
+			from = max(from, b.ToUS)
+		}
+		if s.ToUS > from {
+			all = append(all, Span{FromUS: from, ToUS: s.ToUS})
+		}
+		busy = max(busy, s.ToUS)
+	}
+	return all
+}
