@@ -162,9 +162,21 @@ func beside(e *effect, all []effect) string {
 		return fmt.Sprintf("%s; the other %d variants make no difference", text, n)
 	case counts[Better] == n && e.outcome == Better:
 		return fmt.Sprintf("%s; the other %d variants gain too", text, n)
-	default:
-		return fmt.Sprintf("%s; of the other %d variants %d gain and %d lose", text, n, counts[Better], counts[Worse])
 	}
+	var parts []string
+	for _, of := range []struct {
+		effect Effect
+		verb   string
+	}{{Better, "gain"}, {Worse, "lose"}} {
+		switch n := counts[of.effect]; n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+of.verb+"s")
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, of.verb))
+		}
+	}
+	return fmt.Sprintf("%s; of the other %d variants %s", text, len(others), strings.Join(parts, " and "))
 }
 
 // name names the variant of an effect: as CSIG if nothing else differs.
@@ -203,17 +215,18 @@ func (s *Section) faultsCost() string {
 			best[what] = d
 		}
 	}
+	if len(whats) == 0 {
+		return ""
+	}
 	var parts []string
-	for i, what := range whats[:min(maxFaults, len(whats))] {
+	without := 0.0
+	for _, what := range whats[:min(maxFaults, len(whats))] {
 		d := best[what]
 		q := d.quantity("fct_us.p99")
-		if i == 0 {
-			parts = append(parts, fmt.Sprintf("with %s, the tail completion time (p99) is at best, in variant %s, %s", what, d.Variant, inPlace(q, base+", without it")))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("with %s, in %s, %s%s", what, d.Variant, words.Short(q.Value.Median), share(q)))
+		without = q.Base.Median
+		parts = append(parts, fmt.Sprintf("%s with %s (%s, %s)", words.Short(q.Value.Median), what, d.Variant, words.Change(q.Change)))
 	}
-	return strings.Join(parts, "; ")
+	return fmt.Sprintf("without a fault, in %s, the tail completion time (p99) is %s; the best variant has %s", base, words.Short(without), words.List(parts))
 }
 
 // underFault returns the beginning of an answer when faults happen in all variants.
