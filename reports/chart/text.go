@@ -99,13 +99,15 @@ func cut(letters []rune, n int) string {
 	return string(letters[:head]) + "…" + string(letters[len(letters)-(n-head):])
 }
 
+// mostLetters is how many letters a text in a drawing has at most.
+const mostLetters = 200
+
 // clip returns the first letters of a text that may be very long, with control characters
 // made visible.
 func clip(text string) string {
-	const most = 200
 	text = strings.Map(visible, text)
-	if letters := []rune(text); len(letters) > most {
-		return string(letters[:most-1]) + "…"
+	if letters := []rune(text); len(letters) > mostLetters {
+		return string(letters[:mostLetters-1]) + "…"
 	}
 	return text
 }

@@ -49,11 +49,8 @@ func (s *Section) Parts() (parts []section.Part) {
 	if len(s.r.Unfinished()) > 0 {
 		all.Level = section.Telling
 	}
-	for _, f := range []*chart.Figure{s.First(), s.figure("slowdown", "Slowdown", "Slowdowns",
-		"The share of the flows with a slowdown of at most so much: the completion time over that of the flow alone on an idle fabric.")} {
-		if f != nil {
-			all.Blocks = append(all.Blocks, f)
-		}
+	for _, f := range Figures(&s.r.Facts, s.Charts) {
+		all.Blocks = append(all.Blocks, f)
 	}
 	distributions := &section.Table{}
 	if len(s.Worst) > 0 {

@@ -1,0 +1,19 @@
+package control
+
+import (
+	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/series"
+)
+
+// Figures returns the figures of charts that compare variants: the window of the slowest flow.
+// Charts and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) (figures []*chart.Figure) {
+	s := &Section{r: &reading.Reading{Facts: *f}, Charts: charts}
+	for _, f := range []*chart.Figure{s.window()} {
+		if f != nil {
+			figures = append(figures, f)
+		}
+	}
+	return figures
+}
