@@ -69,6 +69,7 @@ const (
 	boxHeight    = 20.0
 	boxMargin    = 14.0
 	boxText      = 11.0
+	leastBoxText = 8.0 // longer names are shortened
 	pathGap      = 3.4 // between two ways
 	crowdedLinks = 64  // more links than these are drawn thin
 )
@@ -239,7 +240,7 @@ func (p *plan) box(i int) {
 	for k, line := range p.text[i] {
 		size := boxText
 		if wide := TextWidth(line, size, false); wide > at.w-3 {
-			size = max(size*(at.w-3)/wide, 6)
+			size = max(size*(at.w-3)/wide, leastBoxText)
 		}
 		size = math.Floor(size*2) / 2
 		p.add(&Text{X: at.x, Y: at.y + (float64(k)-float64(len(p.text[i])-1)/2)*(boxText+1), Text: line, Size: size, Anchor: Middle, Most: max(at.w-1, 4)})
