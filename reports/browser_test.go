@@ -193,6 +193,28 @@ func TestBrowserOfManyFlows(t *testing.T) {
 	}
 }
 
+// The picture of a step stands on the page of 8 and of 1024 ranks, in light and dark and on a
+// phone, and no text is outside of it.
+func TestBrowserOfSteps(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	ctx := browsertest.Tab(t)
+	for _, ranks := range []int{8, 1024} {
+		page := pageOf(t, analysistest.JobFolder(t, analysistest.Training(t, ranks, ranks*5/8)))
+		for _, c := range looks {
+			browsertest.Look(ctx, t, page, "screen", c.scheme, c.width)
+			name := fmt.Sprintf("steps-%d-%s", ranks, c.name)
+			browsertest.KeepShot(ctx, t, name+".png", chromedp.FullScreenshot(100))
+			type picture struct{ Drawings, Texts, Strokes int }
+			got := evaluate[picture](ctx, t, `(all => ({Drawings: all.length, Texts: all[0]?.querySelectorAll('text').length ?? 0, Strokes: all[0]?.querySelectorAll('path').length ?? 0}))(
+				[...document.querySelectorAll('#steps svg.chart')].filter(s => s.getBoundingClientRect().width > 200))`)
+			d := evaluate[laidOut](ctx, t, inspectLayout+`({})`)
+			if checkLayout(t, name, &d); got.Drawings != 1 || got.Texts < 10 || got.Strokes < 1 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+}
+
 // openAll opens the parts and folds that are closed.
 func openAll(ctx context.Context, t *testing.T) {
 	t.Helper()
