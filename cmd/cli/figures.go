@@ -110,16 +110,7 @@ func (f *figureFlags) layout() (formats []chart.Format, o chart.Layout, err erro
 	if f.dark && f.colours != "" {
 		return nil, o, usage("--dark and --colours exclude each other")
 	}
-	if f.dark {
-		f.colours = "dark"
-	}
-	if f.colours == "" {
-		f.colours = "light"
-		if size == chart.OneColumn || size == chart.TwoColumns {
-			f.colours = "print"
-		}
-	}
-	palette, ok := figureColours[f.colours]
+	palette, ok := figureColours[f.palette()]
 	if !ok {
 		return nil, o, usage("--colours %s: want light, dark or print", f.colours)
 	}
@@ -127,6 +118,17 @@ func (f *figureFlags) layout() (formats []chart.Format, o chart.Layout, err erro
 		return nil, o, usage("--font-size %v: want 4 to 40 points", f.fontSize)
 	}
 	return formats, chart.Layout{Size: size, FontSize: f.fontSize, Palette: palette, Titled: f.titles}, nil
+}
+
+// palette returns the name of the colours.
+func (f *figureFlags) palette() string {
+	switch {
+	case f.dark:
+		return "dark"
+	case f.colours == "" && (f.size == "one" || f.size == "two"):
+		return "print"
+	}
+	return cmp.Or(f.colours, "light")
 }
 
 // writeFigures writes each figure of a run's report into a folder, with an index. The folder
@@ -168,7 +170,7 @@ func figuresInto(ctx context.Context, report *reports.Report, flags *figureFlags
 	}
 	dir, figures := flags.dir, report.Figures()
 	slices.SortFunc(figures, func(a, b *chart.Figure) int { return strings.Compare(a.ID, b.ID) })
-	index := &figuresOf{WrittenBy: figuresWriter, Run: report.Name, Colours: flags.colours, Size: flags.size, Figures: []figureFile{}}
+	index := &figuresOf{WrittenBy: figuresWriter, Run: report.Name, Colours: flags.palette(), Size: flags.size, Figures: []figureFile{}}
 	for _, f := range figures {
 		one := figureFile{Name: f.ID, Title: f.Title, Caption: f.Caption}
 		for _, format := range formats {
