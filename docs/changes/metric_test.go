@@ -13,7 +13,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
 )
 
 // The two metrics of this file stand for new ones: each is the entry that its group in package
@@ -88,19 +87,19 @@ func TestScalarMetric(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers, err := analysis.Read(finished, measure.Meaning)
+	read, err := reports.Read(finished, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var report strings.Builder
-	if err := reports.WriteMarkdown(&report, numbers); err != nil {
+	if err := read.WriteMarkdown(&report); err != nil {
 		t.Fatal(err)
 	}
 	if want := "| rx\\_packets | packets |"; !strings.Contains(report.String(), want) {
 		t.Errorf("the report has no %q:\n%s", want, report.String())
 	}
 	var html strings.Builder
-	if err := reports.WriteHTML(&html, numbers); err != nil {
+	if err := read.WriteHTML(&html); err != nil {
 		t.Fatal(err)
 	}
 	if want := `<td class="" data-column="Metric">wait_us.0-2</td><td class="" data-column="Unit">µs</td>`; !strings.Contains(html.String(), want) {

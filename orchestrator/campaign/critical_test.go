@@ -13,8 +13,9 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/nccl"
+	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/section/jobs"
 )
 
 // stepsText has the same job over a link of a quarter of the rate, without CSIG and with
@@ -36,14 +37,24 @@ variants:
     - {name: train, profile: {compute: 500us, bytes: 1MB}, steps: 3, jitter: 0.005, stragglers: [{rank: 5, slow: 0.2}]}
 `
 
-// jobsOf runs an experiment and analyses it.
-func jobsOf(t *testing.T, text string) (*analysis.Result, *runfolder.Folder) {
+// reported returns a section of a report.
+func reported[S section.Section](t *testing.T, r *reports.Report) S {
+	t.Helper()
+	s, ok := reports.Of[S](r)
+	if !ok {
+		t.Fatalf("the report has no %T", s)
+	}
+	return s
+}
+
+// jobsOf runs an experiment and reads its report.
+func jobsOf(t *testing.T, text string) (*reports.Report, *runfolder.Folder) {
 	t.Helper()
 	return analysed(t, parseText(t, text))
 }
 
-// analysed runs a set and analyses it.
-func analysed(t *testing.T, set *experiment.Set) (*analysis.Result, *runfolder.Folder) {
+// analysed runs a set and reads its report.
+func analysed(t *testing.T, set *experiment.Set) (*reports.Report, *runfolder.Folder) {
 	t.Helper()
 	result, err := Run(context.Background(), set, Options{Out: filepath.Join(t.TempDir(), "run")})
 	if err != nil {
@@ -53,17 +64,18 @@ func analysed(t *testing.T, set *experiment.Set) (*analysis.Result, *runfolder.F
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers, err := analysis.Read(f, measure.Meaning)
+	r, err := reports.Read(f, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return numbers, f
+	return r, f
 }
 
 // "A straggler of 20 % in one rank shows in the step's critical path by name; without it
 // the critical path is the bottleneck link's" (issue 13, must show 7).
 func TestCriticalPaths(t *testing.T) {
-	numbers, _ := jobsOf(t, stepsText)
+	r, _ := jobsOf(t, stepsText)
+	numbers := reported[*jobs.Section](t, r)
 	if len(numbers.Jobs) != 3 {
 		t.Fatalf("%d jobs", len(numbers.Jobs))
 	}
@@ -106,7 +118,7 @@ func TestCriticalPaths(t *testing.T) {
 	if s := numbers.Jobs[2]; s.Straggler == nil || *s.Straggler != 5 || math.Abs(s.StragglerRatio.P50-1.17) > 0.02 { // 1.2 over the mean of 1.025
 		t.Errorf("straggler %+v, ratio %+v", s.Straggler, s.StragglerRatio)
 	}
-	texts := strings.Join(reports.Findings(numbers), "\n")
+	texts := strings.Join(r.Findings(), "\n")
 	for _, want := range []string{"in straggler", "at rank 5 (h5)", "computes longer than the median rank"} {
 		if !strings.Contains(texts, want) {
 			t.Errorf("the findings lack %q:\n%s", want, texts)

@@ -8,20 +8,24 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/heat"
+	"github.com/csiglab/csiglab/reports/section/heatmap"
+	"github.com/csiglab/csiglab/reports/section/shift"
+	"github.com/csiglab/csiglab/reports/section/signature"
+	"github.com/csiglab/csiglab/reports/section/utilisation"
 )
 
 // "A 10 ms line-rate burst per second: 1 s bin 1 %, 100 us bins 0/100 %" (reference
 // csig-and-workloads, section 7, item 1), from a run to the numbers of its report.
 func TestBurstsOfARunAtTwoScales(t *testing.T) {
-	numbers, _ := jobsOf(t, `
+	r, _ := jobsOf(t, `
 schema: 1
 name: bursts
 topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 1Gbps, delay: 1us}}
 workload: {transfers: [0 -> 1 1.23MB at 300ms, 0 -> 1 1.23MB at 1300ms, 0 -> 1 1.23MB at 2300ms, 0 -> 1 1.23MB at 3300ms]}
 hosts: {cc: dcqcn}
 `)
-	u := numbers.Utilisation[0]
+	u := reported[*utilisation.Section](t, r).Utilisation[0]
 	if u.RunMean || u.FineUS != 100 || len(u.Ports) != 1 || len(u.Ports[0].Coarse) != 3 {
 		t.Fatalf("utilisation %+v", u)
 	}
@@ -49,7 +53,7 @@ hosts: {cc: dcqcn}
 // 508 us with headers at 10 Gb/s. Over six steps the signature shows them there and nowhere
 // else, and the run's mean is that of the metric, although windows are at line rate.
 func TestSignatureOfAPlantedJob(t *testing.T) {
-	numbers, f := jobsOf(t, `
+	r, f := jobsOf(t, `
 schema: 1
 name: planted
 topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 10Gbps, delay: 1us}}
@@ -57,10 +61,11 @@ jobs: [{name: train, steps: 6, profile: {compute: 800us, bytes: 625kB, pairs: tr
 hosts: {cc: dcqcn}
 telemetry: {interval: 20us}
 `)
-	if len(numbers.Signatures) != 1 {
-		t.Fatalf("%d signatures", len(numbers.Signatures))
+	signatures := reported[*signature.Section](t, r).Signatures
+	if len(signatures) != 1 {
+		t.Fatalf("%d signatures", len(signatures))
 	}
-	s := numbers.Signatures[0]
+	s := signatures[0]
 	if s.Job != "train" || s.Steps != 6 || s.BinUS != 20 || !s.AllPorts || s.StepUS.Max-s.StepUS.Min > 30 {
 		t.Fatalf("signature of %s: %d steps of %+v us in bins of %v us", s.Job, s.Steps, s.StepUS, s.BinUS)
 	}
@@ -81,10 +86,10 @@ telemetry: {interval: 20us}
 			}
 		}
 	}
-	if !slices.ContainsFunc(s.Spans, func(p analysis.SignatureSpan) bool { return !p.Phase && math.Abs(p.BeginUS-from) < 5 && p.EndUS > to-5 }) {
+	if !slices.ContainsFunc(s.Spans, func(p signature.Span) bool { return !p.Phase && math.Abs(p.BeginUS-from) < 5 && p.EndUS > to-5 }) {
 		t.Errorf("spans %+v, want one of the communication", s.Spans)
 	}
-	u := numbers.Utilisation[0]
+	u := reported[*utilisation.Section](t, r).Utilisation[0]
 	if !u.RunMean || len(u.Ports) != 1 || u.Ports[0].Peak < 0.999 {
 		t.Fatalf("utilisation %+v", u)
 	}
@@ -98,7 +103,7 @@ telemetry: {interval: 20us}
 // "Planted oversubscribed ToR uplink dominates the LM mode for exactly the cells crossing
 // it" (section 7, item 2).
 func TestHeatmapOfAPlantedUplink(t *testing.T) {
-	numbers, _ := jobsOf(t, `
+	r, _ := jobsOf(t, `
 schema: 1
 name: uplink
 topology:
@@ -119,11 +124,12 @@ topology:
 workload: {all_to_all: {size: 200kB}}
 csig: {format: wide, signal: abw-c}
 `)
-	at := slices.IndexFunc(numbers.Heatmaps, func(h analysis.Heatmap) bool { return h.Signal == "abw-c" })
+	heatmaps := reported[*heatmap.Section](t, r).Heatmaps
+	at := slices.IndexFunc(heatmaps, func(h heat.Heatmap) bool { return h.Signal == "abw-c" })
 	if at < 0 {
-		t.Fatalf("heatmaps %+v", numbers.Heatmaps)
+		t.Fatalf("heatmaps %+v", heatmaps)
 	}
-	h := numbers.Heatmaps[at]
+	h := heatmaps[at]
 	if len(h.Blocks) != 3 || h.By != "tor" || h.Blocks[1].Name != "tor1" {
 		t.Fatalf("blocks %+v", h.Blocks)
 	}
@@ -143,7 +149,7 @@ csig: {format: wide, signal: abw-c}
 // "After rerouting the mode moves" (section 7, item 3): a flow with one path goes over the
 // other spine once routing knows that its link is down, and the modal bottleneck with it.
 func TestShiftAfterRerouting(t *testing.T) {
-	numbers, _ := jobsOf(t, `
+	r, _ := jobsOf(t, `
 schema: 1
 name: rerouted
 topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 1, rate: 25Gbps, spine_rate: 10Gbps, delay: 1us}}
@@ -152,14 +158,15 @@ hosts: {lb: single}
 csig: {format: wide, signal: abw-c}
 faults: [{kind: down, links: tor0-agg1, at: 1ms, reroute_delay: 20us}]
 `)
-	var s *analysis.Shift
-	for i := range numbers.Shifts {
-		if numbers.Shifts[i].Basis == analysis.BasisSamples && numbers.Shifts[i].Fault != "" {
-			s = &numbers.Shifts[i]
+	var s *shift.Shift
+	shifts := reported[*shift.Section](t, r).Shifts
+	for i := range shifts {
+		if shifts[i].Basis == shift.BasisSamples && shifts[i].Fault != "" {
+			s = &shifts[i]
 		}
 	}
 	if s == nil || !s.Moved || s.From < 0 || s.To < 0 {
-		t.Fatalf("shifts %+v", numbers.Shifts)
+		t.Fatalf("shifts %+v", shifts)
 	}
 	from, to := s.Places[s.From], s.Places[s.To]
 	if !slices.Equal(from.Ports, []string{"tor0-agg1"}) || !slices.Equal(to.Ports, []string{"tor0-agg0"}) || from.Before.Share < 0.9 || to.After.Share < 0.9 || s.Agree != 1 || s.Seeds != 1 {
@@ -183,9 +190,9 @@ func TestTrainingStepAtTwoScales(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		numbers, f := analysed(t, set)
-		u := numbers.Utilisation[0]
-		uplink := slices.IndexFunc(u.Ports, func(p analysis.PortUtilisation) bool { return p.From == "spine0" || p.To == "spine0" })
+		r, f := analysed(t, set)
+		u := reported[*utilisation.Section](t, r).Utilisation[0]
+		uplink := slices.IndexFunc(u.Ports, func(p utilisation.Port) bool { return p.From == "spine0" || p.To == "spine0" })
 		if !u.RunMean || uplink < 0 {
 			t.Fatalf("%s: utilisation %+v", interval, u)
 		}
@@ -197,7 +204,7 @@ func TestTrainingStepAtTwoScales(t *testing.T) {
 		if p.Peak < 0.99 || p.FullShare == 0 {
 			t.Errorf("%s: the busiest window of %s-%s is used to %v, want line rate", interval, p.From, p.To, p.Peak)
 		}
-		s := numbers.Signatures[0]
+		s := reported[*signature.Section](t, r).Signatures[0]
 		first := math.Inf(1)
 		for _, span := range s.Spans {
 			if strings.HasPrefix(span.Name, "dp-") {

@@ -11,7 +11,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/section/jobs"
 	"github.com/csiglab/csiglab/units"
 	solver "github.com/csiglab/csiglab/workloads/circle"
 )
@@ -185,13 +186,13 @@ topology: {dumbbell: {left: 2, right: 2, rate: 10Gbps, delay: 1us}}
 jobs: [{name: train, hosts: [0, 2], steps: 4, profile: {compute: 100us, bytes: 100kB}, schedule: {period: 300us}}]
 hosts: {cc: {name: constant}}
 `)
-	r, err := analysis.Read(folder, measure.Meaning)
+	r, err := reports.Read(folder, measure.Meaning)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &r.Jobs[0]
+	j := &reported[*jobs.Section](t, r).Jobs[0]
 	kinds := fmt.Sprint(j.Picture.Kinds)
-	if want := "[{compute true} {all_reduce false} {" + analysis.PictureHeld + " false}]"; kinds != want {
+	if want := "[{compute true} {all_reduce false} {held by the schedule false}]"; kinds != want {
 		t.Fatalf("the picture of step %d has the kinds %s, want %s", j.Picture.Step, kinds, want)
 	}
 	for _, l := range j.Picture.Lanes {

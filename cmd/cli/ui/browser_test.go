@@ -14,7 +14,6 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/browsertest"
 )
@@ -47,12 +46,12 @@ func reportText(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers, err := analysis.Read(f, func(string) meaning.Meaning { return meaning.Meaning{} })
+	r, err := reports.Read(f, func(string) meaning.Meaning { return meaning.Meaning{} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := reports.WriteHTML(&b, numbers); err != nil {
+	if err := r.WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
