@@ -38,8 +38,8 @@ var costs = []change{
 		[]string{"orchestrator/measure/scalars.go"}, "docs/changes/metric_test.go TestScalarMetric"},
 	{"a table of records", 2,
 		[]string{"metrics/NEW.go", "nodes/switch/dataplane/result.go"}, "docs/changes/table_test.go TestANewTableCostsTwoFiles"},
-	{"a chart", 2,
-		[]string{"reports/analysis/charts.go", "reports/charts.go"}, "reports/newchart_test.go TestANewChart"},
+	{"a section of reports", 2, // its package, which may have several files, and a line in the list
+		[]string{"reports/section/NEW/NEW.go", "reports/report.go"}, "reports/newsection_test.go TestANewSection"},
 	{"a backend", 2, // its package, which may have several files, and a line with its import
 		[]string{"orchestrator/NEW/NEW.go", "orchestrator/campaign/backends.go"}, "docs/changes/backend_test.go TestBackend"},
 }
