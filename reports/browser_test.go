@@ -98,6 +98,7 @@ func TestFirstScreen(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := browsertest.Tab(t)
 			page := pageOf(t, ran(t, c.name, c.options))
+			w := browsertest.Listen(ctx, t, page)
 			for _, s := range looks {
 				browsertest.Look(ctx, t, page, "screen", s.scheme, s.width)
 				browsertest.KeepShot(ctx, t, fmt.Sprintf("%s-%s.png", c.name, s.name), chromedp.CaptureScreenshot())
@@ -109,7 +110,7 @@ func TestFirstScreen(t *testing.T) {
 				}
 				end := max(d.Main, d.Fabric)
 				if s.width < 1000 { // five sentences leave less room: the fabric begins well in the window
-					end = d.FabricTop + 200
+					end = d.FabricTop + 150
 				}
 				if order := []float64{1, d.Verdict, d.Answer, d.Story, d.FabricTop, d.Fabric}; !slices.IsSorted(order) || d.Main <= d.Story || end > 900 {
 					t.Errorf("%s: verdict, story, fabric and main chart are not in this order within the window: %+v", s.name, d)
@@ -123,7 +124,16 @@ func TestFirstScreen(t *testing.T) {
 				}
 				t.Logf("%s: %.1f screens", s.name, d.Screens)
 			}
+			quiet(t, w)
 		})
+	}
+}
+
+// quiet checks that a page neither complained nor asked for anything.
+func quiet(t *testing.T, w *browsertest.Watch) {
+	t.Helper()
+	if _, problems := w.Seen(); len(problems) > 0 {
+		t.Errorf("problems: %q", problems)
 	}
 }
 
@@ -177,6 +187,7 @@ func TestBrowserOfManyFlows(t *testing.T) {
 	}
 	page := pageOf(t, f)
 	ctx := browsertest.Tab(t)
+	w := browsertest.Listen(ctx, t, page)
 	least := math.Inf(1)
 	for _, c := range looks {
 		browsertest.Look(ctx, t, page, "screen", c.scheme, c.width)
@@ -188,6 +199,7 @@ func TestBrowserOfManyFlows(t *testing.T) {
 		checkLayout(t, c.name, &d)
 		browsertest.KeepShot(ctx, t, "many-"+c.name+".png", chromedp.FullScreenshot(100))
 	}
+	quiet(t, w)
 	if !(least > 0 && least <= 2000) {
 		t.Errorf("load event after %.0f ms at best, want less than 2 s", least)
 	}
@@ -197,9 +209,10 @@ func TestBrowserOfManyFlows(t *testing.T) {
 // phone, and no text is outside of it.
 func TestBrowserOfSteps(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	ctx := browsertest.Tab(t)
 	for _, ranks := range []int{8, 1024} {
+		ctx := browsertest.Tab(t) // a watch is of one page
 		page := pageOf(t, analysistest.JobFolder(t, analysistest.Training(t, ranks, ranks*5/8)))
+		w := browsertest.Listen(ctx, t, page)
 		for _, c := range looks {
 			browsertest.Look(ctx, t, page, "screen", c.scheme, c.width)
 			name := fmt.Sprintf("steps-%d-%s", ranks, c.name)
@@ -212,6 +225,8 @@ func TestBrowserOfSteps(t *testing.T) {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
+		quiet(t, w)
+
 	}
 }
 
@@ -416,9 +431,7 @@ func TestScript(t *testing.T) {
 	browsertest.Call(ctx, t, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: p.X, Y: p.Y}}})
 	browsertest.Call(ctx, t, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
 	wantTip("touch", slowestTip(t, r, 100))
-	if _, problems := w.Seen(); len(problems) > 0 {
-		t.Errorf("problems: %v", problems)
-	}
+	quiet(t, w)
 }
 
 // Without script the page is the whole static report, and says nothing of what it cannot do.
@@ -439,7 +452,5 @@ func TestWithoutScript(t *testing.T) {
 	if want := (static{Rows: got.Rows, Lines: 6}); got != want || got.Rows < 20 {
 		t.Errorf("%+v", got)
 	}
-	if _, problems := w.Seen(); len(problems) > 0 {
-		t.Errorf("problems: %v", problems)
-	}
+	quiet(t, w)
 }
