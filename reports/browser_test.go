@@ -434,6 +434,30 @@ func TestScript(t *testing.T) {
 	quiet(t, w)
 }
 
+// Charts over the time of a step zoom together, and those over the time of the run stay as they
+// are; a cell of a signature says its port, its time and its value.
+func TestStepHasItsOwnClock(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	page := pageOf(t, ran(t, "training-step", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1, Variants: []string{"spread"}}))
+	ctx := browsertest.Tab(t)
+	w := browsertest.Listen(ctx, t, page)
+	browsertest.Look(ctx, t, page, "screen", "light", 1400)
+	openAll(ctx, t)
+	const press = `((svg, key) => { svg.focus(); svg.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})); return document.querySelector('.tip').innerText })([...document.querySelectorAll('svg[data-figure="signature-gpt-0"]')].find(s => s.getBoundingClientRect().width > 0), '%s')`
+	if tip := evaluate[string](ctx, t, fmt.Sprintf(press, "ArrowRight")); !strings.HasPrefix(tip, "Port ") || !strings.Contains(tip, "Time in the step ") || !strings.Contains(tip, "Busy\n") {
+		t.Errorf("tooltip %q", tip)
+	}
+	evaluate[string](ctx, t, fmt.Sprintf(press, "+"))
+	type clocks struct{ Step, Zoomed, Run, Others int }
+	got := evaluate[clocks](ctx, t, `(of => { const all = [...document.querySelectorAll('svg[data-figure]')], zoomed = s => s.classList.contains('zoomed'), is = c => s => of.get(s.dataset.figure) === c, step = of.get('signature-gpt-0');
+		return {Step: all.filter(is(step)).length, Zoomed: all.filter(is(step)).filter(zoomed).length, Run: all.filter(is('run')).length, Others: all.filter(s => !is(step)(s)).filter(zoomed).length}; })(
+		new Map(JSON.parse(document.getElementById('data').textContent).figures.map(f => [f.id, f.x.clock])))`)
+	if got.Step == 0 || got.Zoomed != got.Step || got.Run == 0 || got.Others != 0 {
+		t.Errorf("charts over the step, zoomed ones, those over the run, zoomed others: %+v", got)
+	}
+	quiet(t, w)
+}
+
 // Without script the page is the whole static report, and says nothing of what it cannot do.
 func TestWithoutScript(t *testing.T) {
 	checkout.SkipSlowRace(t)
