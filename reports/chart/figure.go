@@ -189,11 +189,11 @@ func ChangeKeys(most float64, unit, less, more string) (keys []Key) {
 		return fmt.Sprintf("%s to %s %s", number(most*float64(level-1)/Changes), quantity(most*float64(level)/Changes, unit), words)
 	}
 	for l := Changes; l > 0; l -= 2 {
-		keys = append(keys, FillKey(name(l, less), Less(l)))
+		keys = append(keys, FillKey(name(l, less), Change(-l)))
 	}
 	keys = append(keys, FillKey("no difference", Idle))
 	for l := 1; l <= Changes; l += 2 {
-		keys = append(keys, FillKey(name(l, more), More(l)))
+		keys = append(keys, FillKey(name(l, more), Change(l)))
 	}
 	return keys
 }

@@ -258,7 +258,7 @@ func TestGreysOfPrint(t *testing.T) {
 		paint    func(int) Paint
 		least    float64
 		monotone bool
-	}{{"flow", Flows, Flow, 0.12, false}, {"action", Actions, Action, 0.1, false}, {"load", Loads, Load, 0.1, true}, {"scale", Levels + 1, Scale, 0.01, true}, {"less", Changes + 1, Less, 0.03, true}, {"more", Changes + 1, More, 0.03, true}} {
+	}{{"flow", Flows, Flow, 0.12, false}, {"action", Actions, Action, 0.1, false}, {"load", Loads, Load, 0.1, true}, {"scale", Levels + 1, Scale, 0.01, true}, {"less", Changes + 1, func(l int) Paint { return Change(-l) }, 0.03, true}, {"more", Changes + 1, Change, 0.03, true}, {"path", int(ins), func(in int) Paint { return inPath(In(in)) }, 0.1, false}} {
 		for i := 1; i < kind.n; i++ {
 			a, b := Print.Grey(kind.paint(i-1)), Print.Grey(kind.paint(i))
 			if math.Abs(a-b) < kind.least && !(kind.name == "scale" && i == 1) || kind.monotone && b >= a && !(kind.name == "scale" && i == 1) {
@@ -267,7 +267,7 @@ func TestGreysOfPrint(t *testing.T) {
 		}
 	}
 	for l := 1; l <= Changes; l++ {
-		if Print.Hatch(Less(l)) == Print.Hatch(More(l)) {
+		if Print.Hatch(Change(-l)) == Print.Hatch(Change(l)) {
 			t.Errorf("level %d: less and more have the same hatch", l)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/reports/chart"
@@ -25,9 +26,6 @@ type partView struct {
 	Half            bool // stands beside the next one, or the one before, on a wide window
 	Rows            []rowView
 }
-
-// longCell is how many bytes of name and text stand on half a line of a phone.
-const longCell = 22
 
 // rowView is blocks below each other, or two of them side by side on a wide window. Prose
 // is paragraphs and lists.
@@ -238,9 +236,28 @@ func (m *drawer) table(p *section.Part, t *section.Table) *tableView {
 // Widths of tables in letters.
 const (
 	halfTable      = 82 // fits in half of the width
-	mostInCell     = 34 // of a column of text, which breaks
+	mostInCell     = 34 // in one line of a cell; longer texts break
+	longText       = 80 // of cells that are sentences, and have more room
+	longCell       = 22 // name and text that stand on half a line of a phone
 	betweenColumns = 3
 )
+
+// class returns the classes of a cell.
+func class(c section.Column, cell section.Cell) string {
+	classes, length := string(cell.State), utf8.RuneCountInString(cell.Text)
+	switch {
+	case c.Number:
+		classes += " n"
+	case length > longText:
+		classes += " breaks text"
+	case length > mostInCell:
+		classes += " breaks"
+	}
+	if utf8.RuneCountInString(c.Name)+length > longCell {
+		classes += " long"
+	}
+	return strings.TrimSpace(classes)
+}
 
 func tableWidth(t *section.Table) (sum int) {
 	for i, c := range t.Columns {
