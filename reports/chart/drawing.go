@@ -8,7 +8,7 @@ type Drawing struct {
 	Width, Height float64
 	Title, Desc   string // what it shows, for readers who do not see it
 	Figure        string // ID of its Data, for the page's script; "" for none
-	Plot          Area   // whose left and right edges are the ends of the x axis, and whose lower and upper ones those of the y axis
+	Plot          Area   // whose left and right edges are the ends of the x axis, and whose lower and upper ones those of the y axis; zero where the script needs no data
 	Fabric        bool   // it is a drawing of a fabric, whose lines the script colours
 	Crowded       bool   // a fabric of many lines
 	Marks         []Mark

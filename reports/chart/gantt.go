@@ -159,7 +159,7 @@ func (c *Gantt) Draw(width float64) *Drawing {
 		lanes++
 	}
 	p.area.Y, p.area.Height = y, height*lanes
-	d.Plot, d.Height = p.area, p.bottom()+axisFoot
+	d.Height = p.bottom() + axisFoot
 	for i := range c.Lanes {
 		c.lane(p, &c.Lanes[i], y+float64(i)*height)
 	}

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -131,7 +132,7 @@ func (c *Heat) Draw(width float64) *Drawing {
 		}
 	}
 	axis := c.X
-	axis.Name = or(c.XLabel, axis.Name)
+	axis.Name = cmp.Or(c.XLabel, axis.Name)
 	if c.XLabel != "" { // ticks count from the first column
 		p.x0, p.x1 = 0, p.x1-p.x0
 	}

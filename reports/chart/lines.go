@@ -13,7 +13,6 @@ type Lines struct {
 	Lines  []Line
 	Levels []LevelMark
 	Shade  [2]float64 // a span of X that is set off; empty when both are equal
-	Height float64    // of the drawing; 0 for 250
 }
 
 // Line is a line of points; a NaN in Y is a gap. A point between two gaps is a dot. Low and
@@ -64,10 +63,7 @@ func (c *Lines) ends() (from, to float64, all []tick) {
 
 // Draw implements Chart.
 func (c *Lines) Draw(width float64) *Drawing {
-	height := c.Height
-	if height == 0 {
-		height = 250
-	}
+	const height = 250.0
 	d := &Drawing{Width: width, Height: height, Title: c.name(), Desc: c.describe()}
 	from, to, yticks := c.ends()
 	left := widest(yticks) + 10

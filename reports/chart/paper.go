@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -83,11 +84,7 @@ func (p *painter) marks(marks []Mark, x, y, k float64) {
 	for _, m := range marks {
 		switch m := m.(type) {
 		case *Group:
-			scale := m.Scale
-			if scale == 0 {
-				scale = 1
-			}
-			p.marks(m.Marks, x+k*m.X, y+k*m.Y, k*scale)
+			p.marks(m.Marks, x+k*m.X, y+k*m.Y, k*cmp.Or(m.Scale, 1))
 		case *Path:
 			p.shape(m.Outline.placed(x, y, k), m.Style, k)
 		case *Rect:
@@ -121,10 +118,7 @@ func (p *painter) shape(o *Outline, s Style, k float64) {
 	if s.Stroke == None {
 		return
 	}
-	if s.Weight == 0 {
-		s.Weight = 1
-	}
-	s.Weight *= k
+	s.Weight = cmp.Or(s.Weight, 1) * k
 	dashes := make([]float64, len(s.Dashes))
 	for i, d := range s.Dashes {
 		dashes[i] = d * k
@@ -212,10 +206,7 @@ func (o *Outline) placed(x, y, k float64) *Outline {
 
 // glyphs returns a text with the letters that the font lacks replaced.
 func glyphs(text string, bold bool) string {
-	f := &metrics()[0]
-	if bold {
-		f = &metrics()[1]
-	}
+	f := faceFor(bold)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r < 128 || f.has(r):

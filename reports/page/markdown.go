@@ -6,19 +6,19 @@ import (
 	"io"
 	"strings"
 
-	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // WriteMarkdown writes the texts and tables of the document. Figures and folds are left
 // out.
 func (d *Document) WriteMarkdown(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# %s\n\n**%s.**\n", escape(d.Title), escape(d.Banner.Headline))
+	fmt.Fprintf(b, "# %s\n\n**%s.**\n", words.Markdown(d.Title), words.Markdown(d.Banner.Headline))
 	writeList(b, d.Banner.Reasons)
 	if len(d.Story) > 0 {
-		fmt.Fprintf(b, "\n%s\n", escape(strings.Join(d.Story, " ")))
+		fmt.Fprintf(b, "\n%s\n", words.Markdown(strings.Join(d.Story, " ")))
 	}
 	if len(d.Notes) > 0 {
 		b.WriteString("\n## Notes\n")
@@ -43,13 +43,13 @@ func writePart(b *bufio.Writer, p *section.Part) error {
 	begun := false
 	begin := func() {
 		if !begun {
-			fmt.Fprintf(b, "\n## %s\n", escape(p.Title))
+			fmt.Fprintf(b, "\n## %s\n", words.Markdown(p.Title))
 		}
 		begun = true
 	}
 	if p.Says != "" {
 		begin()
-		fmt.Fprintf(b, "\n%s\n", escape(p.Says))
+		fmt.Fprintf(b, "\n%s\n", words.Markdown(p.Says))
 	}
 	for _, block := range p.Blocks {
 		if !shows(block) {
@@ -58,7 +58,7 @@ func writePart(b *bufio.Writer, p *section.Part) error {
 		switch block := block.(type) {
 		case section.Paragraph:
 			begin()
-			fmt.Fprintf(b, "\n%s\n", escape(string(block)))
+			fmt.Fprintf(b, "\n%s\n", words.Markdown(string(block)))
 		case section.List:
 			begin()
 			writeList(b, block)
@@ -68,7 +68,7 @@ func writePart(b *bufio.Writer, p *section.Part) error {
 		case *section.Table:
 			begin()
 			if block.Label != "" && block.Label != p.Title {
-				fmt.Fprintf(b, "\n### %s\n", escape(block.Label))
+				fmt.Fprintf(b, "\n### %s\n", words.Markdown(block.Label))
 			}
 			writeTable(b, block)
 		case *chart.Figure, section.Fold:
@@ -86,7 +86,7 @@ func unknown(p *section.Part, b section.Block) error {
 
 func writeList(b *bufio.Writer, texts []string) {
 	for _, text := range texts {
-		fmt.Fprintf(b, "\n- %s", escape(text))
+		fmt.Fprintf(b, "\n- %s", words.Markdown(text))
 	}
 	if len(texts) > 0 {
 		b.WriteString("\n")
@@ -106,7 +106,7 @@ func writeCode(b *bufio.Writer, text string) {
 func writeTable(b *bufio.Writer, t *section.Table) {
 	b.WriteString("\n|")
 	for _, c := range t.Columns {
-		fmt.Fprintf(b, " %s |", escape(c.Name))
+		fmt.Fprintf(b, " %s |", words.Markdown(c.Name))
 	}
 	b.WriteString("\n|")
 	for _, c := range t.Columns {
@@ -120,30 +120,14 @@ func writeTable(b *bufio.Writer, t *section.Table) {
 	for _, row := range t.Rows {
 		b.WriteString("|")
 		for _, c := range row.Cells {
-			fmt.Fprintf(b, " %s |", escape(c.Text))
+			fmt.Fprintf(b, " %s |", words.Markdown(c.Text))
 		}
 		b.WriteString("\n")
 	}
 	if t.Note != "" {
-		fmt.Fprintf(b, "\n%s\n", escape(t.Note))
+		fmt.Fprintf(b, "\n%s\n", words.Markdown(t.Note))
 	}
 	if t.Query != "" {
 		fmt.Fprintf(b, "\nIn the run folder:\n\n    %s\n", strings.ReplaceAll(t.Query, "\n", " "))
 	}
 }
-
-// escape protects characters that Markdown would interpret, also those of GitHub's and
-// GitLab's dialects: a name with a URL, an @ or a # in it becomes no link, and mentions nobody.
-// It moves to package words.
-func escape(text string) string {
-	text = interpreted.Replace(text)
-	return referring().ReplaceAllStringFunc(text, func(found string) string {
-		at := strings.IndexAny(found, ".:@#!")
-		return found[:at] + "<span>" + found[at:at+1] + "</span>" + found[at+1:]
-	})
-}
-
-var (
-	interpreted = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "&", "&amp;", ">", "&gt;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "~", `\~`, "$", `\$`, "\n", " ")
-	referring   = lazy.Regexp(`(?i)www\.|[a-z]:/|@|[#!]\d`)
-)

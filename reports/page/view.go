@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -286,29 +285,17 @@ func (m *drawer) figure(f *chart.Figure, width float64, in string) *figureView {
 		v.ID = f.ID
 		m.ids[f.ID] = true
 	}
-	data := f.Data()
-	m.figures = append(m.figures, data...)
+	m.figures = append(m.figures, f.Data()...)
 	for i := range f.Panels {
 		p := &f.Panels[i]
-		id := fmt.Sprintf("%s-%d", f.ID, i)
-		if !slices.ContainsFunc(data, func(d *chart.Data) bool { return d.ID == id }) {
-			id = ""
-		}
 		wide := cmp.Or(p.Width, width)
-		panel := panelView{Title: p.Title, Subtitle: p.Subtitle, Variant: p.Variant, SVG: drawing(p, wide, id)}
+		panel := panelView{Title: p.Title, Subtitle: p.Subtitle, Variant: p.Variant, SVG: f.SVG(i, wide)}
 		if wide > bothWidth {
-			panel.Narrow = drawing(p, narrowWidth, id)
+			panel.Narrow = f.SVG(i, narrowWidth)
 		}
 		v.Panels = append(v.Panels, panel)
 	}
 	return v
-}
-
-// drawing returns a panel's drawing at a width, as an svg element that names its data.
-func drawing(p *chart.Panel, width float64, id string) template.HTML {
-	d := p.Chart.Draw(width)
-	d.Figure = id
-	return d.SVG()
 }
 
 func keys(legend []chart.Key) (views []keyView) {
