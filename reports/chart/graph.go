@@ -157,16 +157,15 @@ func (p *plan) sized(box int, x, y, most float64) place {
 
 // Draw implements Chart.
 func (c *Graph) Draw(width float64) *Drawing {
-	const height = 300.0
+	height, thin := 300.0, 1.0
+	if width < roomy {
+		height, thin = 250, 0.7
+	}
 	d := &Drawing{Width: width, Height: height, Title: c.Name, Desc: c.Desc, Fabric: true, Crowded: len(c.Links) > crowdedLinks}
 	if len(c.Boxes) == 0 {
 		return d
 	}
 	p := newPlan(c, d)
-	thin := 1.0
-	if width < roomy {
-		thin = 0.7
-	}
 	for _, m := range c.Marked {
 		if m[0] != m[1] {
 			var o Outline
