@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
@@ -17,25 +16,15 @@ import (
 
 // Section is the section of congestion control.
 type Section struct {
-	*series.Collection
-	Charts []series.Chart
+	series.Charted
 
 	r *reading.Reading
 }
 
 // New returns the section of a folder.
 func New(r *reading.Reading) section.Section {
-	return &Section{Collection: series.NewCollection(r, Window, delays, actions), r: r}
+	return &Section{Charted: series.NewCharted(r, Window, delays, actions), r: r}
 }
-
-// Settle implements section.Section.
-func (s *Section) Settle() error {
-	s.Charts = s.Collection.Charts()
-	return nil
-}
-
-// Numbers implements section.Section.
-func (s *Section) Numbers() map[string]any { return map[string]any{"charts": s.Charts} }
 
 // Window collects the window of the slowest flow after the last ACK of each point.
 var Window = series.Kind{ID: "cwnd", Unit: "kB", Compare: func(s *series.Scope) series.Collector {
@@ -114,24 +103,10 @@ var actions = series.Kind{ID: "actions", New: func(s *series.Scope) series.Colle
 	}
 }}
 
-// window returns the figure of the window of the slowest flow, in all variants; nil without.
-func (s *Section) window() *chart.Figure {
-	c := series.Find(s.Charts, "cwnd")
-	if c == nil {
-		return nil
-	}
-	f := series.OverTime(&s.r.Facts, c, "Window")
-	f.Title = "Congestion window of flow " + s.r.Slowest + phrases.SlowestOf(&s.r.Facts)
-	f.Caption = "After the last ACK of every point, " + phrases.PerPoint(&s.r.Facts) + "." + series.OverSeeds(c)
-	return f
-}
-
 // controllers returns the figures of what controllers saw and did.
 func (s *Section) controllers() (blocks []section.Block) {
-	if c := series.Find(s.Charts, "delays"); c != nil {
-		f := series.OverTime(&s.r.Facts, c, "Delay")
-		f.Title = "Delay that each flow's congestion control saw"
-		f.Caption = "Mean over the ACKs of a point, " + phrases.PerPoint(&s.r.Facts) + ". The level line is the target that CC steers to."
+	if f := s.Figure("delays", "Delay", "Delay that each flow's congestion control saw", "Mean over the ACKs of a point"); f != nil {
+		f.Caption += " The level line is the target that CC steers to."
 		blocks = append(blocks, f)
 	}
 	if c := series.Find(s.Charts, "actions"); c != nil {
@@ -158,7 +133,7 @@ func (s *Section) labels(action string) (name, short string) {
 
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
-	if f := s.window(); f != nil {
+	if f := s.Figure("cwnd", "Window", "Congestion window of flow "+s.r.Slowest+phrases.SlowestOf(&s.r.Facts), "After the last ACK of every point"); f != nil {
 		p := section.Part{ID: "windows", Title: "Congestion window", Blocks: []section.Block{f}}
 		p.Says, p.Level = s.windows()
 		parts = append(parts, p)
