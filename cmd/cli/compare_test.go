@@ -18,8 +18,8 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/compare"
 )
 
 // comparable returns a folder of a made-up run with one variant less than ThreeFlow.
@@ -70,11 +70,11 @@ func TestCompareForms(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr = csiglab(&fakeLab{}, nil, "compare", a+":csig", b+":baseline", "--json", "--metric", "fct_us.*", "--delta", "5%")
-	var c analysis.FolderComparison
+	var c compare.Comparison
 	if err := json.Unmarshal([]byte(stdout), &c); code != 0 || err != nil || stderr != "" {
 		t.Fatalf("exit %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	if len(c.Cases) != 1 || c.Cases[0].VariantA != "csig" || c.Cases[0].VariantB != "baseline" || c.Delta != 0.05 || c.Schema != analysis.FolderSchema {
+	if len(c.Cases) != 1 || c.Cases[0].VariantA != "csig" || c.Cases[0].VariantB != "baseline" || c.Delta != 0.05 || c.Schema != compare.Schema {
 		t.Errorf("%+v", c)
 	}
 	for _, m := range c.Cases[0].Metrics {
@@ -234,16 +234,16 @@ func TestCompareSweeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compared := func(args ...string) *analysis.FolderComparison {
+	compared := func(args ...string) *compare.Comparison {
 		t.Helper()
-		var c analysis.FolderComparison
+		var c compare.Comparison
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"compare", "--json"}, args...)...)
 		if err := json.Unmarshal([]byte(stdout), &c); code != 0 || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, stderr)
 		}
 		return &c
 	}
-	names := func(c *analysis.FolderComparison) (all []string) {
+	names := func(c *compare.Comparison) (all []string) {
 		for _, m := range c.Cases[0].Metrics {
 			all = append(all, m.Name)
 		}

@@ -24,7 +24,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports"
 )
 
 // TestMain lets doctor start this test's program as the probe, and TestLab as
@@ -75,7 +75,7 @@ func (f *fakeLab) lab() lab {
 				Prediction: predict.Prediction{CPU: 2 * time.Second, Wall: 1500 * time.Millisecond, Memory: 80e6}, Available: predict.Available{Bytes: 1e9},
 			}, f.err
 		},
-		report: func(ctx context.Context, folder string, progress func(float64)) (string, *analysis.Result, error) {
+		report: func(ctx context.Context, folder string, progress func(float64)) (string, *reports.Report, error) {
 			if folder != "runs/x" {
 				return writeReport(ctx, folder, progress)
 			}

@@ -103,7 +103,7 @@ func figuresCommand(folder string) string {
 // at.
 func (a *app) lookAt(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
 	dir := filepath.Join(folder, figuresFolder)
-	index, err := figuresInto(ctx, read, &figureFlags{dir: dir, formats: []string{"svg", "png"}, size: "page"})
+	index, err := figuresInto(ctx, read, pageFigures(dir))
 	if err != nil {
 		return "", fmt.Errorf("%w\nthe run is whole; %s writes its figures", err, figuresCommand(folder))
 	}

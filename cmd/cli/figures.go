@@ -63,6 +63,13 @@ type figureFlags struct {
 	dark     bool
 }
 
+// pageFigures writes figures as the page has them into a folder.
+func pageFigures(dir string) *figureFlags {
+	return &figureFlags{dir: dir, formats: defaultFormats, size: "page"}
+}
+
+var defaultFormats = []string{"svg", "png"}
+
 // Words of the flags, by their values.
 var (
 	figureSizes   = map[string]chart.Size{"page": chart.Page, "one": chart.OneColumn, "two": chart.TwoColumns, "slide": chart.Slide}
@@ -71,7 +78,7 @@ var (
 
 func (f *figureFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dir, "figures", "", "write each figure of the report into `DIR` instead, with its numbers as CSV and an index")
-	flags.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "the `FORMATS` of --figures: svg, png, pdf, pgf")
+	flags.StringSliceVar(&f.formats, "format", defaultFormats, "the `FORMATS` of --figures: svg, png, pdf, pgf")
 	flags.StringVar(&f.size, "size", "page", "the `SIZE` of --figures: page, one or two columns of a paper (88 and 181 mm, without titles), or slide (16:9)")
 	flags.StringVar(&f.colours, "colours", "", "the `COLOURS` of --figures: light, dark, or print, which a grey print tells apart; print for columns, else light")
 	flags.Float64Var(&f.fontSize, "font-size", 0, "the size of letters of --figures in `POINTS`; 8 in columns, 12 on slides")
@@ -79,7 +86,7 @@ func (f *figureFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.dark, "dark", false, "the same as --colours dark")
 }
 
-// others are the names of the flags that need --figures.
+// figureOthers are the names of the flags that need --figures.
 var figureOthers = []string{"format", "size", "colours", "font-size", "titles", "dark"}
 
 // layout returns the formats and the layout that the flags say.
@@ -103,16 +110,7 @@ func (f *figureFlags) layout() (formats []chart.Format, o chart.Layout, err erro
 	if f.dark && f.colours != "" {
 		return nil, o, usage("--dark and --colours exclude each other")
 	}
-	if f.dark {
-		f.colours = "dark"
-	}
-	if f.colours == "" {
-		f.colours = "light"
-		if size == chart.OneColumn || size == chart.TwoColumns {
-			f.colours = "print"
-		}
-	}
-	palette, ok := figureColours[f.colours]
+	palette, ok := figureColours[f.palette()]
 	if !ok {
 		return nil, o, usage("--colours %s: want light, dark or print", f.colours)
 	}
@@ -120,6 +118,17 @@ func (f *figureFlags) layout() (formats []chart.Format, o chart.Layout, err erro
 		return nil, o, usage("--font-size %v: want 4 to 40 points", f.fontSize)
 	}
 	return formats, chart.Layout{Size: size, FontSize: f.fontSize, Palette: palette, Titled: f.titles}, nil
+}
+
+// palette returns the name of the colours.
+func (f *figureFlags) palette() string {
+	switch {
+	case f.dark:
+		return "dark"
+	case f.colours == "" && (f.size == "one" || f.size == "two"):
+		return "print"
+	}
+	return cmp.Or(f.colours, "light")
 }
 
 // writeFigures writes each figure of a run's report into a folder, with an index. The folder
@@ -161,7 +170,7 @@ func figuresInto(ctx context.Context, report *reports.Report, flags *figureFlags
 	}
 	dir, figures := flags.dir, report.Figures()
 	slices.SortFunc(figures, func(a, b *chart.Figure) int { return strings.Compare(a.ID, b.ID) })
-	index := &figuresOf{WrittenBy: figuresWriter, Run: report.Name, Colours: flags.colours, Size: flags.size, Figures: []figureFile{}}
+	index := &figuresOf{WrittenBy: figuresWriter, Run: report.Name, Colours: flags.palette(), Size: flags.size, Figures: []figureFile{}}
 	for _, f := range figures {
 		one := figureFile{Name: f.ID, Title: f.Title, Caption: f.Caption}
 		for _, format := range formats {

@@ -54,8 +54,23 @@ func TestReportFigures(t *testing.T) {
 		if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
 			t.Errorf("%s: %v", f.PNG, err)
 		}
+		if text, err := os.ReadFile(filepath.Join(dir, f.CSV)); err != nil || bytes.Count(text, []byte("\n")) < 2 || f.PDF != "" {
+			t.Errorf("%+v: numbers %.60q, %v", f, text, err)
+		}
 		if text, err := os.ReadFile(filepath.Join(dir, f.SVG)); err != nil || !bytes.HasPrefix(text, []byte("<?xml")) || f.Title == "" || f.Caption == "" {
 			t.Errorf("%+v: %.30q, %v", f, text, err)
+		}
+	}
+
+	// For a paper: one column, as PDF and PGF, in colours that a grey print tells apart.
+	paper := filepath.Join(t.TempDir(), "paper")
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", paper, "--format", "pdf,pgf", "--size", "one"); code != exitOK || !strings.Contains(stdout, filepath.Join(paper, "fabric.pdf")+"\n") {
+		t.Fatalf("paper: exit %d: %s%s", code, stdout, stderr)
+	}
+	for name, begins := range map[string]string{"fabric.pdf": "%PDF-", "slowest.pgf": "", "slowest.csv": "", "fabric.svg": "none", figuresIndex: "{"} {
+		text, err := os.ReadFile(filepath.Join(paper, name))
+		if begins == "none" != errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.HasPrefix(text, []byte(begins)) {
+			t.Errorf("paper: %s: %.40q, %v", name, text, err)
 		}
 	}
 
@@ -95,11 +110,17 @@ func TestReportFigures(t *testing.T) {
 		t.Errorf("files %v, %v", files, err)
 	}
 	for want, args := range map[string][]string{
-		"--figures excludes": {folder, "--figures", other, "--json"},
-		"--dark needs":       {folder, "--dark"},
-		"not a folder":       {folder, "--figures", filepath.Join(other, "fabric.svg")},
-		"name a folder":      {folder, "--figures", ""},
-		"no such file":       {filepath.Join(other, "none"), "--figures", filepath.Join(other, "new")},
+		"--figures excludes":        {folder, "--figures", other, "--json"},
+		"--dark needs --figures":    {folder, "--dark"},
+		"--format needs --figures":  {folder, "--format", "pdf"},
+		"want some of svg, png":     {folder, "--figures", other, "--format", "svg,jpeg"},
+		"--size three: want page":   {folder, "--figures", other, "--size", "three"},
+		"--colours red: want light": {folder, "--figures", other, "--colours", "red"},
+		"exclude each other":        {folder, "--figures", other, "--colours", "print", "--dark"},
+		"want 4 to 40 points":       {folder, "--figures", other, "--font-size", "1"},
+		"not a folder":              {folder, "--figures", filepath.Join(other, "fabric.svg")},
+		"name a folder":             {folder, "--figures", ""},
+		"no such file":              {filepath.Join(other, "none"), "--figures", filepath.Join(other, "new")},
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report"}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
@@ -110,18 +131,18 @@ func TestReportFigures(t *testing.T) {
 // An interrupted "--figures" leaves nothing, and files that cannot be placed leave the folder
 // as it was.
 func TestFiguresAllOrNone(t *testing.T) {
-	numbers, err := analyse(analysistest.ThreeFlow().Folder(t, nil).Dir, nil)
+	read, err := analyse(analysistest.ThreeFlow().Folder(t, nil).Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	above := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = figuresInto(ctx, numbers, filepath.Join(above, "a", "b"), false)
+	_, err = figuresInto(ctx, read, pageFigures(filepath.Join(above, "a", "b")))
 	if left, bad := os.ReadDir(above); err == nil || exitCode(err) != exitInfrastructure || err.Error() != "interrupted" || bad != nil || len(left) != 0 {
 		t.Errorf("interrupted: %v, %v; left %v", err, bad, left)
 	}
-	_, err = (&app{}).lookAt(ctx, above, "report.html", numbers)
+	_, err = (&app{}).lookAt(ctx, above, "report.html", read)
 	if want := "csiglab report " + above + " --figures " + above + "/figures writes its figures"; err == nil || exitCode(err) != exitInfrastructure || !strings.Contains(err.Error(), want) {
 		t.Errorf("interrupted demo: %v, want %q", err, want)
 	}
@@ -181,7 +202,7 @@ func TestReportFiguresInterrupted(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "figures")
 	looks := 2
-	_, err = figuresInto(endsAfter{t.Context(), &looks}, numbers, dir, false)
+	_, err = figuresInto(endsAfter{t.Context(), &looks}, numbers, pageFigures(dir))
 	if _, left := os.Lstat(dir); err == nil || err.Error() != "interrupted" || exitCode(err) != exitInfrastructure || !errors.Is(left, fs.ErrNotExist) {
 		t.Fatalf("%v; folder: %v", err, left)
 	}

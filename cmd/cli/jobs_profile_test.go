@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	profilesof "github.com/csiglab/csiglab/reports/profiles"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/fluid"
 	"github.com/csiglab/csiglab/workloads/profilefile"
@@ -114,7 +115,7 @@ func TestProfileOfPorts(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	var profiles []analysis.JobProfile
+	var profiles []profilesof.Profile
 	if err := json.Unmarshal([]byte(stdout), &profiles); err != nil || len(profiles) != 1 {
 		t.Fatalf("%v: %s", err, stdout)
 	}
@@ -144,10 +145,10 @@ jobs:
   - {name: b, hosts: [1, 4], steps: 10, profile: {compute: 1ms, bytes: 1MB}}
   - {name: brief, hosts: [2, 5], start: 100ms, steps: 2, profile: {compute: 1ms, bytes: 1MB}}
 `))
-	profiles := func(args ...string) ([]analysis.JobProfile, string, string) {
+	profiles := func(args ...string) ([]profilesof.Profile, string, string) {
 		t.Helper()
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"jobs", "profile", dir, "--json"}, args...)...)
-		var all []analysis.JobProfile
+		var all []profilesof.Profile
 		if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != 0 {
 			t.Fatalf("%v: exit %d: %s %v", args, code, stderr, err)
 		}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/section/completion"
 )
 
 // manyFlowsText is an all-to-all of 64 kB on a k-ary fat tree: 16,256 flows with k = 8.
@@ -125,8 +126,8 @@ func TestManyFlows(t *testing.T) {
 		t.Fatalf("report: exit code %d", code)
 	}
 	t.Logf("%d flows: the report took %v", flows, time.Since(start))
-	var r analysis.Result
-	if err := json.Unmarshal([]byte(numbers.String()), &r); err != nil || len(r.Worst) != analysis.MaxWorst || r.Worst[0].Retransmitted == 0 && len(r.Worst[0].Named) == 0 {
+	var r struct{ Worst []completion.Worst }
+	if err := json.Unmarshal([]byte(numbers.String()), &r); err != nil || len(r.Worst) != reading.MaxWorst || r.Worst[0].Retransmitted == 0 && len(r.Worst[0].Named) == 0 {
 		t.Errorf("%v; the worst flows are %+v", err, r.Worst)
 	}
 }

@@ -61,6 +61,7 @@ func analyse(folder string, progress func(share float64)) (*reports.Report, erro
 			read += more
 			progress(min(1, float64(read)/float64(rows)))
 		}
+		defer func() { progress(1) }() // the number of rows is an estimate
 	}
 	return reports.Read(f, measure.Meaning)
 }

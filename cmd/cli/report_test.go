@@ -9,8 +9,10 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/series"
 )
 
 // TestReportForms holds that a run's folder has its report in each form.
@@ -27,15 +29,18 @@ func TestReportForms(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--json")
-	var numbers analysis.Result
-	if err := json.Unmarshal([]byte(stdout), &numbers); code != 0 || err != nil || numbers.Verdict.Count(analysis.Reproduced) != 1 || len(numbers.Charts) != 6 {
+	var numbers struct {
+		Verdict reading.Verdict
+		Charts  []series.Chart
+	}
+	if err := json.Unmarshal([]byte(stdout), &numbers); code != 0 || err != nil || numbers.Verdict.Count(reading.Reproduced) != 1 || len(numbers.Charts) != 6 {
 		t.Errorf("exit %d, %v: %s%s", code, err, stdout, stderr)
 	}
 }
 
 // numbers returns the numbers of a run folder that has the summary and no record,
 // with a bottleneck.
-func (f *fakeLab) numbers() (*analysis.Result, error) {
+func (f *fakeLab) numbers() (*reports.Report, error) {
 	parent, err := os.MkdirTemp("", "csiglab")
 	if err != nil {
 		return nil, err
@@ -62,9 +67,9 @@ func (f *fakeLab) numbers() (*analysis.Result, error) {
 	for _, seed := range f.set.Base.Seeds {
 		folder.Manifest.Runs = append(folder.Manifest.Runs, runfolder.Run{Variant: m.Variants[0].Name, Seed: seed})
 	}
-	r, err := analysis.Read(folder, measure.Meaning)
+	r, err := reports.Read(folder, measure.Meaning)
 	if err == nil {
-		r.Findings.Ports = []analysis.Port{{Place: analysis.Place{From: "tor0", To: "agg0"}, Full: true, Use: []analysis.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
+		r.Limits = []reading.Port{{Place: reading.Place{From: "tor0", To: "agg0"}, Full: true, Use: []reading.Use{{Variant: "csig", Utilisation: 0.99, MeanQueueBytes: 5e4}}}}
 	}
 	return r, err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
-	"github.com/csiglab/csiglab/reports/section/faults"
+	faultsection "github.com/csiglab/csiglab/reports/section/faults"
 )
 
 // keyMetrics are shown for every experiment, after its derived ones, in this
@@ -53,7 +53,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		writeExpectations(w, r.Verdict.Expectations)
 	}
 	fmt.Fprintln(w)
-	if told := faults.Sentences(&r.Facts); len(told) > 0 {
+	if told := faultsection.Sentences(&r.Facts); len(told) > 0 {
 		for _, text := range told {
 			fmt.Fprintln(w, text)
 		}

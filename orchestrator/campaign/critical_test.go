@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/analysis"
+	"github.com/csiglab/csiglab/reports/nccl"
 )
 
 // stepsText has the same job over a link of a quarter of the rate, without CSIG and with
@@ -183,7 +184,7 @@ topology: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 4, rate: 50Gbps, d
 jobs: [{name: ring, collective: {kind: all_reduce, size: 1MiB, gap: 10us, warmup: 2}, steps: 5}]
 seeds: [1, 2]
 `)
-	n, err := analysis.ReadNCCL(f, "run")
+	n, err := nccl.Read(f, "run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ seeds: [1, 2]
 			t.Errorf("bus bandwidth of %v Gb/s on links of 50", gbps)
 		}
 	}
-	if _, err := analysis.ReadNCCL(f, "other"); err == nil {
+	if _, err := nccl.Read(f, "other"); err == nil {
 		t.Error("an unknown variant has results")
 	}
 }

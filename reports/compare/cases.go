@@ -1,3 +1,5 @@
+// Package compare compares two run folders, or two sweeps: values by variant and seed, with
+// intervals, and figures of both over each other. Its pages are parts of sections.
 package compare
 
 import (

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -40,6 +41,7 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 		d.Title += " and " + c.B.Experiment
 	}
 	add := func(p section.Part) { d.Parts = append(d.Parts, p) }
+	told := c.told()
 	for i := range c.Cases {
 		one := &c.Cases[i]
 		id, title := fmt.Sprintf("case-%d", i), caseTitle(one)
@@ -55,6 +57,9 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 		switch {
 		case i < min(len(overlays), maxOverlaid):
 			for _, p := range overlays[i].parts(id, title) {
+				if one != told { // the figures of one are enough to begin with
+					p.Level = section.Quiet
+				}
 				add(p)
 			}
 		case i < len(overlays):
@@ -98,7 +103,7 @@ const maxDiffering = 3
 func differences(all []Disparity) string {
 	var texts []string
 	for _, d := range all[:min(len(all), maxDiffering)] {
-		texts = append(texts, fmt.Sprintf("%s is %s in A and %s in B", words.Shortened(d.What, 60), orNone(words.Shortened(d.A, 40)), orNone(words.Shortened(d.B, 40))))
+		texts = append(texts, fmt.Sprintf("%s: %s in A, %s in B", words.Shortened(d.What, 60), orNone(words.Shortened(d.A, 40)), orNone(words.Shortened(d.B, 40))))
 	}
 	text := strings.Join(texts, "; ")
 	if rest := len(all) - maxDiffering; rest > 0 {
@@ -107,54 +112,96 @@ func differences(all []Disparity) string {
 	return text + "."
 }
 
-// story says what came out: in the case that changed most what changed, and what differs
-// between the two sides that may be the reason.
-func story(c *Comparison) (told []string) {
-	var most *CaseComparison
-	changed := 0
+// told returns the case that the story is of: the one that changed most, or else the one that
+// differs the most although the seeds do not tell; nil without.
+func (c *Comparison) told() (most *CaseComparison) {
 	for i := range c.Cases {
-		one := &c.Cases[i]
-		if rank := tellingCase(one); rank > 0 {
+		if one := &c.Cases[i]; tellingCase(one) > 0 && (most == nil || tellingCase(one) > tellingCase(most)) {
+			most = one
+		}
+	}
+	if most == nil {
+		most, _ = c.open()
+	}
+	return most
+}
+
+// story says what came out: what changed in the case that changed most, and what differs
+// between the two sides that may be the reason. Where the seeds do not tell, it says so.
+func story(c *Comparison) (told []string) {
+	most, changed := c.told(), 0
+	if most == nil {
+		return nil
+	}
+	for i := range c.Cases {
+		if tellingCase(&c.Cases[i]) > 0 {
 			changed++
-			if most == nil || rank > tellingCase(most) {
-				most = one
-			}
 		}
 	}
-	if most != nil {
-		m := headline(most)
-		text := fmt.Sprintf("in B %s is %s", nameOf(m.Name), valueText(m))
-		if len(c.Cases) > 1 || most.VariantA != most.VariantB {
-			text = fmt.Sprintf("%s: %s", caseTitle(most), text)
+	end := ""
+	if n := len(c.Cases); n > 1 {
+		what := "variants"
+		if c.A.Sweep {
+			what = "points and variants"
 		}
-		if n := len(c.Cases); n > 1 {
-			text += fmt.Sprintf("; %d of %d cases differ", changed, n)
-		}
-		told = append(told, words.Capital(text)+".")
+		end = fmt.Sprintf("; %d of %d %s differ", changed, n, what)
 	}
-	if most != nil && len(c.Differs)+len(most.Differs) > 0 {
-		told = append(told, "Beside the results, "+differences(slices.Concat(most.Differs, c.Differs)))
+	all := headline(slices.Concat(most.With(variants.Worse), most.With(variants.Better), most.With(Changed)))
+	if changed == 0 {
+		_, all = c.open()
+		end = "; the seeds do not tell whether this is chance"
+	}
+	var texts []string
+	for _, m := range all {
+		texts = append(texts, fmt.Sprintf("%s is %s", nameOf(m.Name), valueText(m)))
+	}
+	text := "in B " + strings.Join(texts, ", and ") + end
+	if len(c.Cases) > 1 || most.VariantA != most.VariantB {
+		text = caseTitle(most) + ": " + text
+	}
+	told = append(told, words.Capital(text)+".")
+	if len(c.Differs)+len(most.Differs) > 0 {
+		told = append(told, "Beside the results these differ: "+differences(slices.Concat(most.Differs, c.Differs)))
 	}
 	return told
 }
 
-// headlines are the metrics that say best how runs fare, the best first.
-var headlines = []string{"iteration_us.mean.", "fct_us.p99", "fct_us.mean", "slowdown.p99", "fairness_ratio"}
-
-// headline returns the metric of a case that a sentence names: of those that differ the one
-// that says best how the run fares, or else the one that changed the most.
-func headline(c *CaseComparison) *MetricComparison {
-	all := slices.Concat(c.With(variants.Worse), c.With(variants.Better), c.With(Changed))
-	rank := func(m *MetricComparison) int {
-		at := slices.IndexFunc(headlines, func(name string) bool {
-			return m.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(m.Name, name)
-		})
-		if at < 0 {
-			return len(headlines)
+// open returns the case whose metrics of headlines differ the most although the seeds do not
+// tell, with these metrics.
+func (c *Comparison) open() (most *CaseComparison, all []*MetricComparison) {
+	greatest := c.Delta
+	for i := range c.Cases {
+		for _, m := range headline(c.Cases[i].With(Inconclusive)) {
+			if rank(m) < len(headlines) && !m.Absolute && math.Abs(m.Effect) > greatest {
+				greatest, most, all = math.Abs(m.Effect), &c.Cases[i], []*MetricComparison{m}
+			}
 		}
-		return at
 	}
-	return slices.MinFunc(all, func(a, b *MetricComparison) int { return cmp.Compare(rank(a), rank(b)) })
+	return most, all
+}
+
+// headlines are the metrics that say best how runs fare, the best first.
+var headlines = []string{"fairness_ratio", "iteration_us.mean.", "fct_us.p99", "fct_us.mean", "slowdown.p99"}
+
+// rank returns the place of a metric among headlines, or after them.
+func rank(m *MetricComparison) int {
+	at := slices.IndexFunc(headlines, func(name string) bool {
+		return m.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(m.Name, name)
+	})
+	if at < 0 {
+		return len(headlines)
+	}
+	return at
+}
+
+// headline returns the metrics that a sentence names: the two that say best how the run
+// fares, or else the one that changed the most.
+func headline(all []*MetricComparison) []*MetricComparison {
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b *MetricComparison) int { return cmp.Compare(rank(a), rank(b)) })
+	if len(all) > 1 && rank(all[1]) < len(headlines) {
+		return all[:2]
+	}
+	return all[:min(1, len(all))]
 }
 
 // nameOf names a metric for readers who do not know the names of metrics.
@@ -163,6 +210,8 @@ func nameOf(metric string) string {
 		return "the time of a step of job " + job
 	}
 	switch metric {
+	case "fairness_ratio":
+		return "the fairness ratio"
 	case "fct_us.mean":
 		return "the mean completion time"
 	case "fct_us.p99":
@@ -173,12 +222,8 @@ func nameOf(metric string) string {
 	return metric
 }
 
-// valueText prints a metric as "2 ms in place of 1 ms in A (+100 %, interval +90 % … +110 %)".
+// valueText prints a metric as "2 ms in place of 1 ms in A (+100 %)".
 func valueText(m *MetricComparison) string {
 	a, b := metricValues(m)
-	text := fmt.Sprintf("%s in place of %s in A (%s", b, a, effectText(m))
-	if between := intervalText(m); between != words.None && between != effectText(m) {
-		text += ", interval " + between
-	}
-	return text + ")"
+	return fmt.Sprintf("%s in place of %s in A (%s)", b, a, effectText(m))
 }

@@ -23,14 +23,17 @@ import (
 )
 
 // parts returns the figures of an overlay: those over time, and the differences of pictures.
-func (o *Overlay) parts(id, title string) (parts []section.Part) {
+func (o *Overlay) parts(id, title string) []section.Part {
 	over := section.Part{ID: id + "-charts", Title: title + ": over time", Level: section.Plain}
-	for _, f := range o.charts() {
+	figures := o.charts()
+	// Figures of one panel stand beside each other.
+	slices.SortStableFunc(figures, func(a, b *chart.Figure) int { return min(len(a.Panels), 2) - min(len(b.Panels), 2) })
+	for _, f := range figures {
 		f.ID = id + "-" + f.ID // cases have the same charts
 		over.Blocks = append(over.Blocks, f)
 	}
-	parts = append(parts, over)
-	where := section.Part{ID: id + "-places", Title: title + ": where the two differ", Level: section.Plain}
+	where := section.Part{ID: id + "-places", Title: title + ": where the two differ"}
+	where.Says, where.Level = o.busier()
 	for _, f := range slices.Concat(o.signatureFigures(id), o.heatmapFigures(id)) {
 		where.Blocks = append(where.Blocks, f)
 	}
@@ -38,27 +41,44 @@ func (o *Overlay) parts(id, title string) (parts []section.Part) {
 	for _, text := range o.LeftOut {
 		left = append(left, "Not drawn: "+text+".")
 	}
-	if left != nil {
-		where.Blocks = append(where.Blocks, left)
+	where.Blocks = append(where.Blocks, left)
+	return []section.Part{over, where}
+}
+
+// muchBusier is from how many points of utilisation on a link is much busier on a side.
+const muchBusier = 5
+
+// busier says which link is much busier on a side, on average.
+func (o *Overlay) busier() (says string, level section.Level) {
+	most, name := 0.0, ""
+	for i := range o.Signatures {
+		for row, values := range o.Signatures[i].Change {
+			sum, n := 0.0, 0
+			for _, v := range values {
+				if !math.IsNaN(v) {
+					sum, n = sum+v, n+1
+				}
+			}
+			if mean := sum / float64(max(n, 1)); math.Abs(mean) > math.Abs(most) && o.Signatures[i].Rows[row].Name != "" {
+				most, name = mean, o.Signatures[i].Rows[row].Name
+			}
+		}
 	}
-	return append(parts, where)
+	switch {
+	case len(o.Signatures) == 0:
+		return "", section.Quiet
+	case math.Abs(most) < muchBusier:
+		return fmt.Sprintf("On average no link is %d points busier on either side.", muchBusier), section.Quiet
+	case most < 0:
+		return fmt.Sprintf("On average %s is %s points less busy in B.", name, words.Number(math.Round(-most))), section.Plain
+	}
+	return fmt.Sprintf("On average %s is %s points busier in B.", name, words.Number(math.Round(most))), section.Plain
 }
 
 // charts returns the figures of lines: as the sections have them whose charts they are, and
 // those of overlays alone.
 func (o *Overlay) charts() (figures []*chart.Figure) {
-	r := &reading.Reading{Facts: o.Facts}
-	one, two, three, four := rates.New(r).(*rates.Section), completion.New(r).(*completion.Section), queues.New(r).(*queues.Section), control.New(r).(*control.Section)
-	one.Charts, two.Charts, three.Charts, four.Charts = o.Charts, o.Charts, o.Charts, o.Charts
-	for _, s := range []section.Section{one, two, three, four} {
-		for _, p := range s.Parts() {
-			for _, b := range p.Blocks {
-				if f, ok := b.(*chart.Figure); ok {
-					figures = append(figures, f)
-				}
-			}
-		}
-	}
+	figures = slices.Concat(rates.Figures(&o.Facts, o.Charts), completion.Figures(&o.Facts, o.Charts), queues.Figures(&o.Facts, o.Charts), control.Figures(&o.Facts, o.Charts))
 	for i := range o.Charts {
 		c := &o.Charts[i]
 		switch signal, isSignal := strings.CutPrefix(c.ID, signalChart); {
@@ -69,7 +89,7 @@ func (o *Overlay) charts() (figures []*chart.Figure) {
 			f.Title = "CSIG's " + heatmap.SignalOf(signal, false).Name
 			f.Caption = "Mean of the samples of all flows, " + phrases.PerPoint(&o.Facts) + "." + series.OverSeeds(c)
 			figures = append(figures, f)
-		case strings.HasPrefix(c.ID, stepsChart):
+		case strings.HasPrefix(c.ID, stepsChart) && slices.ContainsFunc(c.Panels[0].Lines, func(l series.Line) bool { return len(l.Values) > 1 }):
 			figures = append(figures, o.steps(c, strings.TrimPrefix(c.ID, stepsChart)))
 		}
 	}

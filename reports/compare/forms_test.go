@@ -243,15 +243,24 @@ func TestStoryOfComparisons(t *testing.T) {
 		for c := range m.Cases {
 			for s := range m.Cases[c].Seeds {
 				m.Cases[c].Seeds[s].TraceHash = fmt.Sprint(factor)
-				m.Cases[c].Seeds[s].Metrics = map[string]float64{"trims": 10 * factor * factor * factor, "fct_us.p99": 1000 * factor, "fct_us.mean": 500}
+				m.Cases[c].Seeds[s].Metrics = map[string]float64{"trims": 10 * factor * factor * factor, "fct_us.p99": 1000 * factor, "fct_us.mean": 500 / factor}
 			}
 		}
 		return m
 	}
 	c := compareSides(t, of(1), of(1.5))
 	c.Differs = []Disparity{{What: "links.trim", A: "true", B: "false"}}
-	if got, want := strings.ReplaceAll(strings.Join(story(c), " "), "\u00a0", " "), "Variant v0: in B the tail completion time (p99) is 1.5 ms in place of 1 ms in A (+50 %); 2 of 2 cases differ. Beside the results, links.trim is true in A and false in B."; got != want {
+	if got, want := strings.ReplaceAll(strings.Join(story(c), " "), "\u00a0", " "), "Variant v0: in B the tail completion time (p99) is 1.5 ms in place of 1 ms in A (+50 %), and the mean completion time is 333 µs in place of 500 µs in A (−33 %); 2 of 2 variants differ. Beside the results these differ: links.trim: true in A, false in B."; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	few := func(m *Measured) *Measured {
+		for i := range m.Cases {
+			m.Cases[i].Seeds = m.Cases[i].Seeds[:2]
+		}
+		return m
+	}
+	if got := story(compareSides(t, few(of(1)), few(of(1.5)))); len(got) != 1 || !strings.Contains(got[0], "the tail completion time (p99) is 1.5") || !strings.HasSuffix(got[0], "; the seeds do not tell whether this is chance.") {
+		t.Errorf("of two seeds: %q", got)
 	}
 	if got := story(compareSides(t, of(1), of(1))); got != nil {
 		t.Errorf("of equal runs: %q", got)

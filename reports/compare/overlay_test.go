@@ -224,3 +224,20 @@ func TestOverlayOfLargeFabrics(t *testing.T) {
 		t.Errorf("rows stand for %d ports, want %d", covered, want)
 	}
 }
+
+// Of many flows there are the distributions of both sides.
+func TestOverlayOfManyFlows(t *testing.T) {
+	m := analysistest.Many{Leaves: 4, Spines: 2, Hosts: 4, Seeds: 2}
+	folder := m.Folder(t)
+	o := overlaid(t, folder, folder, "run", "run")
+	titles := map[string]string{"fct": "Flow completion times", "slowdown": "Slowdowns"}
+	for _, f := range o.charts() {
+		if want, ok := titles[f.ID]; ok && (f.Title != want || len(f.Legend) != 2) {
+			t.Errorf("figure %s: title %q, want %q; legend %v", f.ID, f.Title, want, f.Legend)
+		}
+		delete(titles, f.ID)
+	}
+	if len(titles) > 0 {
+		t.Errorf("no figure %v", titles)
+	}
+}

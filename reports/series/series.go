@@ -5,6 +5,7 @@ package series
 
 import (
 	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/chart"
@@ -197,12 +198,13 @@ func (c *Collection) Charts() []Chart {
 // Charted is what sections with charts have in common: it reads the charts, which are numbers.
 type Charted struct {
 	*Collection
+	Facts  *reading.Facts
 	Charts []Chart // after Settle
 }
 
 // NewCharted returns a reader of charts of some kinds.
 func NewCharted(r *reading.Reading, kinds ...Kind) Charted {
-	return Charted{Collection: NewCollection(r, kinds...)}
+	return Charted{Collection: NewCollection(r, kinds...), Facts: &r.Facts}
 }
 
 // Settle implements section.Section.
@@ -221,9 +223,14 @@ func (c *Charted) Figure(id, quantity, title, caption string) *chart.Figure {
 	if one == nil {
 		return nil
 	}
-	f := OverTime(&c.r.Facts, one, quantity)
-	f.Title, f.Caption = title, caption+", "+phrases.PerPoint(&c.r.Facts)+"."+OverSeeds(one)
+	f := OverTime(c.Facts, one, quantity)
+	f.Title, f.Caption = title, caption+", "+phrases.PerPoint(c.Facts)+"."+OverSeeds(one)
 	return f
+}
+
+// Present returns the figures that are not nil.
+func Present(figures ...*chart.Figure) []*chart.Figure {
+	return slices.DeleteFunc(figures, func(f *chart.Figure) bool { return f == nil })
 }
 
 // LevelsOf returns the constants of a variant's CC that are levels in a chart.

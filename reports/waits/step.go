@@ -39,7 +39,8 @@ type Step struct {
 	median   float64   // of compute
 }
 
-func newStep(j *runfolder.Job, hosts []string, number int32) *Step {
+// NewStep returns a step of a job without operations. hosts are the names of the ranks' hosts.
+func NewStep(j *runfolder.Job, hosts []string, number int32) *Step {
 	return &Step{Job: j, Number: number, hosts: hosts, names: []string{""}, index: map[string]int16{"": 0}}
 }
 
@@ -73,7 +74,8 @@ func (s *Step) name(text string) int16 {
 	return i
 }
 
-func (s *Step) add(r *runfolder.OperationRow) {
+// Add adds an operation, of which it keeps nothing but texts.
+func (s *Step) Add(r *runfolder.OperationRow) {
 	o := Op{
 		Rank: r.Rank, Kind: operationKinds[r.Kind], phase: s.name(r.Phase), collective: s.name(r.Collective), op: r.Op, after: reading.Optional(r.After),
 		peer: reading.Optional(r.Peer), flow: reading.Optional(r.Flow), channel: reading.Optional(r.Channel), group: reading.Optional(r.Group), message: reading.Optional(r.Message), bytes: r.Bytes,

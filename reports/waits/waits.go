@@ -253,10 +253,10 @@ func (w *Reader) operation(j *Job, row *runfolder.OperationRow) {
 	k := stepKey{j, row.Step}
 	s := w.open[k]
 	if s == nil {
-		s = newStep(j.Info, j.hosts, row.Step)
+		s = NewStep(j.Info, j.hosts, row.Step)
 		w.open[k] = s
 	}
-	s.add(row)
+	s.Add(row)
 	// Sends of a step may be acknowledged when it has ended.
 	if s.left == len(j.Info.Ranks) && s.Ops[len(s.Ops)-1].ends() {
 		w.end(stepKey{j, row.Step - 1})

@@ -20,9 +20,10 @@ func Plain[T any](r *T) *T {
 	return plainCopy(v).Interface().(*T)
 }
 
-// Bounds of texts in runes: of all on the page, and of names in drawings.
+// Bounds of texts in runes: of all on the page, of names, and of names in drawings.
 const (
 	MostCharacters = 2000
+	MostOfName     = 200
 	MostInDrawing  = 32
 )
 
@@ -154,10 +155,4 @@ func Shortened(text string, most int) string {
 }
 
 // Clipped returns the first letters of a name that may be very long.
-func Clipped(text string) string {
-	const most = 200
-	if letters := []rune(text); len(letters) > most {
-		return string(letters[:most-1]) + "…"
-	}
-	return text
-}
+func Clipped(text string) string { return Shortened(text, MostOfName) }

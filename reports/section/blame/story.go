@@ -144,6 +144,8 @@ func (s *Section) lostAt(all []*Blame) string {
 	switch {
 	case len(all) == 1:
 		who = fmt.Sprintf("the slowest %s waits longest", what)
+	case count[kind] == 1:
+		who = fmt.Sprintf("1 of the %d slowest %ss waits longest", len(all), what)
 	case count[kind] == len(all):
 		who = fmt.Sprintf("the %d slowest %ss wait longest", len(all), what)
 	}

@@ -22,7 +22,8 @@ func (s *Section) Parts() []section.Part {
 	if len(s.Blame) == 0 {
 		return nil
 	}
-	p := section.Part{ID: "blame", Title: "Where slow collectives and transfers waited", Level: section.Plain, Blocks: []section.Block{s.table()}}
+	t := s.table()
+	p := section.Part{ID: "blame", Title: t.Label, Level: section.Plain, Blocks: []section.Block{t}}
 	if len(all) > 0 {
 		p.Says = words.Capital(s.lostAt(all)) + "."
 	}
@@ -39,10 +40,9 @@ func (s *Section) Parts() []section.Part {
 
 // table lists where the slow collectives, or transfers, of each variant lost their time.
 func (s *Section) table() *section.Table {
-	t := &section.Table{Label: "Where slow collectives and transfers waited",
-		Columns: phrases.Columns("What", "Variant", "#Time", "#Unloaded", "#Lost", "Where most of it", "#How much there", "Who", "Another path")}
+	t := &section.Table{Columns: phrases.Columns("What", "Variant", "#Time", "#Unloaded", "#Lost", "Where most of it", "#How much there", "Who", "Another path")}
 	rows, alike := map[string]int{}, map[[2]string]int{}
-	queues, cut, transfers := false, false, false
+	queues, cut, transfers, collectives := false, false, false, false
 	time := func(us float64) string { return words.Tenths(us, words.Delays) }
 	for i := range s.Blame {
 		b := &s.Blame[i]
@@ -53,9 +53,17 @@ func (s *Section) table() *section.Table {
 		rows[b.Variant]++
 		alike[[2]string{b.Variant, b.Collective}]++
 		queues = queues || b.By == ByQueues
-		transfers = transfers || b.Transfer != ""
+		transfers, collectives = transfers || b.Transfer != "", collectives || b.Collective != ""
 		t.Rows = append(t.Rows, section.Row{Variant: b.Variant, Cells: phrases.Cells(b.name(), b.Variant, time(b.US()), time(b.UnloadedUS), time(b.LostUS),
 			b.place(), fmt.Sprintf("%s (%s)", time(b.WaitUS), words.Percent(b.Share)), b.who(), b.anotherPath())})
+	}
+	switch {
+	case transfers && collectives:
+		t.Label = "Where slow collectives and transfers waited"
+	case transfers:
+		t.Label = "Where slow transfers waited"
+	default:
+		t.Label = "Where slow collectives waited"
 	}
 	t.Note = "Of the seed that charts show. Unloaded: what the messages of the critical path take on an idle fabric with all ranks in time; "
 	if transfers {

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
@@ -103,6 +104,11 @@ var actions = series.Kind{ID: "actions", New: func(s *series.Scope) series.Colle
 	}
 }}
 
+// window returns the figure of the window of the slowest flow, in all variants; nil without.
+func (s *Section) window() *chart.Figure {
+	return s.Figure("cwnd", "Window", "Congestion window of flow "+s.r.Slowest+phrases.SlowestOf(&s.r.Facts), "After the last ACK of every point")
+}
+
 // controllers returns the figures of what controllers saw and did.
 func (s *Section) controllers() (blocks []section.Block) {
 	if f := s.Figure("delays", "Delay", "Delay that each flow's congestion control saw", "Mean over the ACKs of a point"); f != nil {
@@ -131,9 +137,16 @@ func (s *Section) labels(action string) (name, short string) {
 	return action, action
 }
 
+// Figures returns the figures of charts that compare variants: the window of the slowest flow.
+// Charts and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
+	s := &Section{Charted: series.Charted{Facts: f, Charts: charts}, r: &reading.Reading{Facts: *f}}
+	return series.Present(s.window())
+}
+
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
-	if f := s.Figure("cwnd", "Window", "Congestion window of flow "+s.r.Slowest+phrases.SlowestOf(&s.r.Facts), "After the last ACK of every point"); f != nil {
+	if f := s.window(); f != nil {
 		p := section.Part{ID: "windows", Title: "Congestion window", Blocks: []section.Block{f}}
 		p.Says, p.Level = s.windows()
 		parts = append(parts, p)

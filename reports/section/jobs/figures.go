@@ -98,7 +98,7 @@ func (s *Section) picture(j *Job, number int) *chart.Figure {
 	}
 	f := &chart.Figure{
 		ID:      fmt.Sprintf("step-%d", number),
-		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), time(p.US())),
+		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), tenths(p.US())),
 		Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in. Lost: %s.", of, p.lost()),
 	}
 	if !j.Picture.Few {
@@ -118,24 +118,25 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 	unit := words.ScaleFor(c.ToUS-c.FromUS, words.Delays)
 	at := func(us float64) float64 { return (us - c.FromUS) * unit.Factor }
 	g := &chart.Gantt{X: chart.Scaling{Name: "Time in the step", Unit: unit.Unit, Max: at(c.ToUS)}}
-	computes, others := 0, 0 // so far; the paints before theirs say what the path is in
+	paints := []int{0, 1, 3, 4, 5, 7} // the others say what the path is in
+	computes, others := 0, 0
 	for _, k := range c.Kinds {
-		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(2 + computes%(chart.Actions-2))}
+		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(1 + computes%4)}
 		if k.Compute {
 			computes++
 		} else {
-			kind.Paint, kind.Place = chart.Flow(2+others%(chart.Flows-2)), chart.Lower
+			kind.Paint, kind.Place = chart.Flow(paints[others%len(paints)]), chart.Lower
 			others++
 		}
 		g.Kinds = append(g.Kinds, kind)
 	}
 	g.Kinds = append(g.Kinds, chart.SpanKind{Name: "waiting for messages", Paint: chart.Target, Opacity: 0.26})
 	span := func(kind int, from, to float64) chart.Span {
-		return chart.Span{Kind: kind, From: at(from), To: at(to), Tip: g.Kinds[kind].Name + ": " + time(to-from)}
+		return chart.Span{Kind: kind, From: at(from), To: at(to), Tip: g.Kinds[kind].Name + ": " + tenths(to-from)}
 	}
 	for _, o := range c.Overlaid {
 		name := words.Shortened(o.Name, words.MostInDrawing)
-		g.Above = append(g.Above, chart.Span{Kind: -1, From: at(o.FromUS), To: at(o.ToUS), Text: name, Tip: o.Name + ": " + time(o.ToUS-o.FromUS)})
+		g.Above = append(g.Above, chart.Span{Kind: -1, From: at(o.FromUS), To: at(o.ToUS), Text: name, Tip: o.Name + ": " + tenths(o.ToUS-o.FromUS)})
 	}
 	lanes := map[int32]int{}
 	for i, l := range c.Lanes {

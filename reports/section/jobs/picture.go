@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/waits"
 )
 
@@ -38,8 +39,8 @@ type Picture struct {
 	Left     int        `json:"leftOut"`       // collectives that Overlaid lacks
 	Few      bool       `json:"few,omitempty"` // Lanes are all ranks
 
-	lanes    []Lane         // of all ranks
-	kinds    map[string]int // index of Kinds
+	lanes    []Lane       // of all ranks
+	kinds    map[Kind]int // index of Kinds
 	collects map[string]*Overlaid
 }
 
@@ -82,28 +83,39 @@ type Overlaid struct {
 
 // newPicture returns the picture of a step, with the lanes of all ranks.
 func newPicture(s *waits.Step, p *waits.Path) *Picture {
-	c := &Picture{Step: s.Number, FromUS: p.FromUS, ToUS: p.ToUS, Ranks: len(s.Job.Ranks), kinds: map[string]int{}, collects: map[string]*Overlaid{}, Overlaid: []Overlaid{}}
+	c := &Picture{Step: s.Number, FromUS: p.FromUS, ToUS: p.ToUS, Ranks: len(s.Job.Ranks), kinds: map[Kind]int{}, collects: map[string]*Overlaid{}, Overlaid: []Overlaid{}}
 	kindOf := map[string]string{} // of collectives
 	for _, one := range s.Job.Collectives {
 		kindOf[one.Name] = one.Kind
 	}
-	communicationOf := func(o *waits.Op) string { return cmp.Or(kindOf[s.Collective(o)], "send-recv") }
-	computeOf := func(o *waits.Op) string { return cmp.Or(s.Phase(o), "compute") }
-	for _, compute := range []bool{true, false} { // computes first
+	what := func(o *waits.Op) (kind Kind, since float64) {
+		switch o.Kind {
+		case metrics.OperationCompute:
+			return Kind{cmp.Or(s.Phase(o), "compute"), true}, o.StartUS
+		case metrics.OperationHold:
+			return Kind{held, false}, o.ReadyUS
+		}
+		return Kind{cmp.Or(kindOf[s.Collective(o)], "send-recv"), false}, o.ReadyUS
+	}
+	const computes, messages, holds, others = 0, 1, 2, 3
+	class := func(o *waits.Op) int {
+		switch {
+		case o.Kind == metrics.OperationCompute:
+			return computes
+		case o.Kind < metrics.OperationSpan:
+			return messages
+		case o.Kind == metrics.OperationHold && o.EndUS > o.ReadyUS:
+			return holds
+		}
+		return others
+	}
+	for first := range others {
 		for i := range s.Ops {
-			o := &s.Ops[i]
-			if o.Kind >= metrics.OperationSpan || compute != (o.Kind == metrics.OperationCompute) {
-				continue
-			}
-			if name := communicationOf(o); !compute {
-				c.kind(name, false)
-			} else {
-				c.kind(computeOf(o), true)
+			if class(&s.Ops[i]) == first {
+				kind, _ := what(&s.Ops[i])
+				c.kind(kind)
 			}
 		}
-	}
-	if slices.ContainsFunc(s.Ops, func(o waits.Op) bool { return o.Kind == metrics.OperationHold && o.EndUS > o.ReadyUS }) {
-		c.kind(held, false)
 	}
 	c.lanes = make([]Lane, c.Ranks)
 	for i := range c.lanes {
@@ -111,28 +123,19 @@ func newPicture(s *waits.Step, p *waits.Path) *Picture {
 	}
 	for i := range s.Ops {
 		o := &s.Ops[i]
-		if o.Rank < 0 || int(o.Rank) >= len(c.lanes) {
-			continue
-		}
-		lane := &c.lanes[o.Rank]
-		switch o.Kind {
-		case metrics.OperationCompute:
-			lane.Spans = append(lane.Spans, Span{c.kinds["+"+computeOf(o)], o.StartUS, o.EndUS})
-		case metrics.OperationHold:
-			if o.EndUS > o.ReadyUS {
-				lane.Spans = append(lane.Spans, Span{c.kinds["-"+held], o.ReadyUS, o.EndUS})
+		name := s.Collective(o)
+		switch {
+		case o.Rank < 0 || int(o.Rank) >= len(c.lanes):
+		case class(o) < others:
+			kind, since := what(o)
+			c.lanes[o.Rank].Spans = append(c.lanes[o.Rank].Spans, Span{c.kind(kind), since, o.EndUS})
+		case o.Kind == metrics.OperationSpan && name != "":
+			one := c.collects[name]
+			if one == nil {
+				one = &Overlaid{Name: name, FromUS: math.Inf(1)}
+				c.collects[name] = one
 			}
-		case metrics.OperationSpan:
-			if name := s.Collective(o); name != "" {
-				one := c.collects[name]
-				if one == nil {
-					one = &Overlaid{Name: name, FromUS: math.Inf(1)}
-					c.collects[name] = one
-				}
-				one.FromUS, one.ToUS = min(one.FromUS, o.ReadyUS), max(one.ToUS, o.EndUS)
-			}
-		default:
-			lane.Spans = append(lane.Spans, Span{c.kinds["-"+communicationOf(o)], o.ReadyUS, o.EndUS})
+			one.FromUS, one.ToUS = min(one.FromUS, o.ReadyUS), max(one.ToUS, o.EndUS)
 		}
 	}
 	for i := range c.lanes {
@@ -152,16 +155,14 @@ func newPicture(s *waits.Step, p *waits.Path) *Picture {
 	return c
 }
 
-// kind adds something that ranks do.
-func (c *Picture) kind(name string, compute bool) {
-	key := "-" + name
-	if compute {
-		key = "+" + name
+// kind returns the index of something that ranks do. It adds it if it is new.
+func (c *Picture) kind(k Kind) int {
+	i, ok := c.kinds[k]
+	if !ok {
+		i = len(c.Kinds)
+		c.kinds[k], c.Kinds = i, append(c.Kinds, k)
 	}
-	if _, ok := c.kinds[key]; !ok {
-		c.kinds[key] = len(c.Kinds)
-		c.Kinds = append(c.Kinds, Kind{name, compute})
-	}
+	return i
 }
 
 // join joins the spans of a lane that are of one kind and overlap or nearly meet, and
@@ -170,7 +171,7 @@ func (c *Picture) kind(name string, compute bool) {
 func (c *Picture) join(l *Lane) {
 	gap := (c.ToUS - c.FromUS) / pictureColumns / 2
 	var all []Span
-	var busy, active []Span
+	var busy, active []reading.Span
 	for _, compute := range []bool{true, false} {
 		var of []Span
 		for _, s := range l.Spans {
@@ -182,16 +183,14 @@ func (c *Picture) join(l *Lane) {
 			}
 		}
 		slices.SortFunc(of, func(a, b Span) int { return cmp.Or(cmp.Compare(a.FromUS, b.FromUS), cmp.Compare(a.ToUS, b.ToUS)) })
-		if compute {
-			busy = union(of)
-		}
-		for _, s := range of {
-			if c.Kinds[s.Kind].Name != held {
-				active = append(active, s)
-			}
-		}
 		var joined []Span
 		for _, s := range of {
+			if compute {
+				busy = append(busy, reading.Span{From: s.FromUS, To: s.ToUS})
+			}
+			if c.Kinds[s.Kind].Name != held {
+				active = append(active, reading.Span{From: s.FromUS, To: s.ToUS})
+			}
 			n := len(joined)
 			switch {
 			case n > 0 && s.Kind == joined[n-1].Kind && s.FromUS <= joined[n-1].ToUS+gap:
@@ -206,32 +205,12 @@ func (c *Picture) join(l *Lane) {
 		}
 		all = append(all, joined...)
 	}
-	slices.SortFunc(active, func(a, b Span) int { return cmp.Compare(a.FromUS, b.FromUS) })
-	l.ComputeUS = length(busy)
-	l.ExposedUS = length(union(active)) - l.ComputeUS
+	l.ComputeUS = reading.Lasting(reading.Unite(busy))
+	l.ExposedUS = reading.Lasting(reading.Unite(active)) - l.ComputeUS
 	l.Spans = all
 	if l.Spans == nil {
 		l.Spans = []Span{}
 	}
-}
-
-// union joins spans, which are in the order of their beginnings, of whatever kinds.
-func union(spans []Span) (joined []Span) {
-	for _, s := range spans {
-		if n := len(joined); n > 0 && s.FromUS <= joined[n-1].ToUS {
-			joined[n-1].ToUS = max(joined[n-1].ToUS, s.ToUS)
-			continue
-		}
-		joined = append(joined, s)
-	}
-	return joined
-}
-
-func length(spans []Span) (us float64) {
-	for _, s := range spans {
-		us += s.ToUS - s.FromUS
-	}
-	return us
 }
 
 // share computes how many ranks do what, by column: a rank that computes counts there,

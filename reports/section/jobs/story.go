@@ -74,7 +74,7 @@ func (s *Section) take() string {
 	}
 	more := ""
 	if left > 0 {
-		more = fmt.Sprintf(" (and %d more variants)", left)
+		more = fmt.Sprintf(" (and %s)", words.Plural(left, "more variant"))
 	}
 	text := fmt.Sprintf("a step of job %s on %s takes %s%s", s.Jobs[0].Name, words.Plural(s.Jobs[0].Ranks, "rank"), words.List(times), more)
 	if j := s.slowest(); j != nil && j.Parts != nil {
@@ -134,7 +134,7 @@ func (s *Section) slowestStep(j *Job) string {
 	if len(j.Paths) > 1 {
 		of = fmt.Sprintf(", the slowest of %d,", len(j.Paths))
 	}
-	return fmt.Sprintf("Step %d of %s%s%s takes %s. Lost: %s.", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), of, time(p.US()), p.lost())
+	return fmt.Sprintf("Step %d of %s%s%s takes %s. Lost: %s.", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), of, tenths(p.US()), p.lost())
 }
 
 // steps says how long the steps of a job take that have critical paths.
@@ -146,7 +146,7 @@ func (s *Section) steps(j *Job) string {
 	for i := range j.Paths {
 		low, high = min(low, j.Paths[i].US()), max(high, j.Paths[i].US())
 	}
-	return fmt.Sprintf("%d steps of %s%s take from %s to %s.", len(j.Paths), j.Name, phrases.In(&s.facts.Facts, j.Variant), time(low), time(high))
+	return fmt.Sprintf("%d steps of %s%s take from %s to %s.", len(j.Paths), j.Name, phrases.In(&s.facts.Facts, j.Variant), tenths(low), tenths(high))
 }
 
 // slowestCollective says which collective takes longest.
@@ -164,5 +164,5 @@ func (s *Section) slowestCollective() string {
 	if slowest == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s takes longest%s: %s in the median, and %s at the 99th percentile.", slowest.Name, at.Name, phrases.In(&s.facts.Facts, at.Variant), time(slowest.CCTUS.P50), time(slowest.CCTUS.P99))
+	return fmt.Sprintf("%s of %s takes longest%s: %s in the median, and %s at the 99th percentile.", slowest.Name, at.Name, phrases.In(&s.facts.Facts, at.Variant), tenths(slowest.CCTUS.P50), tenths(slowest.CCTUS.P99))
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-// time prints a time in microseconds.
-func time(us float64) string { return words.Tenths(us, words.Delays) }
+// tenths prints a time in microseconds.
+func tenths(us float64) string { return words.Tenths(us, words.Delays) }
 
 // statistic prints a statistic of a time.
 func statistic(s *Stats, of func(*Stats) float64) string {
 	if s == nil {
 		return words.None
 	}
-	return time(of(s))
+	return tenths(of(s))
 }
 
 // Statistics of a metric.
@@ -82,7 +82,7 @@ func (s *Section) collectives() *section.Table {
 				what += ", " + c.Algorithm
 			}
 			if p := c.SlowestIn; p != nil {
-				slowest = fmt.Sprintf("step %d, %s: %s", p.Step, time(p.US()), p.lost())
+				slowest = fmt.Sprintf("step %d, %s: %s", p.Step, tenths(p.US()), p.lost())
 			}
 			t.Rows = append(t.Rows, section.Row{Variant: j.Variant, Cells: phrases.Cells(j.Variant, j.Name, c.Name, what, words.Number(float64(c.Ranks)), words.Amount(float64(c.Bytes)/1000, words.Sizes),
 				statistic(c.CCTUS, p50), statistic(c.CCTUS, p99), rate(c.AlgBWGbps), rate(c.BusBWGbps), slowest)})
@@ -105,7 +105,7 @@ func (s *Section) paths() *section.Table {
 		slowest := slices.SortedStableFunc(slices.Values(j.Paths), func(a, b Path) int { return cmp.Compare(b.US(), a.US()) })
 		cut = cut || len(slowest) > maxPaths
 		for _, p := range slowest[:min(maxPaths, len(slowest))] {
-			t.Rows = append(t.Rows, section.Row{Variant: j.Variant, Cells: phrases.Cells(j.Variant, j.Name, words.Number(float64(p.Step)), time(p.US()), time(p.ComputeUS), time(p.TransferUS), time(p.IdleUS), p.lost())})
+			t.Rows = append(t.Rows, section.Row{Variant: j.Variant, Cells: phrases.Cells(j.Variant, j.Name, words.Number(float64(p.Step)), tenths(p.US()), tenths(p.ComputeUS), tenths(p.TransferUS), tenths(p.IdleUS), p.lost())})
 		}
 	}
 	t.Note = "From the end of the step back along what each operation waited for last. Lost: beyond what transfers take on an idle fabric, and beyond what the median rank computes."
@@ -120,18 +120,18 @@ func (s *Section) paths() *section.Table {
 func (p *Path) lost() string {
 	l := p.Lost
 	if l == nil {
-		return fmt.Sprintf("nothing at one place; %s of compute, %s of transfers", time(p.ComputeUS), time(p.TransferUS))
+		return fmt.Sprintf("nothing at one place; %s of compute, %s of transfers", tenths(p.ComputeUS), tenths(p.TransferUS))
 	}
 	share := words.Percent(l.Share)
 	switch {
 	case l.Rank >= 0:
-		return fmt.Sprintf("%s (%s) at rank %d (%s), which computes longer than the median rank", time(l.US), share, l.Rank, l.Host)
+		return fmt.Sprintf("%s (%s) at rank %d (%s), which computes longer than the median rank", tenths(l.US), share, l.Rank, l.Host)
 	case l.NIC:
-		return fmt.Sprintf("%s (%s) at the NIC of %s, where messages wait for each other, %s", time(l.US), share, l.Host, l.most())
+		return fmt.Sprintf("%s (%s) at the NIC of %s, where messages wait for each other, %s", tenths(l.US), share, l.Host, l.most())
 	}
-	text := fmt.Sprintf("%s (%s) at %s, %s", time(l.US), share, l.Port, l.most())
+	text := fmt.Sprintf("%s (%s) at %s, %s", tenths(l.US), share, l.Port, l.most())
 	if l.DelayUS > 0 {
-		text += fmt.Sprintf("; packets wait %s there", time(l.DelayUS))
+		text += fmt.Sprintf("; packets wait %s there", tenths(l.DelayUS))
 	}
 	return text
 }

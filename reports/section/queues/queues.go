@@ -111,6 +111,13 @@ func (s *Section) figure() *chart.Figure {
 	return f
 }
 
+// Figures returns the figures of charts that compare variants: the queues. Charts
+// and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
+	s := &Section{Charted: series.Charted{Facts: f, Charts: charts}, r: &reading.Reading{Facts: *f}}
+	return series.Present(s.figure())
+}
+
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
 	if f := s.figure(); f != nil {

@@ -61,13 +61,18 @@ func (s *Section) First() *chart.Figure {
 	return s.Figure("slowest", "Rate", "Rate of flow "+s.r.Slowest+phrases.SlowestOf(&s.r.Facts), "Wire rate at the receiver")
 }
 
+// Figures returns the figures of charts that compare variants: the rate of the slowest flow. Charts
+// and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
+	s := &Section{Charted: series.Charted{Facts: f, Charts: charts}, r: &reading.Reading{Facts: *f}}
+	return series.Present(s.First())
+}
+
 // Parts implements section.Section.
 func (s *Section) Parts() []section.Part {
 	p := section.Part{ID: "rates", Title: "Rates of flows"}
-	for _, f := range []*chart.Figure{s.First(), s.Figure("throughput", "Throughput", "Throughput of each flow", "Wire rate at the receiver")} {
-		if f != nil {
-			p.Blocks = append(p.Blocks, f)
-		}
+	for _, f := range series.Present(s.First(), s.Figure("throughput", "Throughput", "Throughput of each flow", "Wire rate at the receiver")) {
+		p.Blocks = append(p.Blocks, f)
 	}
 	if p.Blocks == nil {
 		return nil

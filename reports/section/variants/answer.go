@@ -1,6 +1,7 @@
 package variants
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,15 +16,15 @@ import (
 // about.
 type effect struct {
 	variant string
-	base    string // the variant that it is compared with
-	csig    bool   // CSIG alone is what differs
-	tagged  bool   // the variant has CSIG, and the first one has not
-	other   bool   // the two do not do the same work
-	gain    float64
+	base    string  // the variant that it is compared with
+	csig    bool    // CSIG alone is what differs
+	tagged  bool    // the variant has CSIG, and the first one has not
+	other   bool    // the two do not do the same work
+	gain    float64 // as a share of the base; below 0 where it is worse
 	outcome Effect
-	clause  string // "flow a gets 3 Gb/s in place of 2 in base"
-	figure  string // the value in short
-	said    []string
+	clause  string   // "flow a gets 3 Gb/s in place of 2 in base"
+	figure  string   // the value in short
+	said    []string // quantities that clause is of
 	price   []string // clauses on what became worse with it, beside the quantities of its Difference
 }
 
@@ -88,95 +89,94 @@ const (
 	muchMore = 3
 )
 
-// chosen returns the effect that the answer tells: that of CSIG, or else of the variant that
-// gains most, or changes most when none gains. Variants that do other work come last.
+// chosen returns the effect that the answer tells: that of CSIG alone, or else that of the
+// variant that gains most, of those that do the same work.
 func chosen(all []effect) *effect {
-	best := func(among func(*effect) bool) (most *effect) {
-		greatest, least := 0.0, 0.0
+	among := func(is func(*effect) bool) (list []*effect) {
 		for i := range all {
-			if e := &all[i]; e.outcome != Same && among(e) {
-				greatest, least = max(greatest, e.gain), min(least, e.gain)
+			if is(&all[i]) {
+				list = append(list, &all[i])
 			}
 		}
-		want := greatest
-		if want == 0 {
-			want = least
-		}
-		for i := range all {
-			if e := &all[i]; e.outcome != Same && among(e) && want != 0 && e.gain/want >= likeMost && (most == nil || e.tagged && !most.tagged) {
-				most = e
-			}
-		}
-		return most
+		return list
 	}
-	for _, among := range []func(*effect) bool{
-		func(e *effect) bool { return e.csig },
-		func(e *effect) bool {
-			return !e.csig && !e.other && !slices.ContainsFunc(all, func(o effect) bool { return o.csig })
-		},
-	} {
-		if e := best(among); e != nil {
-			return e
-		}
+	if list := among(func(e *effect) bool { return e.csig }); len(list) > 0 {
+		return cmp.Or(best(list), list[0])
 	}
-	if at := slices.IndexFunc(all, func(e effect) bool { return e.csig }); at >= 0 {
-		return &all[at]
-	}
-	if e := best(func(*effect) bool { return true }); e != nil {
-		return e
-	}
-	return &all[0]
+	return cmp.Or(best(among(func(e *effect) bool { return !e.other })), best(among(func(*effect) bool { return true })), &all[0])
 }
 
-// beside says what the other variants that do the same work do: in full what one changes much more than the chosen
-// one, and how many gain.
+// best returns the effect that gains most, or that loses most when none gains; nil when nothing
+// changed. Of those that are nearly as good it is the first one with CSIG, or the first one.
+func best(all []*effect) (found *effect) {
+	greatest, least := 0.0, 0.0
+	for _, e := range all {
+		if e.outcome != Same {
+			greatest, least = max(greatest, e.gain), min(least, e.gain)
+		}
+	}
+	want := cmp.Or(greatest, least)
+	for _, e := range all {
+		if e.outcome != Same && want != 0 && e.gain/want >= likeMost && (found == nil || e.tagged && !found.tagged) {
+			found = e
+		}
+	}
+	return found
+}
+
+// beside says what the other variants that do the same work do: in full what one changes much
+// more than the chosen one, and how many gain and lose.
 func beside(e *effect, all []effect) string {
 	var others []*effect
+	most := -1
 	for i := range all {
-		if o := &all[i]; o.variant != e.variant && o.other == e.other {
-			others = append(others, o)
+		o := &all[i]
+		if o.variant == e.variant || o.other != e.other {
+			continue
 		}
-	}
-	text, most := "", -1
-	for i, o := range others {
+		others = append(others, o)
 		if o.outcome != Same && math.Abs(o.gain) >= muchMore*math.Abs(e.gain) && (most < 0 || math.Abs(o.gain) > math.Abs(others[most].gain)) {
-			most = i
+			most = len(others) - 1
 		}
 	}
+	text := ""
 	if most >= 0 {
 		o := others[most]
-		with := "; but with variant "
+		text = "; but with variant "
 		if e.outcome == o.outcome {
-			with = "; with variant "
+			text = "; with variant "
 		}
-		text = with + o.variant + ", " + o.clause
+		text += o.variant + ", " + o.clause
 		others = slices.Delete(others, most, most+1)
 	}
-	gain, lose := 0, 0
+	counts := map[Effect]int{}
 	for _, o := range others {
-		switch o.outcome {
-		case Better:
-			gain++
-		case Worse:
-			lose++
-		}
+		counts[o.outcome]++
 	}
 	switch n := len(others); {
 	case n == 0:
 		return text
 	case n == 1:
 		return fmt.Sprintf("%s; with %s %s", text, others[0].variant, others[0].figure)
-	case gain == 0 && lose == 0:
+	case counts[Same] == n:
 		return fmt.Sprintf("%s; the other %d variants make no difference", text, n)
-	case gain == n:
+	case counts[Better] == n && e.outcome == Better:
 		return fmt.Sprintf("%s; the other %d variants gain too", text, n)
-	case lose == 0:
-		return fmt.Sprintf("%s; of the other %d variants %d gain", text, n, gain)
-	case gain == 0:
-		return fmt.Sprintf("%s; of the other %d variants %d lose", text, n, lose)
-	default:
-		return fmt.Sprintf("%s; of the other %d variants %d gain and %d lose", text, n, gain, lose)
 	}
+	var parts []string
+	for _, of := range []struct {
+		effect Effect
+		verb   string
+	}{{Better, "gain"}, {Worse, "lose"}} {
+		switch n := counts[of.effect]; n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+of.verb+"s")
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, of.verb))
+		}
+	}
+	return fmt.Sprintf("%s; of the other %d variants %s", text, len(others), strings.Join(parts, " and "))
 }
 
 // name names the variant of an effect: as CSIG if nothing else differs.
@@ -215,17 +215,18 @@ func (s *Section) faultsCost() string {
 			best[what] = d
 		}
 	}
+	if len(whats) == 0 {
+		return ""
+	}
 	var parts []string
-	for i, what := range whats[:min(maxFaults, len(whats))] {
+	without := 0.0
+	for _, what := range whats[:min(maxFaults, len(whats))] {
 		d := best[what]
 		q := d.quantity("fct_us.p99")
-		if i == 0 {
-			parts = append(parts, fmt.Sprintf("with %s, the tail completion time (p99) is at best, in variant %s, %s", what, d.Variant, inPlace(q, base)))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("with %s, in %s, %s%s", what, d.Variant, words.Short(q.Value.Median), share(q)))
+		without = q.Base.Median
+		parts = append(parts, fmt.Sprintf("%s with %s (%s, %s)", words.Short(q.Value.Median), what, d.Variant, words.Change(q.Change)))
 	}
-	return strings.Join(parts, "; ")
+	return fmt.Sprintf("without a fault, in %s, the tail completion time (p99) is %s; the best variant has %s", base, words.Short(without), words.List(parts))
 }
 
 // underFault returns the beginning of an answer when faults happen in all variants.

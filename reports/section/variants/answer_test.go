@@ -156,6 +156,11 @@ func TestAnswer(t *testing.T) {
 			part(s, 1, "exposed_us.mean.gpt", 100)
 			s.Steps = []StepChange{step("gpt", "b", "a", 1000, 600, Better, false), step("gpt", "c", "a", 1000, 900, Better, false)}
 		}), []string{"With variant b, a step of job gpt takes 600\u00a0µs in place of 1\u00a0ms in a (−40\u00a0%), because the ranks wait 100\u00a0µs for the network in place of 500\u00a0µs; with c it takes 900\u00a0µs (−10\u00a0%)."}},
+		{"many variants", two(func(s *Section) {
+			third(s)
+			s.r.Variants = append(s.r.Variants, reading.Variant{Name: "d"}, reading.Variant{Name: "e"})
+			s.Steps = []StepChange{step("gpt", "b", "a", 1000, 600, Better, false), step("gpt", "c", "a", 1000, 900, Better, false), step("gpt", "d", "a", 1000, 1000, Same, false), step("gpt", "e", "a", 1000, 1100, Worse, false)}
+		}), []string{"With variant b, a step of job gpt takes 600\u00a0µs in place of 1\u00a0ms in a (−40\u00a0%); of the other 3 variants 1 gains and 1 loses."}},
 		{"CSIG alone among steps", two(func(s *Section) {
 			third(s)
 			s.Steps = []StepChange{step("gpt", "b", "a", 1000, 2000, Worse, false), step("gpt", "c", "a", 1000, 1500, Worse, false), step("gpt", "c", "b", 2000, 1500, Better, true)}
@@ -177,7 +182,7 @@ func TestAnswer(t *testing.T) {
 				s.r.Faults = append(s.r.Faults, reading.Fault{Variant: v, Fault: runfolder.Fault{What: "2 links down", Happened: true}})
 			}
 			s.Differences = []Difference{times("b", false, timesOf(100, 150, 300, 500, Worse, Worse)), times("c", false, timesOf(100, 120, 300, 400, Worse, Worse))}
-		}), []string{"With 2 links down, the tail completion time (p99) is at best, in variant c, 400\u00a0µs in place of 300\u00a0µs in a (+33\u00a0%)."}},
+		}), []string{"Without a fault, in a, the tail completion time (p99) is 300\u00a0µs; the best variant has 400\u00a0µs with 2 links down (c, +33\u00a0%)."}},
 		{"a fault in all", two(func(s *Section) {
 			for _, v := range []string{"a", "b"} {
 				s.r.Faults = append(s.r.Faults, reading.Fault{Variant: v, Fault: runfolder.Fault{What: "2 links down", Happened: true}})
