@@ -140,10 +140,7 @@ func (c *Gantt) Draw(width float64) *Drawing {
 	}
 	left = min(left, width*0.2)
 	d := &Drawing{Width: width, Title: c.Name, Desc: c.Desc}
-	p := &plotter{Drawing: d, area: Area{X: left, Width: width - left - 14}, x0: c.X.Min, x1: c.X.Max, clampX: true}
-	if !(p.x1 > p.x0) {
-		p.x1 = p.x0 + 1
-	}
+	p := d.plot(Area{X: left, Width: width - left - 14}, &c.X)
 	y := c.above(p, wide) + 6
 	if c.Shares != nil && len(c.Shares.Values) > 0 && len(c.Shares.Values[0]) > 0 {
 		c.shares(p, y)

@@ -87,10 +87,7 @@ func (c *Intervals) Draw(width float64) *Drawing {
 
 // plotter returns the plotter of an area.
 func (c *Intervals) plotter(d *Drawing, area Area) *plotter {
-	p := &plotter{Drawing: d, area: area, x0: c.X.Min, x1: c.X.Max, clampX: true}
-	if !(p.x1 > p.x0) {
-		p.x0, p.x1 = p.x0-1, p.x0+1
-	}
+	p := d.plot(area, &c.X)
 	if c.Log {
 		p.curve = bent
 	}

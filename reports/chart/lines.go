@@ -71,10 +71,8 @@ func (c *Lines) Draw(width float64) *Drawing {
 	if c.Y.Name != "" {
 		left += 16
 	}
-	p := &plotter{Drawing: d, area: Area{left, top, width - left - 12, height - top - axisFoot}, x0: c.X.Min, x1: c.X.Max, y0: from, y1: to}
-	if !(p.x1 > p.x0) {
-		p.x1 = p.x0 + 1
-	}
+	p := d.plot(Area{left, top, width - left - 12, height - top - axisFoot}, &c.X)
+	p.y0, p.y1, p.clampX = from, to, false
 	d.Plot = p.area
 	if c.Shade[1] > c.Shade[0] {
 		a, b := p.x(max(c.Shade[0], p.x0)), p.x(min(c.Shade[1], p.x1))
