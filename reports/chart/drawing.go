@@ -206,6 +206,18 @@ func around(x, y, radius, angle float64) (float64, float64) {
 	return x + radius*sin, y - radius*cos
 }
 
+// box adds a rectangle.
+func (o *Outline) box(a Area) {
+	r := polygon(a.X, a.Y, a.X+a.Width, a.Y, a.X+a.Width, a.Y+a.Height, a.X, a.Y+a.Height)
+	o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
+}
+
+// boxOf returns the outline of a rectangle.
+func boxOf(a Area) (o Outline) {
+	o.box(a)
+	return o
+}
+
 // polygon returns a closed outline through points of x and y in turn.
 func polygon(points ...float64) (o Outline) {
 	for i := 0; i+1 < len(points); i += 2 {

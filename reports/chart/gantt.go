@@ -287,9 +287,7 @@ func (c *Gantt) strip(p *plotter, y float64) {
 	each := (p.x1 - p.x0) / float64(columns)
 	var outlines [ins]Outline
 	box := func(in In, left, right, high, low float64) {
-		r := polygon(corners(Area{left, y + stripHeight*(1-high), right - left, stripHeight * (high - low)})...)
-		o := &outlines[in]
-		o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
+		outlines[in].box(Area{left, y + stripHeight*(1-high), right - left, stripHeight * (high - low)})
 	}
 	var long []Hop
 	for _, h := range c.Path {

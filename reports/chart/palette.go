@@ -169,6 +169,7 @@ const (
 	Falling
 	Upright
 	Across
+	hatches
 )
 
 // Palette says what paints look like.

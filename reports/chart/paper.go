@@ -67,7 +67,7 @@ var errLarge = errors.New("the drawing is too large")
 // paint draws the sheet.
 func (s *sheet) paint(c canvas) {
 	if !s.bare {
-		o := polygon(corners(Area{0, 0, s.Width * s.points, s.Height * s.points})...)
+		o := boxOf(Area{0, 0, s.Width * s.points, s.Height * s.points})
 		c.fill(&o, s.palette.Colour(Paper))
 	}
 	p := &painter{canvas: c, palette: s.palette}
@@ -129,15 +129,13 @@ func (p *painter) shape(o *Outline, s Style, k float64) {
 
 // cells fills the runs of each paint at once.
 func (p *painter) cells(c *Cells, x, y, k float64) {
-	o := polygon(corners(c.Area)...)
+	o := boxOf(c.Area)
 	p.fill(o.placed(x, y, k), p.palette.Colour(Idle))
 	outlines := make([]Outline, len(c.Paints))
 	w, h := c.Width/float64(max(c.Columns, 1)), c.Height/float64(max(c.Rows, 1))
 	const over = 0.1 // over the next one, so that no ground shows between
 	c.runs(func(level, row, from, to int) {
-		o := &outlines[level]
-		r := polygon(corners(Area{c.X + w*float64(from), c.Y + h*float64(row), w*float64(to-from) + over, h + over})...)
-		o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
+		outlines[level].box(Area{c.X + w*float64(from), c.Y + h*float64(row), w*float64(to-from) + over, h + over})
 	})
 	for level := range outlines {
 		if o := &outlines[level]; !o.Empty() {
@@ -156,7 +154,7 @@ func (p *painter) words(m *Text, x, y, k float64) {
 	if m.Halo {
 		wide := TextWidth(text, m.size(), m.Bold)
 		box := Area{m.X - wide*[...]float64{0, 0.5, 1}[m.Anchor] - 2, m.Y - m.size()*0.55, wide + 4, m.size() * 1.1}
-		o := polygon(corners(box)...)
+		o := boxOf(box)
 		ground := p.palette.Colour(Paper)
 		ground.A = 0xC8
 		p.fill(o.placed(x, y, k), ground)
@@ -173,7 +171,7 @@ func (r *Rect) outline() (o Outline) {
 	a := r.Area
 	round := min(r.Radius, a.Width/2, a.Height/2)
 	if !(round > 0) {
-		return polygon(corners(a)...)
+		return boxOf(a)
 	}
 	right, bottom := a.X+a.Width, a.Y+a.Height
 	o.Move(a.X+round, a.Y)
