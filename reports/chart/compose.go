@@ -75,12 +75,10 @@ func (f *Figure) compose(o Layout) *sheet {
 	case Slide:
 		width, height := 254*millimetre, 254*millimetre*9/16
 		s.dots = 1920 / width
-		for wide := width / s.points; ; wide *= 1.1 { // until it is flat enough
-			columns := f.columns()
-			c := &composer{margin: sheetMargin, text: textSize, title: 18, titled: true, columns: columns}
-			c.cell = (wide - 2*c.margin - sheetGap*float64(columns-1)) / float64(columns)
-			if s.Drawing = c.compose(f); s.Height*16/9 <= wide || wide > 2000 {
-				break
+		for columns := 1; columns <= min(len(f.Panels), mostOnSlide); columns++ { // in which letters are the largest
+			d := f.flat(width/s.points, columns)
+			if s.Drawing == nil || min(width/d.Width, height/d.Height) > min(width/s.Width, height/s.Height) {
+				s.Drawing = d
 			}
 		}
 		k := min(width/s.Width, height/s.Height)
@@ -95,6 +93,20 @@ func (f *Figure) compose(o Layout) *sheet {
 		s.Drawing = c.compose(f)
 	}
 	return s
+}
+
+// mostOnSlide bounds the panels beside each other on a slide.
+const mostOnSlide = 4
+
+// flat composes the figure as wide as it has to be to fit on a slide.
+func (f *Figure) flat(wide float64, columns int) *Drawing {
+	for ; ; wide *= 1.1 {
+		c := &composer{margin: sheetMargin, text: textSize, title: 18, titled: true, columns: columns}
+		c.cell = (wide - 2*c.margin - sheetGap*float64(columns-1)) / float64(columns)
+		if d := c.compose(f); d.Height*16/9 <= wide || wide > 2000 {
+			return d
+		}
+	}
 }
 
 // composer places the pieces of a figure.

@@ -15,9 +15,9 @@ type MapVariant struct {
 	Name  string  `json:"name"`
 	BinUS float64 `json:"binUs"` // width of a bin in µs
 	Bins  int     `json:"bins"`
-	// Values has for each quantity a byte for each line and bin, line after line, in base64:
-	// per cent, or NoByte. It is "" for a quantity that the variant lacks.
-	Values []string `json:"values"`
+	// Values has for each quantity a byte for each line and bin, line after line: per cent, or
+	// NoByte. It is nil for a quantity that the variant lacks.
+	Values [][]byte `json:"values"`
 }
 
 // NoByte stands for no value in MapVariant.Values.

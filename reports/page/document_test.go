@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/base64"
 	"fmt"
 	"math"
 	"strings"
@@ -104,7 +103,7 @@ func (s *sample) fabric() Picture {
 		for k := range text {
 			text[k] = byte((k*7 + i*20) % 101)
 		}
-		m.Variants = append(m.Variants, chart.MapVariant{Name: v, BinUS: 1000, Bins: bins, Values: []string{base64.StdEncoding.EncodeToString(text)}})
+		m.Variants = append(m.Variants, chart.MapVariant{Name: v, BinUS: 1000, Bins: bins, Values: [][]byte{text}})
 	}
 	legend := []chart.Key{chart.LineKey(s.flows[0], chart.Nth(0)), chart.FillKey("over 90 %", chart.Load(3))}
 	return Picture{Figure: &chart.Figure{ID: "fabric", Title: "Fabric and load in " + s.variants[0], Caption: "8 hosts, 6 switches and 16 links.", Legend: legend, Columns: 2,

@@ -59,7 +59,7 @@ func (s *Section) caption() string {
 }
 
 // Badges says which ports the numbers in the drawing stand for, from 1, and how they are used
-// in the variant that it shows.
+// in the variant that it shows, or, if that hardly uses them, in the one that does most.
 func (s *Section) Badges() []section.Mark {
 	var all []section.Mark
 	for i := range s.r.Limits {
@@ -68,11 +68,13 @@ func (s *Section) Badges() []section.Mark {
 		if p.Full {
 			what = "bottleneck: "
 		}
-		use, ok := p.In(s.r.Told)
-		if !ok {
-			use = p.Busiest()
+		use, in := p.Busiest(), ""
+		if told, ok := p.In(s.r.Told); ok && told.Utilisation >= use.Utilisation/2 {
+			use = told
+		} else {
+			in = phrases.In(&s.r.Facts, use.Variant)
 		}
-		all = append(all, section.Mark{Name: what + phrases.Port(&p.Place), Value: fmt.Sprintf("%s busy, mean queue %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, 0))})
+		all = append(all, section.Mark{Name: what + phrases.Port(&p.Place) + in, Value: fmt.Sprintf("%s busy, mean queue %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, 0))})
 	}
 	return all
 }

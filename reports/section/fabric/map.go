@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"encoding/base64"
 	"math"
 
 	"github.com/csiglab/csiglab/reports/chart"
@@ -34,8 +33,8 @@ func (s *Section) Map() *chart.Map {
 		if l.Bins < 1 || len(l.Lines) != len(m.Lines) {
 			continue
 		}
-		v := chart.MapVariant{Name: words.Clipped(l.Variant), BinUS: l.BinUS, Bins: l.Bins, Values: []string{
-			l.packed(func(t *InTime) reading.Percents { return t.Busy }), l.packed(func(t *InTime) reading.Percents { return t.Left }), "",
+		v := chart.MapVariant{Name: words.Clipped(l.Variant), BinUS: l.BinUS, Bins: l.Bins, Values: [][]byte{
+			l.packed(func(t *InTime) reading.Percents { return t.Busy }), l.packed(func(t *InTime) reading.Percents { return t.Left }), nil,
 		}}
 		if l.HasNamed {
 			v.Values[2] = l.packed(func(t *InTime) reading.Percents { return t.Named })
@@ -49,8 +48,8 @@ func (s *Section) Map() *chart.Map {
 }
 
 // packed returns values as chart.MapVariant has them.
-func (l *Load) packed(of func(*InTime) reading.Percents) string {
-	text := make([]byte, 0, len(l.Lines)*l.Bins)
+func (l *Load) packed(of func(*InTime) reading.Percents) []byte {
+	packed := make([]byte, 0, len(l.Lines)*l.Bins)
 	for i := range l.Lines {
 		values := of(&l.Lines[i])
 		for bin := range l.Bins {
@@ -58,8 +57,8 @@ func (l *Load) packed(of func(*InTime) reading.Percents) string {
 			if bin < len(values) && values[bin] >= 0 {
 				b = byte(values[bin])
 			}
-			text = append(text, b)
+			packed = append(packed, b)
 		}
 	}
-	return base64.StdEncoding.EncodeToString(text)
+	return packed
 }
