@@ -256,6 +256,10 @@ func grey(paint Paint) float64 {
 	return (0.2126*float64(c.R) + 0.7152*float64(c.G) + 0.0722*float64(c.B)) / 255
 }
 
+// Less and More are the sides of the diverging scale.
+func Less(level int) Paint { return Change(-level) }
+func More(level int) Paint { return Change(level) }
+
 // A grey print tells neighbours apart.
 func TestGreysOfPrint(t *testing.T) {
 	for _, kind := range []struct {
@@ -264,7 +268,7 @@ func TestGreysOfPrint(t *testing.T) {
 		paint    func(int) Paint
 		least    float64
 		monotone bool
-	}{{"flow", Flows, Flow, 0.12, false}, {"action", Actions, Action, 0.1, false}, {"load", Loads, Load, 0.1, true}, {"scale", Levels + 1, Scale, 0.01, true}, {"less", Changes + 1, func(l int) Paint { return Change(-l) }, 0.03, true}, {"more", Changes + 1, Change, 0.03, true}, {"path", int(ins), func(in int) Paint { return inPath(In(in)) }, 0.1, false}} {
+	}{{"flow", Flows, Flow, 0.12, false}, {"action", Actions, Action, 0.1, false}, {"load", Loads, Load, 0.1, true}, {"scale", Levels + 1, Scale, 0.01, true}, {"less", Changes + 1, Less, 0.03, true}, {"more", Changes + 1, More, 0.03, true}, {"path", int(ins), func(in int) Paint { return inPath(In(in)) }, 0.1, false}} {
 		for i := 1; i < kind.n; i++ {
 			a, b := grey(kind.paint(i-1)), grey(kind.paint(i))
 			if math.Abs(a-b) < kind.least && !(kind.name == "scale" && i == 1) || kind.monotone && b >= a && !(kind.name == "scale" && i == 1) {
@@ -273,7 +277,7 @@ func TestGreysOfPrint(t *testing.T) {
 		}
 	}
 	for l := 1; l <= Changes; l++ {
-		if Print.hatches[Change(-l)] == Print.hatches[Change(l)] {
+		if Print.hatches[Less(l)] == Print.hatches[More(l)] {
 			t.Errorf("level %d: less and more have the same hatch", l)
 		}
 	}
