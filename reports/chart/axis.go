@@ -110,6 +110,16 @@ type plotter struct {
 	curve  func(float64) float64 // of x; nil for a straight scale
 }
 
+// plot returns the plotter of an area whose x axis has the ends of a scaling. Places of values
+// beyond these are on the edges.
+func (d *Drawing) plot(area Area, x *Scaling) *plotter {
+	p := &plotter{Drawing: d, area: area, x0: x.Min, x1: x.Max, clampX: true}
+	if !(p.x1 > p.x0) {
+		p.x1 = p.x0 + 1
+	}
+	return p
+}
+
 func (p *plotter) x(v float64) float64 {
 	from, to := p.x0, p.x1
 	if p.clampX {

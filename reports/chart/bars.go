@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -32,12 +33,7 @@ type BarRow struct {
 
 const barPitch, barPitchAbove = 30.0, 44.0
 
-func (c *Bars) end() float64 {
-	if c.X.Max > 0 {
-		return c.X.Max
-	}
-	return 100
-}
+func (c *Bars) end() float64 { return cmp.Or(max(c.X.Max, 0), 100) }
 
 // Draw implements Chart.
 func (c *Bars) Draw(width float64) *Drawing {
@@ -46,7 +42,7 @@ func (c *Bars) Draw(width float64) *Drawing {
 		pitch = barPitchAbove
 	} else {
 		for _, r := range c.Rows {
-			left = max(left, TextWidth(r.label(), textSize, false)+10)
+			left = max(left, TextWidth(cmp.Or(r.Label, r.Name), textSize, false)+10)
 		}
 		left = min(left, width*0.34)
 	}
@@ -63,9 +59,9 @@ func (c *Bars) Draw(width float64) *Drawing {
 		y, height := top+pitch*float64(i)+pitch*0.17, pitch*0.66
 		if c.Above {
 			y, height = top+pitch*float64(i)+pitch-22, 18
-			d.add(&Text{X: left, Y: y - 10, Text: r.label(), Size: 12, Halo: true, Most: width - left - 4})
+			d.add(&Text{X: left, Y: y - 10, Text: cmp.Or(r.Label, r.Name), Size: 12, Halo: true, Most: width - left - 4})
 		} else {
-			d.add(&Text{X: left - 6, Y: y + height/2, Text: r.label(), Anchor: End, Most: left - 6})
+			d.add(&Text{X: left - 6, Y: y + height/2, Text: cmp.Or(r.Label, r.Name), Anchor: End, Most: left - 6})
 		}
 		from := 0.0
 		for k, part := range c.Parts {
@@ -84,7 +80,7 @@ func (c *Bars) Draw(width float64) *Drawing {
 				continue
 			}
 			value := strconv.FormatFloat(v, 'f', 0, 64)
-			text := part.short() + " " + value
+			text := cmp.Or(part.Short, part.Name) + " " + value
 			if TextWidth(text, textSize, false) > wide-8 {
 				text = value
 			}
@@ -94,20 +90,6 @@ func (c *Bars) Draw(width float64) *Drawing {
 		}
 	}
 	return d
-}
-
-func (r *BarRow) label() string {
-	if r.Label != "" {
-		return r.Label
-	}
-	return r.Name
-}
-
-func (p *BarPart) short() string {
-	if p.Short != "" {
-		return p.Short
-	}
-	return p.Name
 }
 
 func (c *Bars) describe() string {

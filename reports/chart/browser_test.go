@@ -48,13 +48,12 @@ func page(t *testing.T, figures []*Figure) string {
 			}
 			b.WriteString("</ul>")
 			for i := range f.Panels {
-				d := f.SVG(i)
-				fmt.Fprintf(&b, `<figure><div class="only-wide">%s</div><div class="only-narrow">%s</div></figure>`, d.Wide, d.Narrow)
+				fmt.Fprintf(&b, `<figure><div class="only-wide">%s</div><div class="only-narrow">%s</div></figure>`, f.SVG(i, f.width(i)), f.SVG(i, Narrow))
 			}
 			b.WriteString("</section>")
 		}
-		d := (&Figure{ID: "fabric", Panels: []Panel{{Chart: graph(false)}}}).SVG(0)
-		fmt.Fprintf(&b, `<figure id="fabric">%s<ul class="map-legend"><li><span></span></li></ul><p class="map-busiest"></p></figure>`, d.Wide)
+		d := (&Figure{ID: "fabric", Panels: []Panel{{Chart: graph(false)}}}).SVG(0, Whole)
+		fmt.Fprintf(&b, `<figure id="fabric">%s<ul class="map-legend"><li><span></span></li></ul><p class="map-busiest"></p></figure>`, d)
 		links := len(graph(false).Links)
 		fabric := map[string]any{"lines": make([]string, links), "quantities": []any{map[string]any{"name": "Utilisation", "verb": "busy", "legend": []string{"idle"}}},
 			"variants": []any{map[string]any{"name": "a", "binUs": 10, "bins": 2, "values": [][]byte{bytes.Repeat([]byte{95, 5}, links)}}}}

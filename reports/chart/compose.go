@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // Layout says how a figure becomes a document. The zero value is the figure as a page has it,
@@ -198,7 +200,7 @@ func wrapped(text string, width, size float64, bold bool) (lines []string) {
 	const most = 40 // lines
 	line := ""
 	for _, word := range strings.Fields(strings.Map(visible, text)) {
-		if line != "" && utf8.RuneCountInString(line+word) < mostLetters && TextWidth(line+" "+word, size, bold) <= width {
+		if line != "" && utf8.RuneCountInString(line+word) < words.MostOfName && TextWidth(line+" "+word, size, bold) <= width {
 			line += " " + word
 			continue
 		}

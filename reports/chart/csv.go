@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"encoding/csv"
 	"io"
 	"math"
@@ -25,13 +26,13 @@ func (f *Figure) csv(to io.Writer) error {
 		same = same && label(dx) == label(x) && label(dv) == label(value)
 	}
 	w := csv.NewWriter(to)
-	header := []string{"panel", "series", or(label(x), "x"), or(label(value), "value"), "low", "high"}
+	header := []string{"panel", "series", cmp.Or(label(x), "x"), cmp.Or(label(value), "value"), "low", "high"}
 	if !same {
 		header = []string{"panel", "series", "x", "value", "low", "high", "x unit", "value unit"}
 	}
 	w.Write(header) // errors are those of Flush
 	for i, d := range all {
-		panel := or(f.Panels[i].Title, d.Name)
+		panel := cmp.Or(f.Panels[i].Title, d.Name)
 		dx, dv := d.columns()
 		d.each(func(series, x string, value, low, high float64) {
 			row := []string{clip(panel), clip(series), x, plain(value), plain(low), plain(high)}

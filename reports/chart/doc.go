@@ -28,7 +28,7 @@
 //			Lines: []chart.Line{{Name: "flow a", Look: chart.Nth(0), X: x, Y: y}},
 //		}}}}
 //
-// Its page shows f.SVG(i).Wide and f.SVG(i).Narrow of each panel, and key.Swatch of each key;
+// Its page shows f.SVG(i, width) of each panel, at two widths, and key.Swatch of each key;
 // f.Data() goes into the data block for the script. CSS returns the rules that define the
 // variables of all paints.
 //

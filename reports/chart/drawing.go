@@ -8,7 +8,7 @@ type Drawing struct {
 	Width, Height float64
 	Title, Desc   string // what it shows, for readers who do not see it
 	Figure        string // ID of its Data, for the page's script; "" for none
-	Plot          Area   // whose left and right edges are the ends of the x axis, and whose lower and upper ones those of the y axis
+	Plot          Area   // whose left and right edges are the ends of the x axis, and whose lower and upper ones those of the y axis; zero where the script needs no data
 	Fabric        bool   // it is a drawing of a fabric, whose lines the script colours
 	Crowded       bool   // a fabric of many lines
 	Marks         []Mark
@@ -204,6 +204,18 @@ func (o *Outline) arc(x, y, radius, from, angle float64) {
 func around(x, y, radius, angle float64) (float64, float64) {
 	sin, cos := math.Sincos(angle)
 	return x + radius*sin, y - radius*cos
+}
+
+// box adds a rectangle.
+func (o *Outline) box(a Area) {
+	r := polygon(a.X, a.Y, a.X+a.Width, a.Y, a.X+a.Width, a.Y+a.Height, a.X, a.Y+a.Height)
+	o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
+}
+
+// boxOf returns the outline of a rectangle.
+func boxOf(a Area) (o Outline) {
+	o.box(a)
+	return o
 }
 
 // polygon returns a closed outline through points of x and y in turn.

@@ -21,7 +21,7 @@ func figure() *chart.Figure {
 // A page shows the drawings of a panel, and its script gets the data.
 func ExampleFigure_SVG() {
 	f := figure()
-	svg := string(f.SVG(0).Narrow)
+	svg := string(f.SVG(0, chart.Narrow))
 	fmt.Println(svg[:strings.Index(svg, ">")+1])
 	fmt.Println(f.Data()[0].ID, f.Data()[0].Kind)
 	// Output:

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 )
@@ -67,19 +68,11 @@ func (f *Figure) Data() (all []*Data) {
 	return all
 }
 
-// Drawings are those of a panel, for a page.
-type Drawings struct{ Wide, Narrow template.HTML }
-
-// SVG returns the drawings of the i-th panel.
-func (f *Figure) SVG(i int) Drawings {
-	draw := func(width float64) template.HTML {
-		d := f.Panels[i].Chart.Draw(width)
-		if data := f.Panels[i].Chart.Data(); data != nil && data.Kind.scripted() {
-			d.Figure = f.panelID(i)
-		}
-		return d.SVG()
-	}
-	return Drawings{draw(f.width(i)), draw(Narrow)}
+// SVG returns the drawing of the i-th panel at a width, for a page, with the ID of its data.
+func (f *Figure) SVG(i int, width float64) template.HTML {
+	d := f.Panels[i].Chart.Draw(width)
+	d.Figure = f.panelID(i)
+	return d.SVG()
 }
 
 // Key is an entry of a legend: a sample of a line, of a fill, or of a mark, and what it stands
@@ -88,7 +81,6 @@ type Key struct {
 	Name   string
 	Line   *Look   // a line; nil for none
 	Fills  []Paint // boxes beside each other, of all of which it is the name
-	Frame  Paint   // of the boxes
 	Shade  float64 // opacity of the boxes; 0 for 1
 	Height float64 // of the boxes; 0 for 12
 	Text   string  // in the first box
@@ -109,13 +101,10 @@ func (k *Key) Swatch() template.HTML {
 
 // sample returns the marks of the swatch.
 func (k *Key) sample() (marks []Mark) {
-	height := k.Height
-	if height == 0 {
-		height = swatchHeight
-	}
+	height := cmp.Or(k.Height, swatchHeight)
 	left, wide := 2.0, 22.0/float64(max(len(k.Fills), 1))
 	for i, fill := range k.Fills {
-		marks = append(marks, &Rect{Style: Style{Fill: fill, Stroke: k.Frame, Opacity: k.Shade}, Area: Area{left + wide*float64(i), (swatchHeight - height) / 2, wide, height}, Radius: 1})
+		marks = append(marks, &Rect{Style: Style{Fill: fill, Opacity: k.Shade}, Area: Area{left + wide*float64(i), (swatchHeight - height) / 2, wide, height}, Radius: 1})
 	}
 	if k.Text != "" {
 		paint := Ink
@@ -189,11 +178,11 @@ func ChangeKeys(most float64, unit, less, more string) (keys []Key) {
 		return fmt.Sprintf("%s to %s %s", number(most*float64(level-1)/Changes), quantity(most*float64(level)/Changes, unit), words)
 	}
 	for l := Changes; l > 0; l -= 2 {
-		keys = append(keys, FillKey(name(l, less), Less(l)))
+		keys = append(keys, FillKey(name(l, less), Change(-l)))
 	}
 	keys = append(keys, FillKey("no difference", Idle))
 	for l := 1; l <= Changes; l += 2 {
-		keys = append(keys, FillKey(name(l, more), More(l)))
+		keys = append(keys, FillKey(name(l, more), Change(l)))
 	}
 	return keys
 }

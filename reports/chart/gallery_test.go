@@ -199,8 +199,7 @@ func TestGallery(t *testing.T) {
 			fmt.Fprintf(&page, "%s %s ", f.Legend[i].Swatch(), html.EscapeString(f.Legend[i].Name))
 		}
 		for i := range f.Panels {
-			d := f.SVG(i)
-			fmt.Fprintf(&page, "<div class=w style='display:inline-block;width:%d%%'>%s</div><div class=n>%s</div>", 100/f.Columns-1, d.Wide, d.Narrow)
+			fmt.Fprintf(&page, "<div class=w style='display:inline-block;width:%d%%'>%s</div><div class=n>%s</div>", 100/f.Columns-1, f.SVG(i, f.width(i)), f.SVG(i, Narrow))
 		}
 		for name, o := range map[string]Layout{"light": {}, "dark": {Palette: Dark}, "one": {Size: OneColumn}, "two": {Size: TwoColumns}, "slide": {Size: Slide, Palette: Dark}} {
 			for _, format := range Formats {

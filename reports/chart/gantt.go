@@ -79,12 +79,8 @@ const (
 	ins
 )
 
-// inLooks are the names and paints of what a path is in. They are not those that the first
-// kinds of spans have.
-var inLooks = [ins]struct {
-	name  string
-	paint Paint
-}{{"computing", Flow(2)}, {"being sent", Flow(6)}, {"in a queue", Action(5)}, {"waiting", Action(0)}}
+// inNames says what a path is in.
+var inNames = [ins]string{"computing", "being sent", "in a queue", "waiting"}
 
 // Keys returns the legend: the kinds of spans, and what the path is in.
 func (c *Gantt) Keys() (keys []Key) {
@@ -104,9 +100,9 @@ func (c *Gantt) Keys() (keys []Key) {
 		seen[h.In%ins] = true
 	}
 	keys = append(keys, LineKey("critical path", Look{Paint: Target, Width: 2}))
-	for in, look := range inLooks {
+	for in, name := range inNames {
 		if seen[in] {
-			keys = append(keys, FillKey("the path is "+look.name, look.paint))
+			keys = append(keys, FillKey("the path is "+name, inPath(In(in))))
 		}
 	}
 	return keys
@@ -144,10 +140,7 @@ func (c *Gantt) Draw(width float64) *Drawing {
 	}
 	left = min(left, width*0.2)
 	d := &Drawing{Width: width, Title: c.Name, Desc: c.Desc}
-	p := &plotter{Drawing: d, area: Area{X: left, Width: width - left - 14}, x0: c.X.Min, x1: c.X.Max, clampX: true}
-	if !(p.x1 > p.x0) {
-		p.x1 = p.x0 + 1
-	}
+	p := d.plot(Area{X: left, Width: width - left - 14}, &c.X)
 	y := c.above(p, wide) + 6
 	if c.Shares != nil && len(c.Shares.Values) > 0 && len(c.Shares.Values[0]) > 0 {
 		c.shares(p, y)
@@ -163,7 +156,7 @@ func (c *Gantt) Draw(width float64) *Drawing {
 		lanes++
 	}
 	p.area.Y, p.area.Height = y, height*lanes
-	d.Plot, d.Height = p.area, p.bottom()+axisFoot
+	d.Height = p.bottom() + axisFoot
 	for i := range c.Lanes {
 		c.lane(p, &c.Lanes[i], y+float64(i)*height)
 	}
@@ -294,9 +287,7 @@ func (c *Gantt) strip(p *plotter, y float64) {
 	each := (p.x1 - p.x0) / float64(columns)
 	var outlines [ins]Outline
 	box := func(in In, left, right, high, low float64) {
-		r := polygon(corners(Area{left, y + stripHeight*(1-high), right - left, stripHeight * (high - low)})...)
-		o := &outlines[in]
-		o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
+		outlines[in].box(Area{left, y + stripHeight*(1-high), right - left, stripHeight * (high - low)})
 	}
 	var long []Hop
 	for _, h := range c.Path {
@@ -327,20 +318,19 @@ func (c *Gantt) strip(p *plotter, y float64) {
 			}
 		}
 	}
-	for in, o := range outlines {
-		if !o.Empty() {
-			p.add(&Path{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "the critical path is " + inLooks[in].name + " for this share of the time"}, Outline: o})
+	paint := func(more string) {
+		for in, o := range outlines {
+			if !o.Empty() {
+				p.add(&Path{Style: Style{Fill: inPath(In(in))}, Tag: Tag{Tip: "the critical path is " + inNames[in] + more}, Outline: o})
+			}
 		}
+		outlines = [ins]Outline{}
 	}
-	outlines = [ins]Outline{}
+	paint(" for this share of the time")
 	for _, h := range long {
 		box(h.In, p.x(h.From), p.x(h.To), 1, 0)
 	}
-	for in, o := range outlines {
-		if !o.Empty() {
-			p.add(&Path{Style: Style{Fill: inLooks[in].paint}, Tag: Tag{Tip: "the critical path is " + inLooks[in].name}, Outline: o})
-		}
-	}
+	paint("")
 	p.add(&Text{X: p.area.X - 6, Y: y + stripHeight/2, Text: "path", Bold: true, Paint: Target, Anchor: End})
 }
 
@@ -457,7 +447,7 @@ func (c *Gantt) Data() *Data {
 	}
 	s := Series{Name: "critical path"}
 	for _, h := range c.Path {
-		s.add(inLooks[h.In%ins].name, h.To-h.From, h.From, h.To)
+		s.add(inNames[h.In%ins], h.To-h.From, h.From, h.To)
 	}
 	d.Series = append(d.Series, s)
 	return d

@@ -15,9 +15,8 @@ type Graph struct {
 	Ways       []Way
 	Marked     [][2]int // links that stand out, by their boxes
 	Badges     []Badge
-	Height     float64 // of the drawing; 0 for 300
-	Quantity   string  // what Link.Value is: "Busy"
-	Unit       string  // of Link.Value: "%"
+	Quantity   string // what Link.Value is: "Busy"
+	Unit       string // of Link.Value: "%"
 }
 
 // Box is a node, or several that are drawn as one.
@@ -159,19 +158,15 @@ func (p *plan) sized(box int, x, y, most float64) place {
 
 // Draw implements Chart.
 func (c *Graph) Draw(width float64) *Drawing {
-	height := c.Height
-	if height == 0 {
-		height = 300
+	height, thin := 300.0, 1.0
+	if width < roomy {
+		height, thin = 250, 0.7
 	}
 	d := &Drawing{Width: width, Height: height, Title: c.Name, Desc: c.Desc, Fabric: true, Crowded: len(c.Links) > crowdedLinks}
 	if len(c.Boxes) == 0 {
 		return d
 	}
 	p := newPlan(c, d)
-	thin := 1.0
-	if width < roomy {
-		thin = 0.7
-	}
 	for _, m := range c.Marked {
 		if m[0] != m[1] {
 			var o Outline
@@ -195,7 +190,7 @@ func (c *Graph) Draw(width float64) *Drawing {
 		class := min(max(l.Class, 0), Loads-1)
 		var o Outline
 		p.way(&o, l.A, l.B, 0)
-		d.add(&Path{Style: Style{Stroke: Load(class), Weight: max(weights[class]*thin, 1), Round: true}, Tag: Tag{Part: PartLink, Line: i + 1, Tip: or(l.Tip, c.linkName(l))}, Outline: o})
+		d.add(&Path{Style: Style{Stroke: Load(class), Weight: max(weights[class]*thin, 1), Round: true}, Tag: Tag{Part: PartLink, Line: i + 1, Tip: cmp.Or(l.Tip, c.linkName(l))}, Outline: o})
 	}
 	p.ways(thin)
 	for i := range p.at {

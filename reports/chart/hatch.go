@@ -27,21 +27,17 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 			continue
 		case *Cells:
 			all = append(all, m)
-			lines := map[Hatch]*Outline{}
+			var lines [hatches]Outline
 			m.runs(func(level, row, from, to int) {
-				h := palette.hatches[m.Paints[level]]
-				if h == Plain {
-					return
+				if h := palette.hatches[m.Paints[level]]; h != Plain {
+					w, t := m.Width/float64(m.Columns), m.Height/float64(m.Rows)
+					cells := boxOf(Area{m.X + w*float64(from), m.Y + t*float64(row), w * float64(to-from), t})
+					hatchLines(&lines[h], h, cells.flat())
 				}
-				if lines[h] == nil {
-					lines[h] = &Outline{}
-				}
-				w, t := m.Width/float64(m.Columns), m.Height/float64(m.Rows)
-				hatchLines(lines[h], h, [][]float64{corners(Area{m.X + w*float64(from), m.Y + t*float64(row), w * float64(to-from), t})})
 			})
-			for h := Rising; h <= Across; h++ {
-				if lines[h] != nil {
-					all = append(all, hatchPath(*lines[h]))
+			for _, o := range lines {
+				if !o.Empty() {
+					all = append(all, hatchPath(o))
 				}
 			}
 			continue
@@ -53,7 +49,7 @@ func hatched(marks []Mark, palette *Palette) []Mark {
 				if m.Stroke != None {
 					edge = 0.6
 				}
-				o = polygon(corners(Area{a.X + edge, a.Y + edge, max(a.Width-2*edge, 0), max(a.Height-2*edge, 0)})...)
+				o = boxOf(Area{a.X + edge, a.Y + edge, max(a.Width-2*edge, 0), max(a.Height-2*edge, 0)})
 			}
 		case *Path:
 			fill, solid, o = m.Fill, m.Opacity == 0 || m.Opacity == 1, m.Outline
@@ -82,16 +78,12 @@ func hatchPath(o Outline) Mark {
 	return &Path{Style: Style{Stroke: Ink, Weight: 0.5, Opacity: 0.7}, Outline: o}
 }
 
-func corners(a Area) []float64 {
-	return []float64{a.X, a.Y, a.X + a.Width, a.Y, a.X + a.Width, a.Y + a.Height, a.X, a.Y + a.Height}
-}
-
 // hatchLines adds the parts of parallel lines that are within polygons (even-odd).
 func hatchLines(to *Outline, h Hatch, polygons [][]float64) {
 	// Lines are those of equal u; v goes along them.
-	ux, uy := map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Across: {0, 1}}[h][0], map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Across: {0, 1}}[h][1]
-	n := math.Hypot(ux, uy)
-	ux, uy = ux/n, uy/n
+	way := map[Hatch][2]float64{Rising: {1, 1}, Falling: {1, -1}, Upright: {1, 0}, Across: {0, 1}}[h]
+	n := math.Hypot(way[0], way[1])
+	ux, uy := way[0]/n, way[1]/n
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range polygons {
 		for i := 0; i+1 < len(p); i += 2 {

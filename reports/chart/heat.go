@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -94,10 +95,7 @@ func (c *Heat) Draw(width float64) *Drawing {
 		height = min(max(220/rows, 5), 18)
 	}
 	d := &Drawing{Width: width, Title: c.Name, Desc: fmt.Sprintf("%d rows by %d columns", len(c.Rows), c.Columns)}
-	p := &plotter{Drawing: d, area: Area{left, float64(len(c.Spans))*spanHeight + 14, width - left - right, height * rows}, x0: c.X.Min, x1: c.X.Max, clampX: true}
-	if !(p.x1 > p.x0) {
-		p.x1 = p.x0 + 1
-	}
+	p := d.plot(Area{left, float64(len(c.Spans))*spanHeight + 14, width - left - right, height * rows}, &c.X)
 	d.Plot, d.Height = p.area, p.bottom()+axisFoot
 	for i := range c.Spans {
 		c.Spans[i].draw(p, float64(i)*spanHeight, wide)
@@ -131,7 +129,7 @@ func (c *Heat) Draw(width float64) *Drawing {
 		}
 	}
 	axis := c.X
-	axis.Name = or(c.XLabel, axis.Name)
+	axis.Name = cmp.Or(c.XLabel, axis.Name)
 	if c.XLabel != "" { // ticks count from the first column
 		p.x0, p.x1 = 0, p.x1-p.x0
 	}

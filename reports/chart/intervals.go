@@ -64,7 +64,7 @@ func (c *Intervals) Draw(width float64) *Drawing {
 	}
 	d := &Drawing{Width: width, Title: c.Name, Desc: listed(words) + "."}
 	p := c.plotter(d, Area{left, top, width - left - right, pitch * float64(max(len(c.Rows), 1))})
-	d.Plot, d.Height = p.area, p.bottom()+axisFoot
+	d.Height = p.bottom() + axisFoot
 	c.ground(p)
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -87,10 +87,7 @@ func (c *Intervals) Draw(width float64) *Drawing {
 
 // plotter returns the plotter of an area.
 func (c *Intervals) plotter(d *Drawing, area Area) *plotter {
-	p := &plotter{Drawing: d, area: area, x0: c.X.Min, x1: c.X.Max, clampX: true}
-	if !(p.x1 > p.x0) {
-		p.x0, p.x1 = p.x0-1, p.x0+1
-	}
+	p := d.plot(area, &c.X)
 	if c.Log {
 		p.curve = bent
 	}
@@ -211,7 +208,7 @@ func (c *Dots) Draw(width float64) *Drawing {
 	heights, tallest := stacked(samples, p)
 	ground := top + 8 + dotStep*float64(tallest)
 	p.area.Height = ground + 26 - top
-	d.Plot, d.Height = p.area, p.bottom()+axisFoot
+	d.Height = p.bottom() + axisFoot
 	c.ground(p)
 	for i, s := range samples {
 		if finite(s.Value) {

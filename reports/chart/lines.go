@@ -13,7 +13,6 @@ type Lines struct {
 	Lines  []Line
 	Levels []LevelMark
 	Shade  [2]float64 // a span of X that is set off; empty when both are equal
-	Height float64    // of the drawing; 0 for 250
 }
 
 // Line is a line of points; a NaN in Y is a gap. A point between two gaps is a dot. Low and
@@ -64,10 +63,7 @@ func (c *Lines) ends() (from, to float64, all []tick) {
 
 // Draw implements Chart.
 func (c *Lines) Draw(width float64) *Drawing {
-	height := c.Height
-	if height == 0 {
-		height = 250
-	}
+	const height = 250.0
 	d := &Drawing{Width: width, Height: height, Title: c.name(), Desc: c.describe()}
 	from, to, yticks := c.ends()
 	left := widest(yticks) + 10
@@ -75,10 +71,8 @@ func (c *Lines) Draw(width float64) *Drawing {
 	if c.Y.Name != "" {
 		left += 16
 	}
-	p := &plotter{Drawing: d, area: Area{left, top, width - left - 12, height - top - axisFoot}, x0: c.X.Min, x1: c.X.Max, y0: from, y1: to}
-	if !(p.x1 > p.x0) {
-		p.x1 = p.x0 + 1
-	}
+	p := d.plot(Area{left, top, width - left - 12, height - top - axisFoot}, &c.X)
+	p.y0, p.y1, p.clampX = from, to, false
 	d.Plot = p.area
 	if c.Shade[1] > c.Shade[0] {
 		a, b := p.x(max(c.Shade[0], p.x0)), p.x(min(c.Shade[1], p.x1))

@@ -10,8 +10,6 @@ type Matrix struct {
 	Name   string
 	Corner string   // in the corner of the names: "from ↓, to →"
 	Names  []string // of rows and of columns
-	From   string   // what a row is; "" for "From"
-	To     string   // what a column is; "" for "To"
 	Value  Scaling  // of the cells: its name, unit and ends
 	Values []string // where values are indices of these names; nil where they are numbers
 	Cell   func(row, column int) Cell
@@ -135,7 +133,7 @@ func (c *Matrix) small(area Area) *Cells {
 // Data implements Chart.
 func (c *Matrix) Data() *Data {
 	n := len(c.Names)
-	d := &Data{Kind: KindMatrix, Name: c.Name, X: AxisOf{Name: or(c.To, "To"), Max: float64(n)}, Y: AxisOf{Name: or(c.From, "From"), Max: float64(n)}, Value: c.Value.data()}
+	d := &Data{Kind: KindMatrix, Name: c.Name, X: AxisOf{Name: "To", Max: float64(n)}, Y: AxisOf{Name: "From", Max: float64(n)}, Value: c.Value.data()}
 	d.Value.Names = c.Values
 	for i := range n {
 		d.X.Names = append(d.X.Names, clip(c.Names[i]))
@@ -146,11 +144,4 @@ func (c *Matrix) Data() *Data {
 		d.Series = append(d.Series, s)
 	}
 	return d
-}
-
-func or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -31,12 +32,7 @@ type Spread struct {
 	Text             string // behind the bar; "" for the value with its unit
 }
 
-func (s *Spread) text(unit string) string {
-	if s.Text != "" {
-		return s.Text
-	}
-	return quantity(s.Value, unit)
-}
+func (s *Spread) text(unit string) string { return cmp.Or(s.Text, quantity(s.Value, unit)) }
 
 func (c *Pairs) end() float64 {
 	if c.X.Max > 0 {
@@ -71,7 +67,7 @@ func (c *Pairs) Draw(width float64) *Drawing {
 	left, right = min(left, width*0.32), min(right, width*0.25)
 	d := &Drawing{Width: width, Title: c.Name, Desc: listed(all) + "."}
 	p := &plotter{Drawing: d, area: Area{left, 4, width - left - right, pitch * float64(len(c.Rows))}, x0: 0, x1: c.end(), gridX: true, clampX: true}
-	d.Plot, d.Height = p.area, p.bottom()+axisFoot
+	d.Height = p.bottom() + axisFoot
 	p.xAxis(&c.X)
 	for i := range c.Rows {
 		r := &c.Rows[i]

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -12,7 +13,7 @@ import (
 // variable. The zero value paints nothing.
 type Paint uint8
 
-// Paints that stand alone. The others are made by Flow, Action, Load, Scale, Less and More.
+// Paints that stand alone. The others are made by Flow, Action, Load, Scale and Change.
 const (
 	None     Paint = iota
 	Ink            // text and what is as strong
@@ -40,7 +41,8 @@ const (
 	scale0  = load0 + Loads // of level 1
 	less0   = scale0 + Levels
 	more0   = less0 + Changes
-	paints  = more0 + Changes
+	path0   = more0 + Changes // what a critical path is in
+	paints  = path0 + Paint(ins)
 )
 
 // Counts of paints of a kind.
@@ -83,6 +85,10 @@ func Change(level int) Paint {
 
 func wrap(i, n int) int { return (i%n + n) % n }
 
+// inPath returns the colour of what a critical path is in: tints of its own colour, which no
+// kind of span has.
+func inPath(in In) Paint { return path0 + Paint(in) }
+
 // LevelOf returns the level of a share of the sequential scale: 0 below half a per cent.
 func LevelOf(share float64) int {
 	if !(share >= 0.005) {
@@ -116,7 +122,7 @@ func onPaint(p Paint) Paint {
 			return OnMiddle
 		}
 		return BarInk
-	case p >= less0:
+	case p >= less0 && p < path0:
 		switch level := int(p-less0)%Changes + 1; {
 		case level > 3:
 			return OnDark
@@ -135,6 +141,8 @@ var paintNames = [...]string{"", "ink", "soft", "axis", "grid", "rule", "shade",
 // Variable returns the name of the CSS variable that holds the paint on a page: "--ink".
 func (p Paint) Variable() string {
 	switch {
+	case p >= path0:
+		return fmt.Sprintf("--path-%d", p-path0)
 	case p >= more0:
 		return fmt.Sprintf("--more-%d", p-more0+1)
 	case p >= less0:
@@ -161,6 +169,7 @@ const (
 	Falling
 	Upright
 	Across
+	hatches
 )
 
 // Palette says what paints look like.
@@ -172,31 +181,23 @@ type Palette struct {
 // Palettes: of pages on white and on black ground, and of papers, where a grey print tells
 // neighbours apart.
 var (
-	Light = newPalette("1c2330 566072 8b94a3 e4e7ec d9dde4 eef1f6 ffffff f6f7f9 b3123f 7a8291 10151d 12703f 8a5a00 b3123f eef3fa ffffff f1f3f6 ffffff 10151d",
+	Light = newPalette(nil, "1c2330 566072 8b94a3 e4e7ec d9dde4 eef1f6 ffffff f6f7f9 b3123f 7a8291 10151d 12703f 8a5a00 b3123f eef3fa ffffff f1f3f6 ffffff 10151d",
 		"0072b2 d55e00 00875f b65190 2a8fc8 b07a00 4b4fb8 3b4150", "d3d8e0 9fd8c4 8ec3ea d7b3e0 f4ab7f f2d778", "ccd2db e6dcae f2d26b f0bd00",
-		"f7fcd5 e4f4b6 bfe5b5 8fd3ba 5bbfc1 36a5c2 1f78ae 2460a6 253f8f 0b1d5e", "d3e5f3 92c5de 4a9bc9 2166ac 053061", "fde3bf fdb863 e08214 b35806 6b3106", nil)
-	Dark = newPalette("e6eaf1 a3adbd 6d7889 28303c 313a48 1f2733 12161d 1a2029 ff7d9c 97a1b1 f4f6fa 5fd39a f0c04a ff7d9c 223044 171d26 1d242e 10151d 10151d",
+		"f7fcd5 e4f4b6 bfe5b5 8fd3ba 5bbfc1 36a5c2 1f78ae 2460a6 253f8f 0b1d5e", "d3e5f3 92c5de 4a9bc9 2166ac 053061", "fde3bf fdb863 e08214 b35806 6b3106", "3a0517 940f36 d8386b f093b3")
+	Dark = newPalette(nil, "e6eaf1 a3adbd 6d7889 28303c 313a48 1f2733 12161d 1a2029 ff7d9c 97a1b1 f4f6fa 5fd39a f0c04a ff7d9c 223044 171d26 1d242e 10151d 10151d",
 		"4fb3f0 ff9350 3fd0a0 ea94c6 8fd4ff f0c04a a8abff d3d9e3", "465062 1f6f59 245f92 74468a a24d1b 80660f", "333d4b 6b6236 8f7726 c79c00",
-		"2b2258 3b2f77 3f4a8a 35648d 287889 21948a 35ad79 66c85d aadc32 fde725", "1c3452 28568a 4a97dd 7dbdf2 c4e3ff", "47331a 7d4d14 d0852a f0ae58 ffdfae", nil)
+		"2b2258 3b2f77 3f4a8a 35648d 287889 21948a 35ad79 66c85d aadc32 fde725", "1c3452 28568a 4a97dd 7dbdf2 c4e3ff", "47331a 7d4d14 d0852a f0ae58 ffdfae", "ffe3ea ff9db5 e2456f 8f2346")
 	// Print's flows and actions alternate between dark and bright ones.
-	Print = newPalette("000000 404040 606060 dcdcdc c8c8c8 ededed ffffff f6f6f6 a0002c 6e6e6e 000000 0b5a32 7a4e00 a0002c eef3fa ffffff f2f2f2 ffffff 000000",
+	Print = newPalette(map[Paint]Hatch{Action(1): Rising, Action(3): Falling, Action(4): Upright, Action(5): Across, Change(1): Rising, Change(2): Rising, Change(3): Rising, Change(4): Rising, Change(5): Rising,
+		Flow(2): Rising, Flow(4): Falling, Flow(6): Upright, inPath(InQueue): Rising, inPath(InWait): Falling}, "000000 404040 606060 dcdcdc c8c8c8 ededed ffffff f6f6f6 a0002c 6e6e6e 000000 0b5a32 7a4e00 a0002c eef3fa ffffff f2f2f2 ffffff 000000",
 		"00446b e08a3c 1d6b50 d68fc0 123f63 c99a2e 2f2f80 909090", "cfd4db 6fae98 dbe9f6 a57fb1 fbdcc4 c2a233", "c8ccd2 9a9a9a 5c5c5c 000000",
-		"fbfbe8 e6f0cf cbe4c6 abd5c2 86c1c2 61a6bd 3f83ab 2e6496 254682 0b1d5e", "dfebf5 a9cbe3 6ea3c9 3a6ea5 0d2f5c", "fbe6cb f2c08a cc8f45 96601e 5c3006",
-		map[Paint]Hatch{Action(1): Rising, Action(3): Falling, Action(4): Upright, Action(5): Across, More(1): Rising, More(2): Rising, More(3): Rising, More(4): Rising, More(5): Rising,
-			Flow(2): Rising, Flow(4): Falling, Flow(6): Upright})
+		"fbfbe8 e6f0cf cbe4c6 abd5c2 86c1c2 61a6bd 3f83ab 2e6496 254682 0b1d5e", "dfebf5 a9cbe3 6ea3c9 3a6ea5 0d2f5c", "fbe6cb f2c08a cc8f45 96601e 5c3006", "1a0007 8c1034 c2577a e59db4")
 )
 
-// Less and More return the colour of a level of the diverging scale, from 1 to Changes.
-func Less(level int) Paint { return Change(-level) }
-
-// More is Less for the other side.
-func More(level int) Paint { return Change(level) }
-
-// newPalette reads colours as hexadecimal numbers: single ones, flows, actions, loads, the
-// sequential scale and the sides of the diverging one.
-func newPalette(single, flows, actions, loads, scale, less, more string, hatches map[Paint]Hatch) *Palette {
+// newPalette reads the colours of all paints, in their order, as hexadecimal numbers.
+func newPalette(hatches map[Paint]Hatch, colours ...string) *Palette {
 	p := &Palette{}
-	all := strings.Fields(strings.Join([]string{single, flows, actions, loads, scale, less, more}, " "))
+	all := strings.Fields(strings.Join(colours, " "))
 	if len(all) != int(paints)-1 {
 		panic(fmt.Sprintf("chart: a palette of %d colours, want %d", len(all), paints-1))
 	}
@@ -215,15 +216,6 @@ func newPalette(single, flows, actions, loads, scale, less, more string, hatches
 
 // Colour returns what a paint looks like; of None it is transparent.
 func (p *Palette) Colour(paint Paint) color.NRGBA { return p.colours[paint] }
-
-// Hatch returns the lines over what is filled with a paint.
-func (p *Palette) Hatch(paint Paint) Hatch { return p.hatches[paint] }
-
-// Grey returns how bright a paint is in a grey print, from 0 to 1 (Rec. 709 luma).
-func (p *Palette) Grey(paint Paint) float64 {
-	c := p.colours[paint]
-	return (0.2126*float64(c.R) + 0.7152*float64(c.G) + 0.0722*float64(c.B)) / 255
-}
 
 func hex(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
@@ -273,9 +265,4 @@ func Others() Look { return Look{Paint: Rest, Width: 1.5, Dashes: []float64{1, 2
 // Model returns the look of what a model says of a line: in its colour, thin and dashed.
 func (l Look) Model() Look { return Look{Paint: l.Paint, Width: 1.1, Dashes: []float64{3, 3}} }
 
-func (l Look) width() float64 {
-	if l.Width == 0 {
-		return 1.6
-	}
-	return l.Width
-}
+func (l Look) width() float64 { return cmp.Or(l.Width, 1.6) }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -66,7 +67,7 @@ var errLarge = errors.New("the drawing is too large")
 // paint draws the sheet.
 func (s *sheet) paint(c canvas) {
 	if !s.bare {
-		o := polygon(corners(Area{0, 0, s.Width * s.points, s.Height * s.points})...)
+		o := boxOf(Area{0, 0, s.Width * s.points, s.Height * s.points})
 		c.fill(&o, s.palette.Colour(Paper))
 	}
 	p := &painter{canvas: c, palette: s.palette}
@@ -83,11 +84,7 @@ func (p *painter) marks(marks []Mark, x, y, k float64) {
 	for _, m := range marks {
 		switch m := m.(type) {
 		case *Group:
-			scale := m.Scale
-			if scale == 0 {
-				scale = 1
-			}
-			p.marks(m.Marks, x+k*m.X, y+k*m.Y, k*scale)
+			p.marks(m.Marks, x+k*m.X, y+k*m.Y, k*cmp.Or(m.Scale, 1))
 		case *Path:
 			p.shape(m.Outline.placed(x, y, k), m.Style, k)
 		case *Rect:
@@ -121,10 +118,7 @@ func (p *painter) shape(o *Outline, s Style, k float64) {
 	if s.Stroke == None {
 		return
 	}
-	if s.Weight == 0 {
-		s.Weight = 1
-	}
-	s.Weight *= k
+	s.Weight = cmp.Or(s.Weight, 1) * k
 	dashes := make([]float64, len(s.Dashes))
 	for i, d := range s.Dashes {
 		dashes[i] = d * k
@@ -135,15 +129,13 @@ func (p *painter) shape(o *Outline, s Style, k float64) {
 
 // cells fills the runs of each paint at once.
 func (p *painter) cells(c *Cells, x, y, k float64) {
-	o := polygon(corners(c.Area)...)
+	o := boxOf(c.Area)
 	p.fill(o.placed(x, y, k), p.palette.Colour(Idle))
 	outlines := make([]Outline, len(c.Paints))
 	w, h := c.Width/float64(max(c.Columns, 1)), c.Height/float64(max(c.Rows, 1))
 	const over = 0.1 // over the next one, so that no ground shows between
 	c.runs(func(level, row, from, to int) {
-		o := &outlines[level]
-		r := polygon(corners(Area{c.X + w*float64(from), c.Y + h*float64(row), w*float64(to-from) + over, h + over})...)
-		o.ops, o.at = append(o.ops, r.ops...), append(o.at, r.at...)
+		outlines[level].box(Area{c.X + w*float64(from), c.Y + h*float64(row), w*float64(to-from) + over, h + over})
 	})
 	for level := range outlines {
 		if o := &outlines[level]; !o.Empty() {
@@ -162,7 +154,7 @@ func (p *painter) words(m *Text, x, y, k float64) {
 	if m.Halo {
 		wide := TextWidth(text, m.size(), m.Bold)
 		box := Area{m.X - wide*[...]float64{0, 0.5, 1}[m.Anchor] - 2, m.Y - m.size()*0.55, wide + 4, m.size() * 1.1}
-		o := polygon(corners(box)...)
+		o := boxOf(box)
 		ground := p.palette.Colour(Paper)
 		ground.A = 0xC8
 		p.fill(o.placed(x, y, k), ground)
@@ -179,7 +171,7 @@ func (r *Rect) outline() (o Outline) {
 	a := r.Area
 	round := min(r.Radius, a.Width/2, a.Height/2)
 	if !(round > 0) {
-		return polygon(corners(a)...)
+		return boxOf(a)
 	}
 	right, bottom := a.X+a.Width, a.Y+a.Height
 	o.Move(a.X+round, a.Y)
@@ -212,10 +204,7 @@ func (o *Outline) placed(x, y, k float64) *Outline {
 
 // glyphs returns a text with the letters that the font lacks replaced.
 func glyphs(text string, bold bool) string {
-	f := &metrics()[0]
-	if bold {
-		f = &metrics()[1]
-	}
+	f := faceFor(bold)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r < 128 || f.has(r):

@@ -88,12 +88,8 @@ func (c *pngCanvas) text(t *Text, text string, colour color.NRGBA) {
 	key := faceOf{t.Size * c.dots, t.Bold}
 	face := c.faces[key]
 	if face == nil {
-		f := &metrics()[0]
-		if t.Bold {
-			f = &metrics()[1]
-		}
 		var err error
-		if face, err = opentype.NewFace(f.font, &opentype.FaceOptions{Size: key.size, DPI: 72, Hinting: font.HintingNone}); err != nil {
+		if face, err = opentype.NewFace(faceFor(t.Bold).font, &opentype.FaceOptions{Size: key.size, DPI: 72, Hinting: font.HintingNone}); err != nil {
 			c.err = err
 			return
 		}

@@ -168,7 +168,7 @@ func TestLineDataAndCSVAreEqual(t *testing.T) {
 	f := &Figure{ID: "f", Panels: []Panel{{Title: "p", Chart: c}}}
 	data := f.Data()[0]
 	d := c.Draw(Whole)
-	path := regexp.MustCompile(`<path data-series="0"[^>]* d="([^"]*)"`).FindStringSubmatch(string(f.SVG(0).Wide))
+	path := regexp.MustCompile(`<path data-series="0"[^>]* d="([^"]*)"`).FindStringSubmatch(string(f.SVG(0, f.width(0))))
 	if path == nil {
 		t.Fatal("no path of series 0")
 	}
@@ -234,7 +234,7 @@ func TestScriptAttributes(t *testing.T) {
 		"graph0":  {`class="chart fabric"`, `class="link" data-line="0"`, `class="way"`, `class="badge"`, `class="switch"`, `class="host"`, `class="mark"`},
 	} {
 		f := &Figure{ID: "f", Panels: []Panel{{Chart: charts()[name]}}}
-		svg := string(f.SVG(0).Wide)
+		svg := string(f.SVG(0, f.width(0)))
 		for _, text := range want {
 			if !strings.Contains(svg, text) {
 				t.Errorf("%s: no %s in\n%.2000s", name, text, svg)
@@ -250,6 +250,16 @@ func TestScriptAttributes(t *testing.T) {
 	}
 }
 
+// grey returns how bright a paint is in a grey print, from 0 to 1 (Rec. 709 luma).
+func grey(paint Paint) float64 {
+	c := Print.Colour(paint)
+	return (0.2126*float64(c.R) + 0.7152*float64(c.G) + 0.0722*float64(c.B)) / 255
+}
+
+// Less and More are the sides of the diverging scale.
+func Less(level int) Paint { return Change(-level) }
+func More(level int) Paint { return Change(level) }
+
 // A grey print tells neighbours apart.
 func TestGreysOfPrint(t *testing.T) {
 	for _, kind := range []struct {
@@ -258,16 +268,16 @@ func TestGreysOfPrint(t *testing.T) {
 		paint    func(int) Paint
 		least    float64
 		monotone bool
-	}{{"flow", Flows, Flow, 0.12, false}, {"action", Actions, Action, 0.1, false}, {"load", Loads, Load, 0.1, true}, {"scale", Levels + 1, Scale, 0.01, true}, {"less", Changes + 1, Less, 0.03, true}, {"more", Changes + 1, More, 0.03, true}} {
+	}{{"flow", Flows, Flow, 0.12, false}, {"action", Actions, Action, 0.1, false}, {"load", Loads, Load, 0.1, true}, {"scale", Levels + 1, Scale, 0.01, true}, {"less", Changes + 1, Less, 0.03, true}, {"more", Changes + 1, More, 0.03, true}, {"path", int(ins), func(in int) Paint { return inPath(In(in)) }, 0.1, false}} {
 		for i := 1; i < kind.n; i++ {
-			a, b := Print.Grey(kind.paint(i-1)), Print.Grey(kind.paint(i))
+			a, b := grey(kind.paint(i-1)), grey(kind.paint(i))
 			if math.Abs(a-b) < kind.least && !(kind.name == "scale" && i == 1) || kind.monotone && b >= a && !(kind.name == "scale" && i == 1) {
 				t.Errorf("%s %d has the grey %.2f, %d has %.2f", kind.name, i-1, a, i, b)
 			}
 		}
 	}
 	for l := 1; l <= Changes; l++ {
-		if Print.Hatch(Less(l)) == Print.Hatch(More(l)) {
+		if Print.hatches[Less(l)] == Print.hatches[More(l)] {
 			t.Errorf("level %d: less and more have the same hatch", l)
 		}
 	}
@@ -318,7 +328,7 @@ func wellFormed(text string) error {
 func TestHostileNames(t *testing.T) {
 	for _, f := range hostile() {
 		for i := range f.Panels {
-			for _, svg := range []string{string(f.SVG(i).Wide), string(f.SVG(i).Narrow)} {
+			for _, svg := range []string{string(f.SVG(i, f.width(i))), string(f.SVG(i, Narrow))} {
 				if err := wellFormed(svg); err != nil {
 					t.Errorf("panel %d: %v", i, err)
 				}
@@ -424,7 +434,7 @@ func TestNoNumbers(t *testing.T) {
 		&Dots{Samples: []Sample{{Value: nan}, {Value: inf}}},
 	} {
 		f := &Figure{ID: "none", Panels: []Panel{{Chart: c}}}
-		svg := string(f.SVG(0).Wide)
+		svg := string(f.SVG(0, f.width(0)))
 		if err := wellFormed(svg); err != nil || strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 			t.Errorf("chart %d (%T): %v\n%s", i, c, err, svg)
 		}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
@@ -23,7 +24,7 @@ func (d *Drawing) SVG() template.HTML {
 		class += " crowded"
 	}
 	fmt.Fprintf(&w.b, `<svg class="%s" viewBox="0 0 %s %s" xmlns="http://www.w3.org/2000/svg" role="img"`, class, tenth(d.Width), tenth(math.Ceil(d.Height)))
-	if d.Figure != "" {
+	if d.Figure != "" && d.Plot != (Area{}) {
 		fmt.Fprintf(&w.b, ` data-figure="%s" data-plot="%.5g %.5g %.5g %.5g"`, escape(d.Figure), d.Plot.X, d.Plot.Y, d.Plot.Width, d.Plot.Height)
 	}
 	w.b.WriteByte('>')
@@ -201,19 +202,8 @@ func (w *svgWriter) textStyle(t *Text) string {
 	return s
 }
 
-func (t *Text) paint() Paint {
-	if t.Paint == None {
-		return Ink
-	}
-	return t.Paint
-}
-
-func (t *Text) size() float64 {
-	if t.Size == 0 {
-		return textSize
-	}
-	return t.Size
-}
+func (t *Text) paint() Paint  { return cmp.Or(t.Paint, Ink) }
+func (t *Text) size() float64 { return cmp.Or(t.Size, textSize) }
 
 // shown returns the text as it is drawn, and its tooltip.
 func (t *Text) shown() (text, tip string) {

@@ -1,8 +1,6 @@
 package chart
 
 import (
-	"math"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -11,6 +9,8 @@ import (
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
+
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 const textSize = 11.0
@@ -58,12 +58,17 @@ func advance(f *sfnt.Font, r rune) float64 {
 	return float64(width) / 64 / em
 }
 
+// faceFor returns the font of texts.
+func faceFor(bold bool) *face {
+	if bold {
+		return &metrics()[1]
+	}
+	return &metrics()[0]
+}
+
 // TextWidth returns the width of a line of text of a size, in user units.
 func TextWidth(text string, size float64, bold bool) float64 {
-	m := &metrics()[0]
-	if bold {
-		m = &metrics()[1]
-	}
+	m := faceFor(bold)
 	width := 0.0
 	for _, r := range text {
 		if r < 128 {
@@ -99,18 +104,9 @@ func cut(letters []rune, n int) string {
 	return string(letters[:head]) + "…" + string(letters[len(letters)-(n-head):])
 }
 
-// mostLetters is how many letters a text in a drawing has at most.
-const mostLetters = 200
-
 // clip returns the first letters of a text that may be very long, with control characters
 // made visible.
-func clip(text string) string {
-	text = strings.Map(visible, text)
-	if letters := []rune(text); len(letters) > mostLetters {
-		return string(letters[:mostLetters-1]) + "…"
-	}
-	return text
-}
+func clip(text string) string { return words.Clipped(strings.Map(visible, text)) }
 
 // visible replaces what no document may have, such as a control character in a name (XML 1.0,
 // Char).
@@ -124,38 +120,8 @@ func visible(r rune) rune {
 	return r
 }
 
-const noValue = "–"
-
-// number prints v with four significant digits, or all digits of its whole part when it has
-// more, grouped by three with narrow spaces. // moves to words
-func number(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return noValue
-	}
-	decimals := 0
-	if a := math.Abs(v); a > 0 && a < 1000 {
-		decimals = 3 - int(math.Floor(math.Log10(a)))
-	}
-	text := strconv.FormatFloat(v, 'f', min(decimals, 12), 64)
-	whole, fraction, _ := strings.Cut(text, ".")
-	fraction = strings.TrimRight(fraction, "0")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "−", whole[1:]
-	}
-	if len(whole) > 4 {
-		for i := len(whole) - 3; i > 0; i -= 3 {
-			whole = whole[:i] + "\u202f" + whole[i:]
-		}
-	}
-	if fraction != "" {
-		whole += "." + fraction
-	}
-	if whole == "0" {
-		return whole
-	}
-	return sign + whole
-}
+// number prints v; a zero has no sign.
+func number(v float64) string { return words.Number(v + 0) }
 
 // signed prints a difference.
 func signed(v float64) string {
@@ -167,7 +133,7 @@ func signed(v float64) string {
 
 // quantity prints a value with its unit.
 func quantity(v float64, unit string) string {
-	if text := number(v); unit != "" && text != noValue {
+	if text := number(v); unit != "" && text != words.None {
 		return text + "\u00a0" + unit
 	}
 	return number(v)

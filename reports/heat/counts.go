@@ -69,13 +69,6 @@ type heavyTest struct {
 // signalUnits are the units in which charts have the points of samples, by signal.
 var signalUnits = map[string]chartUnit{"abw": unitInCharts("B/s"), "abw-c": unitInCharts("ppm"), "nqd": unitInCharts("ppm"), "delay": unitInCharts("ns")}
 
-// UnitOf returns the unit that results have for the samples of a signal of this program, and how
-// many of it one in the unit of the tables is. It reports whether it is one.
-func UnitOf(signal string) (unit string, scale float64, known bool) {
-	u, known := signalUnits[signal]
-	return u.unit, u.scale, known
-}
-
 // chartUnit is a unit of charts, and how many of it one in the unit of points is.
 type chartUnit struct {
 	scale float64

@@ -65,7 +65,7 @@ func (s *sample) document() *Document {
 }
 
 func (s *sample) fabric() Picture {
-	g := &chart.Graph{Name: "Fabric and load", Desc: "Two links are full.", Quantity: "Busy", Unit: "%", Height: 240}
+	g := &chart.Graph{Name: "Fabric and load", Desc: "Two links are full.", Quantity: "Busy", Unit: "%"}
 	var hosts, leaves, spines []int
 	for i := range 8 {
 		hosts = append(hosts, len(g.Boxes))

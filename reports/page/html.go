@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/csiglab/csiglab/reports/chart"
-	"github.com/csiglab/csiglab/reports/section"
 )
 
 //go:embed parts script
@@ -40,7 +39,7 @@ var (
 	pageTemplate = sync.OnceValue(func() *template.Template {
 		return template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
 			"inc":    func(i int) int { return i + 1 },
-			"long":   func(c section.Column, cell section.Cell) bool { return len(c.Name)+len(cell.Text) > longCell },
+			"class":  class,
 			"style":  func() template.CSS { return template.CSS(style()) },
 			"script": func() template.HTML { return template.HTML("<script>" + script() + "</script>") },
 			"policy": func() string { return contentPolicy(script()) },

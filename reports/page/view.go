@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/reports/chart"
@@ -25,9 +25,6 @@ type partView struct {
 	Half            bool // stands beside the next one, or the one before, on a wide window
 	Rows            []rowView
 }
-
-// longCell is how many bytes of name and text stand on half a line of a phone.
-const longCell = 22
 
 // rowView is blocks below each other, or two of them side by side on a wide window. Prose
 // is paragraphs and lists.
@@ -238,9 +235,28 @@ func (m *drawer) table(p *section.Part, t *section.Table) *tableView {
 // Widths of tables in letters.
 const (
 	halfTable      = 82 // fits in half of the width
-	mostInCell     = 34 // of a column of text, which breaks
+	mostInCell     = 34 // in one line of a cell; longer texts break
+	longText       = 80 // of cells that are sentences, and have more room
+	longCell       = 22 // name and text that stand on half a line of a phone
 	betweenColumns = 3
 )
+
+// class returns the classes of a cell.
+func class(c section.Column, cell section.Cell) string {
+	classes, length := string(cell.State), utf8.RuneCountInString(cell.Text)
+	switch {
+	case c.Number:
+		classes += " n"
+	case length > longText:
+		classes += " breaks text"
+	case length > mostInCell:
+		classes += " breaks"
+	}
+	if utf8.RuneCountInString(c.Name)+length > longCell {
+		classes += " long"
+	}
+	return strings.TrimSpace(classes)
+}
 
 func tableWidth(t *section.Table) (sum int) {
 	for i, c := range t.Columns {
@@ -269,29 +285,17 @@ func (m *drawer) figure(f *chart.Figure, width float64, in string) *figureView {
 		v.ID = f.ID
 		m.ids[f.ID] = true
 	}
-	data := f.Data()
-	m.figures = append(m.figures, data...)
+	m.figures = append(m.figures, f.Data()...)
 	for i := range f.Panels {
 		p := &f.Panels[i]
-		id := fmt.Sprintf("%s-%d", f.ID, i)
-		if !slices.ContainsFunc(data, func(d *chart.Data) bool { return d.ID == id }) {
-			id = ""
-		}
 		wide := cmp.Or(p.Width, width)
-		panel := panelView{Title: p.Title, Subtitle: p.Subtitle, Variant: p.Variant, SVG: drawing(p, wide, id)}
+		panel := panelView{Title: p.Title, Subtitle: p.Subtitle, Variant: p.Variant, SVG: f.SVG(i, wide)}
 		if wide > bothWidth {
-			panel.Narrow = drawing(p, narrowWidth, id)
+			panel.Narrow = f.SVG(i, narrowWidth)
 		}
 		v.Panels = append(v.Panels, panel)
 	}
 	return v
-}
-
-// drawing returns a panel's drawing at a width, as an svg element that names its data.
-func drawing(p *chart.Panel, width float64, id string) template.HTML {
-	d := p.Chart.Draw(width)
-	d.Figure = id
-	return d.SVG()
 }
 
 func keys(legend []chart.Key) (views []keyView) {

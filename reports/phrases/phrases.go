@@ -218,9 +218,9 @@ func Metric(f *reading.Facts, metric string, variants ...string) string {
 	case all && flows == 1:
 		return metric + " (of the one flow)"
 	case all:
-		return fmt.Sprintf("%s (of all %s flows)", metric, Counts(fewest, flows))
+		return fmt.Sprintf("%s (of all %s flows)", metric, counts(fewest, flows))
 	}
-	return fmt.Sprintf("%s (of %s of %s flows)", metric, Counts(least, most), Counts(fewest, flows))
+	return fmt.Sprintf("%s (of %s of %s flows)", metric, counts(least, most), counts(fewest, flows))
 }
 
 // Completed returns how many of how many flows of a variant completed, as text.
@@ -231,11 +231,11 @@ func Completed(f *reading.Facts, variant string) (completed, flows string) {
 			low, high, all = min(low, p.Completed), max(high, p.Completed), p.Flows
 		}
 	}
-	return Counts(low, high), words.Number(float64(all))
+	return counts(low, high), words.Number(float64(all))
 }
 
-// Counts prints a count, or the range of one.
-func Counts(low, high int) string {
+// counts prints a count, or the range of one.
+func counts(low, high int) string {
 	if low == high {
 		return words.Number(float64(high))
 	}

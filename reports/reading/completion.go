@@ -71,7 +71,7 @@ func newCompleted(r *Reading) *completed {
 	c := &completed{flows: []Completion{}, index: map[string]int{}, variant: map[string]int{}, transfers: map[string]int{},
 		own: map[RunID][]runfolder.Flow{}, times: map[RunID][]float64{}, least: map[RunID][]Done{}}
 	for i, v := range m.Variants {
-		c.variant[v.Name], c.transfers[v.Name] = i, CountCompleting(m.FirstFlows(v.Name))
+		c.variant[v.Name], c.transfers[v.Name] = i, countCompleting(m.FirstFlows(v.Name))
 	}
 	for i := range m.Runs {
 		if r := &m.Runs[i]; r.Flows != nil {
@@ -146,7 +146,7 @@ func (c *completed) settle(r *Reading) {
 		slices.Sort(c.times[of])
 		flows := c.transfers[run.Variant]
 		if run.Flows != nil {
-			flows = CountCompleting(run.Flows)
+			flows = countCompleting(run.Flows)
 		}
 		p := Progress{Variant: run.Variant, Seed: run.Seed, Flows: flows, Completed: len(c.times[of]), EndUS: r.Totals.Stops[of], Least: c.least[of]}
 		p.CutOff = p.Open() > 0 && !slices.ContainsFunc(run.Checks, func(c runfolder.Check) bool { return c.Name == "completion" && !c.OK })
@@ -156,7 +156,8 @@ func (c *completed) settle(r *Reading) {
 	}
 }
 
-func CountCompleting(flows []runfolder.Flow) (n int) {
+// countCompleting returns how many of the flows complete at some time.
+func countCompleting(flows []runfolder.Flow) (n int) {
 	for _, f := range flows {
 		if Completes(f) {
 			n++

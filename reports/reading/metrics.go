@@ -84,7 +84,7 @@ func metricsOf(s runfolder.VariantSummary, subjects map[string]bool, of meaning.
 	metrics := make([]Metric, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		ofOne := strings.HasPrefix(name, "bottleneck_share.") || isOfOne(name, subjects)
-		metric := Metric{Name: name, Unit: of(name).Unit, OfFlow: ofOne, Seeds: SpreadOverSeeds(s, name)}
+		metric := Metric{Name: name, Unit: of(name).Unit, OfFlow: ofOne, Seeds: spreadOverSeeds(s, name)}
 		if median, ok := s.Metrics[name]; ok {
 			metric.Median = &median
 		}
@@ -108,8 +108,8 @@ func isOfOne(metric string, subjects map[string]bool) bool {
 	return false
 }
 
-// SpreadOverSeeds returns the range of a metric over the runs of a variant.
-func SpreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
+// spreadOverSeeds returns the range of a metric over the runs of a variant.
+func spreadOverSeeds(v runfolder.VariantSummary, metric string) Spread {
 	var values []float64
 	for _, r := range v.Runs {
 		if x, ok := r.Metrics[metric]; ok {

@@ -50,30 +50,14 @@ func (p *Pass) empty() bool {
 
 func (p *Pass) read(f *runfolder.Folder) error {
 	for _, read := range []func() error{
-		func() error {
-			return p.ports.read(f.Ports, func(r *runfolder.PortRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
-		func() error {
-			return p.flows.read(f.Flows, func(r *runfolder.FlowRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
-		func() error {
-			return p.cc.read(f.CC, func(r *runfolder.CCRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
-		func() error {
-			return p.signals.read(f.Signals, func(r *runfolder.SignalRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
-		func() error {
-			return p.phases.read(f.Phases, func(r *runfolder.PhaseRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
-		func() error {
-			return p.instances.read(f.Instances, func(r *runfolder.InstanceRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
-		func() error {
-			return p.operations.read(f.Operations, func(r *runfolder.OperationRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
-		func() error {
-			return p.truth.read(f.Truth, func(r *runfolder.TruthRow) RunID { return RunID{r.Variant, r.Seed} })
-		},
+		p.ports.reader(f.Ports, func(r *runfolder.PortRow) RunID { return RunID{r.Variant, r.Seed} }),
+		p.flows.reader(f.Flows, func(r *runfolder.FlowRow) RunID { return RunID{r.Variant, r.Seed} }),
+		p.cc.reader(f.CC, func(r *runfolder.CCRow) RunID { return RunID{r.Variant, r.Seed} }),
+		p.signals.reader(f.Signals, func(r *runfolder.SignalRow) RunID { return RunID{r.Variant, r.Seed} }),
+		p.phases.reader(f.Phases, func(r *runfolder.PhaseRow) RunID { return RunID{r.Variant, r.Seed} }),
+		p.instances.reader(f.Instances, func(r *runfolder.InstanceRow) RunID { return RunID{r.Variant, r.Seed} }),
+		p.operations.reader(f.Operations, func(r *runfolder.OperationRow) RunID { return RunID{r.Variant, r.Seed} }),
+		p.truth.reader(f.Truth, func(r *runfolder.TruthRow) RunID { return RunID{r.Variant, r.Seed} }),
 	} {
 		if err := read(); err != nil {
 			return err
@@ -103,24 +87,27 @@ func (f *feed[Row]) add(see func(*Row), of []RunID) {
 
 func (f *feed[Row]) empty() bool { return len(f.all) == 0 && len(f.byRun) == 0 }
 
-func (f *feed[Row]) read(table func() iter.Seq2[Row, error], of func(*Row) RunID) error {
-	if f.empty() {
-		return nil
-	}
-	var row Row // one for all: what asks for rows does not keep them
-	for next, err := range table() {
-		if err != nil {
-			return err
+// reader returns what reads a table, unless nobody asks for it.
+func (f *feed[Row]) reader(table func() iter.Seq2[Row, error], of func(*Row) RunID) func() error {
+	return func() error {
+		if f.empty() {
+			return nil
 		}
-		row = next
-		for _, see := range f.all {
-			see(&row)
-		}
-		if f.byRun != nil {
-			for _, see := range f.byRun[of(&row)] {
+		var row Row // one for all: what asks for rows does not keep them
+		for next, err := range table() {
+			if err != nil {
+				return err
+			}
+			row = next
+			for _, see := range f.all {
 				see(&row)
 			}
+			if f.byRun != nil {
+				for _, see := range f.byRun[of(&row)] {
+					see(&row)
+				}
+			}
 		}
+		return nil
 	}
-	return nil
 }

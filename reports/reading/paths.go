@@ -12,6 +12,7 @@ type Paths struct {
 	Out, In [][]int32 // by node: a neighbour once for every link
 }
 
+// NewPaths returns the graph of the links that ports have.
 func NewPaths(ports []runfolder.Port) *Paths {
 	nodes := int32(0)
 	for _, p := range ports {
@@ -77,10 +78,13 @@ type Reach struct {
 	Ways     []float64
 }
 
+// Has reports whether a path leads to a node.
 func (r *Reach) Has(node int32) bool {
 	return node >= 0 && int(node) < len(r.Distance) && r.Distance[node] != unreached
 }
 
+// Search returns how far all nodes are from a start, along the neighbours of nodes: Out, or In
+// for the way backwards.
 func (g *Paths) Search(next [][]int32, start int32) Reach {
 	r := Reach{make([]int32, len(next)), make([]float64, len(next))}
 	for i := range r.Distance {

@@ -160,7 +160,7 @@ func (r *Reading) RunsOf(variant string) (runs []RunID) {
 }
 
 // Measured reports whether a telemetry window belongs to the measuring window.
-func (r *Reading) Measured(startUS float64) bool { return InWindow(r.Manifest, startUS) }
+func (r *Reading) Measured(startUS float64) bool { return inWindow(r.Manifest, startUS) }
 
 // Share returns the reader of a type that several sections share: made when the first of them
 // asks for it, which they do before the survey. Its Pass is called before those of sections.

@@ -80,7 +80,7 @@ func (t *Totals) port(row *runfolder.PortRow) {
 	}
 	sums.Dropped += row.Dropped
 	sums.Trimmed += row.Trimmed
-	if InWindow(t.manifest, row.StartUS) {
+	if inWindow(t.manifest, row.StartUS) {
 		sums.TxBytes += row.TxBytes
 		sums.TxPackets += row.TxPackets
 		sums.QueueByteNS += float64(row.QueueByteNS)
@@ -99,7 +99,7 @@ func (t *Totals) flow(row *runfolder.FlowRow) {
 		flows = map[string]int64{}
 		t.bytes[r], t.lives[r] = flows, map[string]Span{}
 	}
-	if InWindow(t.manifest, row.StartUS) {
+	if inWindow(t.manifest, row.StartUS) {
 		flows[row.FlowName] += row.WireBytes
 		l, known := t.lives[r][row.FlowName]
 		if !known {
@@ -122,8 +122,8 @@ func (t *Totals) longest() float64 {
 	return longest
 }
 
-// InWindow reports whether a telemetry window starts in the measuring window.
-func InWindow(m *runfolder.Manifest, startUS float64) bool {
+// inWindow reports whether a telemetry window starts in the measuring window.
+func inWindow(m *runfolder.Manifest, startUS float64) bool {
 	return startUS >= m.Measure.FromUS && (m.Measure.ToUS == 0 || startUS < m.Measure.ToUS)
 }
 

@@ -115,7 +115,7 @@ func verdict(m *runfolder.Manifest, s *runfolder.Summary, of meaning.Of) Verdict
 	for _, p := range m.Published {
 		variant := s.Variants[p.Variant]
 		c := Comparison{
-			Variant: p.Variant, Metric: p.Metric, Unit: of(p.Metric).Unit, Seeds: SpreadOverSeeds(variant, p.Metric),
+			Variant: p.Variant, Metric: p.Metric, Unit: of(p.Metric).Unit, Seeds: spreadOverSeeds(variant, p.Metric),
 			Published: p.Value, Low: p.Low, High: p.High, Outcome: NotMeasured, Source: p.Source, Note: p.Note,
 		}
 		if value, ok := variant.Metrics[p.Metric]; ok {

@@ -101,6 +101,7 @@ func (k TierKey) rank() int {
 
 var tierOrder = []string{"host", "tor", "agg", "core", "other"}
 
+// CompareTiers orders tiers from the hosts up, then down again.
 func CompareTiers(a, b TierKey) int {
 	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.Direction, b.Direction))
 }

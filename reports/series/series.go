@@ -5,8 +5,11 @@ package series
 
 import (
 	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 )
 
@@ -173,23 +176,61 @@ func (c *Collector) ask(p *reading.Pass, r reading.RunID) {
 func (c *Collection) Charts() []Chart {
 	charts := []Chart{}
 	for k, kind := range c.Kinds {
-		chart := Chart{ID: kind.ID, Unit: kind.Unit}
+		one := Chart{ID: kind.ID, Unit: kind.Unit}
 		if kind.Compare != nil {
-			chart.Panels = c.bands[k].panels()
+			one.Panels = c.bands[k].panels()
 		}
 		for i, of := range c.panels[k] {
 			v := &c.r.Manifest.Variants[i]
 			for _, p := range of() {
 				p.Variant = v.Name
 				p.Levels = append(p.Levels, LevelsOf(v, kind.ID)...)
-				chart.Panels = append(chart.Panels, p)
+				one.Panels = append(one.Panels, p)
 			}
 		}
-		if len(chart.Panels) > 0 {
-			charts = append(charts, chart)
+		if len(one.Panels) > 0 {
+			charts = append(charts, one)
 		}
 	}
 	return charts
+}
+
+// Charted is what sections with charts have in common: it reads the charts, which are numbers.
+type Charted struct {
+	*Collection
+	Facts  *reading.Facts
+	Charts []Chart // after Settle
+}
+
+// NewCharted returns a reader of charts of some kinds.
+func NewCharted(r *reading.Reading, kinds ...Kind) Charted {
+	return Charted{Collection: NewCollection(r, kinds...), Facts: &r.Facts}
+}
+
+// Settle implements section.Section.
+func (c *Charted) Settle() error {
+	c.Charts = c.Collection.Charts()
+	return nil
+}
+
+// Numbers implements section.Section.
+func (c *Charted) Numbers() map[string]any { return map[string]any{"charts": c.Charts} }
+
+// Figure returns the figure of a chart over time, nil without. The caption says what points are,
+// and goes on with how long they are.
+func (c *Charted) Figure(id, quantity, title, caption string) *chart.Figure {
+	one := Find(c.Charts, id)
+	if one == nil {
+		return nil
+	}
+	f := OverTime(c.Facts, one, quantity)
+	f.Title, f.Caption = title, caption+", "+phrases.PerPoint(c.Facts)+"."+OverSeeds(one)
+	return f
+}
+
+// Present returns the figures that are not nil.
+func Present(figures ...*chart.Figure) []*chart.Figure {
+	return slices.DeleteFunc(figures, func(f *chart.Figure) bool { return f == nil })
 }
 
 // LevelsOf returns the constants of a variant's CC that are levels in a chart.

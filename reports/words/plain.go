@@ -13,16 +13,14 @@ import (
 // direction of the text around them, become visible, and texts longer than
 // MostCharacters are cut. It returns r itself when all texts are plain.
 func Plain[T any](r *T) *T {
-	v := reflect.ValueOf(r)
-	if isPlain(v) {
-		return r
-	}
-	return plainCopy(v).Interface().(*T)
+	v, _ := plain(reflect.ValueOf(r))
+	return v.Interface().(*T)
 }
 
-// Bounds of texts in runes: of all on the page, and of names in drawings.
+// Bounds of texts in runes: of all on the page, of names, and of names in drawings.
 const (
 	MostCharacters = 2000
+	MostOfName     = 200
 	MostInDrawing  = 32
 )
 
@@ -70,80 +68,74 @@ func isPlainText(text string) bool {
 	return utf8.RuneCountInString(text) <= MostCharacters && strings.IndexFunc(text, hostile) < 0
 }
 
-func isPlain(v reflect.Value) bool {
+// plain returns a value with plain texts. It is a copy, as far as it has to be, if a text in it
+// was changed.
+func plain(v reflect.Value) (to reflect.Value, changed bool) {
+	to = v
+	put := func(place func(reflect.Value) reflect.Value) {
+		e, other := plain(place(v))
+		if !other {
+			return
+		}
+		if !changed {
+			changed, to = true, reflect.New(v.Type()).Elem()
+			to.Set(v)
+			if v.Kind() == reflect.Slice {
+				to.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+			}
+		}
+		place(to).Set(e)
+	}
 	switch v.Kind() {
 	case reflect.String:
-		return isPlainText(v.String())
-	case reflect.Pointer, reflect.Interface:
-		return v.IsNil() || isPlain(v.Elem())
+		if text := PlainText(v.String()); text != v.String() {
+			to = reflect.New(v.Type()).Elem()
+			to.SetString(text)
+			return to, true
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			return plain(v.Elem())
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			break
+		}
+		if e, other := plain(v.Elem()); other {
+			to = reflect.New(v.Type().Elem())
+			to.Elem().Set(e)
+			return to, true
+		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && !isPlain(v.Field(i)) {
-				return false
+			if v.Type().Field(i).IsExported() {
+				put(func(v reflect.Value) reflect.Value { return v.Field(i) })
 			}
 		}
 	case reflect.Slice, reflect.Array:
-		if !holdsText(v.Type().Elem()) {
-			return true
-		}
 		for i := range v.Len() {
-			if !isPlain(v.Index(i)) {
-				return false
+			if !holdsText(v.Type().Elem()) {
+				break
 			}
+			put(func(v reflect.Value) reflect.Value { return v.Index(i) })
 		}
 	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			if !isPlain(key) || !isPlain(v.MapIndex(key)) {
-				return false
-			}
+		all := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for key, value := range v.Seq2() {
+			k, a := plain(key)
+			e, b := plain(value)
+			all.SetMapIndex(k, e)
+			changed = changed || a || b
+		}
+		if changed {
+			return all, true
 		}
 	}
-	return true
+	return to, changed
 }
 
 // holdsText reports whether values of a type may hold text: numbers do not.
-func holdsText(t reflect.Type) bool {
-	return t.Kind() > reflect.Complex128
-}
-
-// plainCopy returns a copy of a value with plain texts. What holds none is shared.
-func plainCopy(v reflect.Value) reflect.Value {
-	if isPlain(v) {
-		return v
-	}
-	c := reflect.New(v.Type()).Elem()
-	switch v.Kind() {
-	case reflect.String:
-		c.SetString(PlainText(v.String()))
-	case reflect.Pointer:
-		c.Set(reflect.New(v.Type().Elem()))
-		c.Elem().Set(plainCopy(v.Elem()))
-	case reflect.Interface:
-		c.Set(plainCopy(v.Elem()))
-	case reflect.Struct:
-		c.Set(v)
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				c.Field(i).Set(plainCopy(v.Field(i)))
-			}
-		}
-	case reflect.Slice:
-		c.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		for i := range v.Len() {
-			c.Index(i).Set(plainCopy(v.Index(i)))
-		}
-	case reflect.Array:
-		for i := range v.Len() {
-			c.Index(i).Set(plainCopy(v.Index(i)))
-		}
-	case reflect.Map:
-		c.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
-		for _, key := range v.MapKeys() {
-			c.SetMapIndex(plainCopy(key), plainCopy(v.MapIndex(key)))
-		}
-	}
-	return c
-}
+func holdsText(t reflect.Type) bool { return t.Kind() > reflect.Complex128 }
 
 // Shortened returns a text of at most so many runes, its beginning when it is longer.
 func Shortened(text string, most int) string {
@@ -154,10 +146,4 @@ func Shortened(text string, most int) string {
 }
 
 // Clipped returns the first letters of a name that may be very long.
-func Clipped(text string) string {
-	const most = 200
-	if letters := []rune(text); len(letters) > most {
-		return string(letters[:most-1]) + "…"
-	}
-	return text
-}
+func Clipped(text string) string { return Shortened(text, MostOfName) }

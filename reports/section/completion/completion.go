@@ -13,10 +13,9 @@ import (
 
 // Section is the section of completion times.
 type Section struct {
-	*series.Collection
-	Charts []series.Chart
-	Times  []Times
-	Worst  []Worst // transfers of variants with more than reading.ManyFlows, by variant
+	series.Charted
+	Times []Times
+	Worst []Worst // transfers of variants with more than reading.ManyFlows, by variant
 
 	r       *reading.Reading
 	lists   [][]Worst // by variant; nil: the variant is not listed
@@ -32,7 +31,7 @@ type Times struct {
 
 // New returns the section of a folder.
 func New(r *reading.Reading) section.Section {
-	return &Section{Collection: series.NewCollection(r, FCT, Slowdown), r: r}
+	return &Section{Charted: series.NewCharted(r, FCT, Slowdown), r: r}
 }
 
 // Pass implements reading.Reader.
@@ -54,7 +53,6 @@ func (s *Section) Pass(n int, p *reading.Pass) error {
 
 // Settle implements section.Section.
 func (s *Section) Settle() error {
-	s.Charts = s.Collection.Charts()
 	s.explain()
 	for _, v := range s.r.Manifest.Variants {
 		one := Times{Variant: v.Name}
@@ -72,7 +70,7 @@ func (s *Section) Settle() error {
 		}
 		s.Times = append(s.Times, one)
 	}
-	return nil
+	return s.Charted.Settle()
 }
 
 // Numbers implements section.Section.

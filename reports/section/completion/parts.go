@@ -43,6 +43,14 @@ const (
 	slow    = 2 // slowdown from which the worst flow is worth a look
 )
 
+// Figures returns the figures of charts that compare variants: the distributions of completion
+// times and of slowdowns. Charts and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
+	s := &Section{Charted: series.Charted{Facts: f, Charts: charts}, r: &reading.Reading{Facts: *f}}
+	return series.Present(s.First(), s.figure("slowdown", "Slowdown", "Slowdowns",
+		"The share of the flows with a slowdown of at most so much: the completion time over that of the flow alone on an idle fabric."))
+}
+
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
 	all := section.Part{ID: "completion", Title: "Flow completion times", Says: s.latest(), Level: section.Plain}

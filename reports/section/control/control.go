@@ -17,25 +17,15 @@ import (
 
 // Section is the section of congestion control.
 type Section struct {
-	*series.Collection
-	Charts []series.Chart
+	series.Charted
 
 	r *reading.Reading
 }
 
 // New returns the section of a folder.
 func New(r *reading.Reading) section.Section {
-	return &Section{Collection: series.NewCollection(r, Window, delays, actions), r: r}
+	return &Section{Charted: series.NewCharted(r, Window, delays, actions), r: r}
 }
-
-// Settle implements section.Section.
-func (s *Section) Settle() error {
-	s.Charts = s.Collection.Charts()
-	return nil
-}
-
-// Numbers implements section.Section.
-func (s *Section) Numbers() map[string]any { return map[string]any{"charts": s.Charts} }
 
 // Window collects the window of the slowest flow after the last ACK of each point.
 var Window = series.Kind{ID: "cwnd", Unit: "kB", Compare: func(s *series.Scope) series.Collector {
@@ -116,22 +106,13 @@ var actions = series.Kind{ID: "actions", New: func(s *series.Scope) series.Colle
 
 // window returns the figure of the window of the slowest flow, in all variants; nil without.
 func (s *Section) window() *chart.Figure {
-	c := series.Find(s.Charts, "cwnd")
-	if c == nil {
-		return nil
-	}
-	f := series.OverTime(&s.r.Facts, c, "Window")
-	f.Title = "Congestion window of flow " + s.r.Slowest + phrases.SlowestOf(&s.r.Facts)
-	f.Caption = "After the last ACK of every point, " + phrases.PerPoint(&s.r.Facts) + "." + series.OverSeeds(c)
-	return f
+	return s.Figure("cwnd", "Window", "Congestion window of flow "+s.r.Slowest+phrases.SlowestOf(&s.r.Facts), "After the last ACK of every point")
 }
 
 // controllers returns the figures of what controllers saw and did.
 func (s *Section) controllers() (blocks []section.Block) {
-	if c := series.Find(s.Charts, "delays"); c != nil {
-		f := series.OverTime(&s.r.Facts, c, "Delay")
-		f.Title = "Delay that each flow's congestion control saw"
-		f.Caption = "Mean over the ACKs of a point, " + phrases.PerPoint(&s.r.Facts) + ". The level line is the target that CC steers to."
+	if f := s.Figure("delays", "Delay", "Delay that each flow's congestion control saw", "Mean over the ACKs of a point"); f != nil {
+		f.Caption += " The level line is the target that CC steers to."
 		blocks = append(blocks, f)
 	}
 	if c := series.Find(s.Charts, "actions"); c != nil {
@@ -154,6 +135,13 @@ func (s *Section) labels(action string) (name, short string) {
 		}
 	}
 	return action, action
+}
+
+// Figures returns the figures of charts that compare variants: the window of the slowest flow.
+// Charts and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
+	s := &Section{Charted: series.Charted{Facts: f, Charts: charts}, r: &reading.Reading{Facts: *f}}
+	return series.Present(s.window())
 }
 
 // Parts implements section.Section.

@@ -99,7 +99,9 @@ func TestPictureOfManyRanks(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	s, _ := sectiontest.Read[*Section](t, analysistest.JobFolder(t, analysistest.Training(t, 1024, 640)), New)
 	f := s.Parts()[1].Blocks[0].(*chart.Figure)
-	if d := f.SVG(0); len(d.Wide) > 300_000 || len(d.Narrow) > 300_000 {
-		t.Errorf("%d and %d bytes", len(d.Wide), len(d.Narrow))
+	for _, width := range []float64{chart.Whole, chart.Narrow} {
+		if n := len(f.SVG(0, width)); n > 300_000 {
+			t.Errorf("%d bytes at a width of %v", n, width)
+		}
 	}
 }

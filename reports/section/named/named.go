@@ -17,8 +17,7 @@ import (
 
 // Section is the section of named ports.
 type Section struct {
-	*series.Collection
-	Charts   []series.Chart
+	series.Charted
 	Named    []Named
 	Locators []SharedLocators
 
@@ -57,7 +56,7 @@ const ofAll = -1
 
 // New returns the section of a folder.
 func New(r *reading.Reading) section.Section {
-	return &Section{Collection: series.NewCollection(r, overTime), r: r}
+	return &Section{Charted: series.NewCharted(r, overTime), r: r}
 }
 
 // Pass implements reading.Reader.
@@ -89,9 +88,9 @@ func (s *Section) add(key sampled, row *runfolder.SignalRow) {
 
 // Settle implements section.Section.
 func (s *Section) Settle() error {
-	s.Charts, s.Named, s.Locators = s.Collection.Charts(), s.shares(), sharedLocators(s.r.Manifest)
+	s.Named, s.Locators = s.shares(), sharedLocators(s.r.Manifest)
 	s.counts = nil
-	return nil
+	return s.Charted.Settle()
 }
 
 // Numbers implements section.Section.

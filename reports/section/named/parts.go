@@ -9,7 +9,6 @@ import (
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
-	"github.com/csiglab/csiglab/reports/series"
 	"github.com/csiglab/csiglab/reports/words"
 )
 
@@ -25,10 +24,7 @@ const (
 func (s *Section) Parts() (parts []section.Part) {
 	p := section.Part{ID: "bottlenecks", Title: "What CSIG named as the bottleneck"}
 	p.Says, p.Level = s.says()
-	if c := series.Find(s.Charts, "named"); c != nil {
-		f := series.OverTime(&s.r.Facts, c, "Share of samples")
-		f.Title = "Ports that CSIG named as the bottleneck"
-		f.Caption = "Share of the samples of all flows that name each port, " + phrases.PerPoint(&s.r.Facts) + "."
+	if f := s.Figure("named", "Share of samples", "Ports that CSIG named as the bottleneck", "Share of the samples of all flows that name each port"); f != nil {
 		for i := range f.Panels {
 			f.Panels[i].Chart.(*chart.Lines).Y.Max = 100
 		}

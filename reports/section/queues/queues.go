@@ -19,28 +19,26 @@ import (
 
 // Section is the section of queues.
 type Section struct {
-	*series.Collection
-	Charts []series.Chart
-	Many   *Many // nil unless there are many ports
+	series.Charted
+	Many *Many // nil unless there are many ports
 
 	r *reading.Reading
 }
 
 // New returns the section of a folder.
 func New(r *reading.Reading) section.Section {
-	return &Section{Collection: series.NewCollection(r, Queues), r: r}
+	return &Section{Charted: series.NewCharted(r, Queues), r: r}
 }
 
 // Settle implements section.Section.
 func (s *Section) Settle() error {
-	s.Charts = s.Collection.Charts()
 	s.Many = manyOf(s.r.Manifest, s.r.Ports)
-	return nil
+	return s.Charted.Settle()
 }
 
 // Numbers implements section.Section.
 func (s *Section) Numbers() map[string]any {
-	numbers := map[string]any{"charts": s.Charts}
+	numbers := s.Charted.Numbers()
 	if s.Many != nil {
 		numbers["ports"] = s.Many
 	}
@@ -111,6 +109,13 @@ func (s *Section) figure() *chart.Figure {
 		panel.Chart.(*chart.Lines).Name = panel.Title
 	}
 	return f
+}
+
+// Figures returns the figures of charts that compare variants: the queues. Charts
+// and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
+	s := &Section{Charted: series.Charted{Facts: f, Charts: charts}, r: &reading.Reading{Facts: *f}}
+	return series.Present(s.figure())
 }
 
 // Parts implements section.Section.

@@ -16,25 +16,15 @@ import (
 
 // Section is the section of rates.
 type Section struct {
-	*series.Collection
-	Charts []series.Chart
+	series.Charted
 
 	r *reading.Reading
 }
 
 // New returns the section of a folder.
 func New(r *reading.Reading) section.Section {
-	return &Section{Collection: series.NewCollection(r, Slowest, throughput), r: r}
+	return &Section{Charted: series.NewCharted(r, Slowest, throughput), r: r}
 }
-
-// Settle implements section.Section.
-func (s *Section) Settle() error {
-	s.Charts = s.Collection.Charts()
-	return nil
-}
-
-// Numbers implements section.Section.
-func (s *Section) Numbers() map[string]any { return map[string]any{"charts": s.Charts} }
 
 // Slowest collects the wire rate of the slowest flow.
 var Slowest = series.Kind{ID: "slowest", Unit: "Gb/s", Compare: func(s *series.Scope) series.Collector {
@@ -68,35 +58,21 @@ var throughput = series.Kind{ID: "throughput", Unit: "Gb/s", New: func(s *series
 
 // First returns the figure for the first screen: the rate of the slowest flow; nil without.
 func (s *Section) First() *chart.Figure {
-	c := series.Find(s.Charts, "slowest")
-	if c == nil {
-		return nil
-	}
-	f := series.OverTime(&s.r.Facts, c, "Rate")
-	f.Title = "Rate of flow " + s.r.Slowest + phrases.SlowestOf(&s.r.Facts)
-	f.Caption = "Wire rate at the receiver, " + phrases.PerPoint(&s.r.Facts) + "." + series.OverSeeds(c)
-	return f
+	return s.Figure("slowest", "Rate", "Rate of flow "+s.r.Slowest+phrases.SlowestOf(&s.r.Facts), "Wire rate at the receiver")
 }
 
-// throughput returns the figure of all flows, nil without.
-func (s *Section) throughput() *chart.Figure {
-	c := series.Find(s.Charts, "throughput")
-	if c == nil {
-		return nil
-	}
-	f := series.OverTime(&s.r.Facts, c, "Throughput")
-	f.Title = "Throughput of each flow"
-	f.Caption = "Wire rate at the receiver, " + phrases.PerPoint(&s.r.Facts) + "."
-	return f
+// Figures returns the figures of charts that compare variants: the rate of the slowest flow. Charts
+// and facts may be those of two folders.
+func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
+	s := &Section{Charted: series.Charted{Facts: f, Charts: charts}, r: &reading.Reading{Facts: *f}}
+	return series.Present(s.First())
 }
 
 // Parts implements section.Section.
 func (s *Section) Parts() []section.Part {
 	p := section.Part{ID: "rates", Title: "Rates of flows"}
-	for _, f := range []*chart.Figure{s.First(), s.throughput()} {
-		if f != nil {
-			p.Blocks = append(p.Blocks, f)
-		}
+	for _, f := range series.Present(s.First(), s.Figure("throughput", "Throughput", "Throughput of each flow", "Wire rate at the receiver")) {
+		p.Blocks = append(p.Blocks, f)
 	}
 	if p.Blocks == nil {
 		return nil

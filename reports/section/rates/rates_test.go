@@ -123,7 +123,7 @@ func TestHardlyAnything(t *testing.T) {
 			}
 			continue
 		}
-		if _, figure := figures(t, s); !strings.Contains(string(figure.SVG(0).Wide), "<circle") {
+		if _, figure := figures(t, s); !strings.Contains(string(figure.SVG(0, chart.Half)), "<circle") {
 			t.Error("no dot for the single point")
 		}
 	}

@@ -208,7 +208,7 @@ func TestLanesOfShortIterations(t *testing.T) {
 	}
 	f := sectionOf(groupOf("fair", jobOf("long", 0, 100000, 6), short)).lanes()
 	for i, panel := range f.Panels {
-		if n := len(f.SVG(i).Wide); n > 200_000 {
+		if n := len(f.SVG(i, chart.Whole)); n > 200_000 {
 			t.Errorf("%s: %d bytes", panel.Title, n)
 		}
 		spans := panel.Chart.(*chart.Gantt).Lanes[1].Spans
@@ -258,9 +258,9 @@ func TestHostileNames(t *testing.T) {
 				continue
 			}
 			for i := range f.Panels {
-				d := f.SVG(i)
+				wide, narrow := f.SVG(i, chart.Half), f.SVG(i, chart.Narrow)
 				for _, raw := range []string{"<script>hacked", "<img", "\x00"} {
-					if strings.Contains(string(d.Wide+d.Narrow), raw) {
+					if strings.Contains(string(wide+narrow), raw) {
 						t.Errorf("%s has %q", f.ID, raw)
 					}
 				}
