@@ -22,8 +22,8 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/browsertest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/rates"
 	"github.com/csiglab/csiglab/reports/series"
 	"github.com/csiglab/csiglab/reports/words"
@@ -183,7 +183,7 @@ func TestBrowserOfManyFlows(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else {
-		f = (&analysistest.Many{Leaves: 16, Spines: 8, Hosts: 8, Samples: true}).Folder(t)
+		f = (&readingtest.Many{Leaves: 16, Spines: 8, Hosts: 8, Samples: true}).Folder(t)
 	}
 	page := pageOf(t, f)
 	ctx := browsertest.Tab(t)
@@ -211,7 +211,7 @@ func TestBrowserOfSteps(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	for _, ranks := range []int{8, 1024} {
 		ctx := browsertest.Tab(t) // a watch is of one page
-		page := pageOf(t, analysistest.JobFolder(t, analysistest.Training(t, ranks, ranks*5/8)))
+		page := pageOf(t, readingtest.JobFolder(t, readingtest.Training(t, ranks, ranks*5/8)))
 		w := browsertest.Listen(ctx, t, page)
 		for _, c := range looks {
 			browsertest.Look(ctx, t, page, "screen", c.scheme, c.width)
@@ -341,7 +341,7 @@ func slowestTip(t *testing.T, r *reports.Report, point int) string {
 // charts over the time of the run together; the legend hides a line.
 func TestScript(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	r := read(t, analysistest.ThreeFlow().Folder(t, nil))
+	r := read(t, readingtest.ThreeFlow().Folder(t, nil))
 	page := browsertest.Written(t, formsOf(t, r).html)
 	ctx := browsertest.Tab(t)
 	w := browsertest.Listen(ctx, t, page)

@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // A run without a record, and one of a single window, have a report too.
@@ -25,7 +25,7 @@ func TestHardlyAnything(t *testing.T) {
 			t.Fatal(err)
 		}
 		node := &metrics.Batch{Flows: []metrics.FlowWindow{{WireBytes: 4150}}[:windows], Totals: []metrics.NodeTotals{{Name: "h0"}}}
-		if err := analysistest.AddRun(w, "run", 1, node, runfolder.RunData{}); err != nil {
+		if err := readingtest.AddRun(w, "run", 1, node, runfolder.RunData{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Finish(runfolder.NewSummary("tiny")); err != nil {
@@ -100,7 +100,7 @@ func TestIncompleteFolder(t *testing.T) {
 	}
 	for _, seed := range []uint64{1, 3} {
 		node := &metrics.Batch{Totals: []metrics.NodeTotals{{Name: "h0"}}, Flows: []metrics.FlowWindow{{WireBytes: 1250}}}
-		if err := analysistest.AddRun(w, "base", seed, node, runfolder.RunData{Metrics: map[string]float64{"ratio": float64(seed)}}); err != nil {
+		if err := readingtest.AddRun(w, "base", seed, node, runfolder.RunData{Metrics: map[string]float64{"ratio": float64(seed)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestIncompleteFolder(t *testing.T) {
 
 // A report says that records were dropped, and nothing when none were.
 func TestDroppedRecords(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	for dropped, want := range map[int64]string{0: "", 12_345: "12\u202f345: charts and findings lack as many telemetry windows"} {
 		f.Manifest.DroppedRecords = dropped
 		all := formsOf(t, read(t, f))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // "tables of thousands of flows become distributions with the worst ten named with why"
@@ -15,7 +15,7 @@ func TestManyFlows(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	sizes := map[int][2]int{}
 	for _, hosts := range []int{5, 10} {
-		m := &analysistest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}
+		m := &readingtest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}
 		all := formsOf(t, read(t, m.Folder(t)))
 		sizes[hosts] = [2]int{len(all.html), len(all.markdown)}
 		for _, want := range []string{`id="slowdown"`, "CSIG names tor0-h2 (90 % of its delay samples)", "phases.parquet", "metrics.parquet"} {
@@ -34,7 +34,7 @@ func TestManyFlows(t *testing.T) {
 
 // Few flows have no list of the worst, and no distribution.
 func TestFewFlows(t *testing.T) {
-	page := formsOf(t, read(t, analysistest.ThreeFlow().Folder(t, nil))).html
+	page := formsOf(t, read(t, readingtest.ThreeFlow().Folder(t, nil))).html
 	if strings.Contains(page, `id="slowdown"`) || strings.Contains(page, "phases.parquet") {
 		t.Error("a run of three flows has distributions, or a list of the worst")
 	}
@@ -42,7 +42,7 @@ func TestFewFlows(t *testing.T) {
 
 // BenchmarkReportOfManyFlows writes the report of 16,256 flows (issue 11: 2 s).
 func BenchmarkReportOfManyFlows(b *testing.B) {
-	f := (&analysistest.Many{Leaves: 16, Spines: 8, Hosts: 8, Samples: true}).Folder(b)
+	f := (&readingtest.Many{Leaves: 16, Spines: 8, Hosts: 8, Samples: true}).Folder(b)
 	for b.Loop() {
 		opened, err := runfolder.Open(f.Dir)
 		if err != nil {

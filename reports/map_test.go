@@ -12,9 +12,9 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/browsertest"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/fabric"
 )
 
@@ -22,7 +22,7 @@ import (
 // answers to keys; without script the map is that of the whole run.
 func TestMap(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	r := read(t, analysistest.ThreeFlow().Folder(t, nil))
+	r := read(t, readingtest.ThreeFlow().Folder(t, nil))
 	page := browsertest.Written(t, formsOf(t, r).html)
 	ctx := browsertest.Tab(t)
 	w := browsertest.Listen(ctx, t, page)

@@ -13,12 +13,12 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // longRun writes a run of one variant and seed with as many telemetry windows.
 func longRun(t testing.TB, windows int) *runfolder.Folder {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Windows, e.Seeds, e.Rates = windows, e.Seeds[:1], map[string][3]float64{"baseline": e.Rates["baseline"]}
 	return e.Folder(t, nil)
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/series"
 	"github.com/csiglab/csiglab/reports/words"
@@ -90,7 +90,7 @@ func (s *largest) Findings() []string { return []string{"Windows are large."} }
 
 // A section from outside is read in the passes of all others, and stands in all forms.
 func TestANewSection(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	r, without := read(t, f, newLargest), formsOf(t, read(t, f))
 	all := formsOf(t, r)
 	inOrder(t, all.html, "windows grow", `<section class="part" id="largest-windows"`, "<h2>Largest windows</h2>", "A window has up to 67.5 kB.", "Windows of congestion", "Largest of a point.",

@@ -21,9 +21,9 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/browsertest"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -101,8 +101,8 @@ func evaluate[T any](ctx context.Context, t *testing.T, expression string) T {
 }
 
 // sampled is the made-up experiment with CSIG samples, which shows most sections.
-func sampled() *analysistest.Experiment {
-	e := analysistest.ThreeFlow()
+func sampled() *readingtest.Experiment {
+	e := readingtest.ThreeFlow()
 	e.Samples = map[string]map[uint16]int64{"csig": {1: 5}}
 	return e
 }
@@ -112,7 +112,7 @@ func sampled() *analysistest.Experiment {
 func TestStructure(t *testing.T) {
 	for name, f := range map[string]*runfolder.Folder{
 		"three-flow": sampled().Folder(t, nil),
-		"many":       (&analysistest.Many{Leaves: 8, Spines: 16, Hosts: 5, Samples: true}).Folder(t),
+		"many":       (&readingtest.Many{Leaves: 8, Spines: 16, Hosts: 5, Samples: true}).Folder(t),
 		"jobs":       ran(t, "training-step", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1, Variants: []string{"spread"}}),
 	} {
 		page := formsOf(t, read(t, f)).html
@@ -219,7 +219,7 @@ func checkTables(t *testing.T, name, text string) {
 // Page, Markdown and JSON have the same sentences, of which the first is the answer, and the
 // tables of blame and fairness.
 func TestStoryForms(t *testing.T) {
-	r := read(t, analysistest.ThreeFlow().Folder(t, nil))
+	r := read(t, readingtest.ThreeFlow().Folder(t, nil))
 	all, want := formsOf(t, r), r.Story()
 	if len(want) < 3 || len(want) > 5 || !strings.HasPrefix(want[0], "With variant csig, flow 0-3") || !strings.Contains(want[0], "1\u00a0:\u00a02.3") {
 		t.Errorf("story %q", want)
@@ -253,7 +253,7 @@ func TestStoryForms(t *testing.T) {
 
 // A run that ends with flows unfinished says so first, on the page and in Markdown.
 func TestUnfinishedComesFirst(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Open = true
 	all := formsOf(t, read(t, e.Folder(t, nil)))
 	inOrder(t, all.html, "Flows are unfinished", "1 of 3 flows did not complete", `id="story"`, `id="fabric"`, `id="main"`, `id="expectations"`)
@@ -267,7 +267,7 @@ func TestUnfinishedComesFirst(t *testing.T) {
 
 // Notes of the configuration and of runs stand in every form of the report, before its parts.
 func TestNotes(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
+	f := readingtest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
 		for i := range m.Variants {
 			m.Variants[i].Notes = append(m.Variants[i].Notes, "all have <this>")
 		}
@@ -285,7 +285,7 @@ func TestNotes(t *testing.T) {
 	if err := json.Unmarshal([]byte(all.json), &numbers); err != nil || !bytes.Contains(numbers.Notes, []byte("of one run")) {
 		t.Errorf("%v; notes in JSON: %s", err, numbers.Notes)
 	}
-	if page := formsOf(t, read(t, analysistest.ThreeFlow().Folder(t, nil))).html; strings.Contains(page, `id="notes"`) {
+	if page := formsOf(t, read(t, readingtest.ThreeFlow().Folder(t, nil))).html; strings.Contains(page, `id="notes"`) {
 		t.Error("a run without notes has a section of them")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/control"
 	"github.com/csiglab/csiglab/reports/section/queues"
 	"github.com/csiglab/csiglab/reports/section/rates"
@@ -31,16 +31,16 @@ func of[S any](t *testing.T, s S, ok bool) S {
 
 // Whatever a run is of, its story has at most five short sentences; what is not known has none.
 func TestStories(t *testing.T) {
-	open, invalid := analysistest.ThreeFlow(), analysistest.ThreeFlow()
+	open, invalid := readingtest.ThreeFlow(), readingtest.ThreeFlow()
 	open.Open = true
-	one := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 10_000,
+	one := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 10_000,
 		Run: func(*runfolder.Manifest, string, uint64, *metrics.Batch) {}}
-	incomplete := analysistest.ThreeFlow().Folder(t, nil)
+	incomplete := readingtest.ThreeFlow().Folder(t, nil)
 	incomplete.Manifest.DroppedRecords = 1234
-	faulty := &analysistest.Planted{Many: one.Many, Interval: one.Interval, Variants: []string{"run"}, EndUS: 10_000,
+	faulty := &readingtest.Planted{Many: one.Many, Interval: one.Interval, Variants: []string{"run"}, EndUS: 10_000,
 		Run: func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 			for i := range 100 {
-				b.Ports = append(b.Ports, one.Window(&m.Ports[analysistest.PortNamed(t, m, "tor0-agg0")], float64(i)*100, 1, 1000))
+				b.Ports = append(b.Ports, one.Window(&m.Ports[readingtest.PortNamed(t, m, "tor0-agg0")], float64(i)*100, 1, 1000))
 			}
 		}}
 	for range 2 {
@@ -52,10 +52,10 @@ func TestStories(t *testing.T) {
 		least int
 		want  string // in one of the sentences
 	}{
-		"three flows":      {analysistest.ThreeFlow().Folder(t, nil), 5, "The price: the mean queue of s1 → s2 rises"},
+		"three flows":      {readingtest.ThreeFlow().Folder(t, nil), 5, "The price: the mean queue of s1 → s2 rises"},
 		"unfinished":       {open.Folder(t, nil), 3, "All 9 runs are valid"},
 		"invalid":          {invalid.Folder(t, func(_ *runfolder.Manifest, s *runfolder.Summary) { s.Valid, s.Reasons = false, []string{"late timers"} }), 3, "Do not rely on these figures: the run is not valid;"},
-		"many":             {(&analysistest.Many{Leaves: 8, Spines: 16, Hosts: 5, Samples: true}).Folder(t), 3, "The run is valid; with one seed, how much of this is chance is not known."},
+		"many":             {(&readingtest.Many{Leaves: 8, Spines: 16, Hosts: 5, Samples: true}).Folder(t), 3, "The run is valid; with one seed, how much of this is chance is not known."},
 		"dropped":          {incomplete, 3, "1234 records found no room and the charts lack them"},
 		"faulty":           {faulty.Folder(t), 2, "; fault: a link down."},
 		"nothing happened": {one.Folder(t), 0, ""},
@@ -88,8 +88,8 @@ func TestSentencesAndPictureAreOfOneVariant(t *testing.T) {
 
 // Ports of hosts are named as NICs, wherever ports are named.
 func TestNICsAreNamed(t *testing.T) {
-	e := analysistest.ThreeFlow()
-	e.Utilise, e.NIC = 0.5, analysistest.NIC{Utilise: 0.99, QueueBytes: 50_000, Dropped: 2}
+	e := readingtest.ThreeFlow()
+	e.Utilise, e.NIC = 0.5, readingtest.NIC{Utilise: 0.99, QueueBytes: 50_000, Dropped: 2}
 	r := read(t, e.Folder(t, nil))
 	text := strings.Join(r.Findings(), "\n")
 	for _, f := range r.Figures() {

@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // "Report of a run with 10 million samples in less than 20 s and 1 GiB" (issue 14): 992
@@ -25,7 +25,7 @@ func TestTenMillionSamples(t *testing.T) {
 		t.Skip("set CSIGLAB_E2E=1: it writes and reads 10 million rows")
 	}
 	const windows = 2442
-	f := (&analysistest.Many{Leaves: 8, Spines: 4, Hosts: 4, Samples: true, Windows: windows}).Folder(t)
+	f := (&readingtest.Many{Leaves: 8, Spines: 4, Hosts: 4, Samples: true, Windows: windows}).Folder(t)
 	rows := int64(0)
 	for _, table := range []string{"ports", "flows", "cc", "signals"} {
 		rows += f.Manifest.Tables[table]

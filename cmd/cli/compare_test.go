@@ -18,14 +18,14 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/compare"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // comparable returns a folder of a made-up run with one variant less than ThreeFlow.
-func comparable(t *testing.T, change func(*analysistest.Experiment)) string {
+func comparable(t *testing.T, change func(*readingtest.Experiment)) string {
 	t.Helper()
-	s := analysistest.ThreeFlow()
+	s := readingtest.ThreeFlow()
 	delete(s.Rates, "csig-wide")
 	s.Seeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	s.Windows = 80
@@ -43,7 +43,7 @@ func comparable(t *testing.T, change func(*analysistest.Experiment)) string {
 
 // "two runs or campaigns: … text, Markdown, HTML, JSON".
 func TestCompareForms(t *testing.T) {
-	a, b := comparable(t, nil), comparable(t, func(s *analysistest.Experiment) { s.Windows = 100 })
+	a, b := comparable(t, nil), comparable(t, func(s *readingtest.Experiment) { s.Windows = 100 })
 	dir := t.TempDir()
 	markdown, page := filepath.Join(dir, "comparison.markdown"), filepath.Join(dir, "c.html")
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, b, "--markdown", markdown, "--html", page)
@@ -87,7 +87,7 @@ func TestCompareForms(t *testing.T) {
 // "invalid or incomplete folders (exit 3; a wrong name exit 2)".
 func TestCompareRefuses(t *testing.T) {
 	a := comparable(t, nil)
-	invalid := analysistest.ThreeFlow().Folder(t, func(_ *runfolder.Manifest, s *runfolder.Summary) {
+	invalid := readingtest.ThreeFlow().Folder(t, func(_ *runfolder.Manifest, s *runfolder.Summary) {
 		s.Valid, s.Reasons = false, []string{"packets were lost"}
 	}).Dir
 	w, err := runfolder.Create(filepath.Join(t.TempDir(), "run"), runfolder.Manifest{Name: "x", IntervalUS: 100, Variants: []runfolder.Variant{{Name: "v"}}})

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // export --perfetto writes a whole trace or nothing, and refuses what it does not know.
 func TestExportPerfetto(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	file := filepath.Join(t.TempDir(), "trace.json")
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "export", folder, "--perfetto", file, "--variant", "csig", "--seed", "2", "--ports", "1")
 	if code != 0 || stdout != "" || !strings.Contains(stderr, "variant csig, seed 2: 3 slices") || !strings.Contains(stderr, "counters of 1 of 4 ports") {
@@ -60,7 +60,7 @@ func TestExportPerfetto(t *testing.T) {
 // A damaged or half-written run folder gives a clear message that names the file: the report,
 // its other forms and the trace.
 func TestDamagedFolders(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Windows, e.Seeds = 20, e.Seeds[:1]
 	whole := e.Folder(t, nil).Dir
 	edit := func(name string, change func([]byte) []byte) func(string) error {
@@ -80,7 +80,7 @@ func TestDamagedFolders(t *testing.T) {
 		return func(folder string) error { return os.Remove(filepath.Join(folder, name)) }
 	}
 	resealed := func(change func(*runfolder.Manifest)) func(string) error {
-		return func(folder string) error { return analysistest.Reseal(folder, change) }
+		return func(folder string) error { return readingtest.Reseal(folder, change) }
 	}
 	all := func(changes ...func(string) error) func(string) error {
 		return func(folder string) error {

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // "csiglab report RUN --figures DIR" writes all figures with an index, replaces those of
@@ -22,7 +22,7 @@ import (
 func TestReportFigures(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	dir := filepath.Join(t.TempDir(), "a", "figures")
 	read := func() (index figuresOf) {
 		t.Helper()
@@ -131,7 +131,7 @@ func TestReportFigures(t *testing.T) {
 // An interrupted "--figures" leaves nothing, and files that cannot be placed leave the folder
 // as it was.
 func TestFiguresAllOrNone(t *testing.T) {
-	read, err := analyse(analysistest.ThreeFlow().Folder(t, nil).Dir, nil)
+	read, err := analyse(readingtest.ThreeFlow().Folder(t, nil).Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func (c endsAfter) Err() error {
 func TestReportFiguresInterrupted(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	numbers, err := analyse(folder, nil)
 	if err != nil {
 		t.Fatal(err)

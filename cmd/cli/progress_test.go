@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // pseudoTerminal returns both ends of a pseudo-terminal: what is written on screen is read from
@@ -68,7 +68,7 @@ func TestReportProgress(t *testing.T) {
 
 // The share of a folder that has been read grows to 1.
 func TestShareOfAReport(t *testing.T) {
-	dir := (&analysistest.Many{Leaves: 4, Spines: 2, Hosts: 4, Samples: true}).Folder(t).Dir
+	dir := (&readingtest.Many{Leaves: 4, Spines: 2, Hosts: 4, Samples: true}).Folder(t).Dir
 	var shares []float64
 	if _, _, err := writeReport(t.Context(), dir, func(share float64) { shares = append(shares, share) }); err != nil {
 		t.Fatal(err)

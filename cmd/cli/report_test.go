@@ -10,14 +10,14 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/series"
 )
 
 // TestReportForms holds that a run's folder has its report in each form.
 func TestReportForms(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	file := filepath.Join(folder, runfolder.ReportFile)
 	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder); code != 0 || stdout != file+"\n" {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
@@ -76,7 +76,7 @@ func (f *fakeLab) numbers() (*reports.Report, error) {
 
 // "csiglab report RUN --nccl-json" is of one variant that has a job of kind collective.
 func TestReportNCCL(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	for want, args := range map[string][]string{
 		"--nccl-json is of one variant; add --variant with one of: baseline csig csig-wide": {"--nccl-json"},
 		"variant csig has no job of kind collective":                                        {"--nccl-json", "--variant", "csig"},

@@ -19,7 +19,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // served is a csiglab serve of a test.
@@ -227,7 +227,7 @@ func (n noServer) WriteOpenMetrics(context.Context, string, series.Options, io.W
 
 // TestServeRefuses holds that wrong input is named before anything is served.
 func TestServeRefuses(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	empty, blanks := write(t, "empty", "\n"), write(t, "blanks", "a b\n")
 	labs := &fakeLab{runs: []runs.Run{
 		{ID: "ab12cd", Name: "mylab", State: runs.Held, Nodes: []runs.Node{{Name: "h0"}}}, {ID: "dead01", Name: "gone", State: runs.Dead},
@@ -279,7 +279,7 @@ func TestScrapeConfigRefuses(t *testing.T) {
 
 // TestExportRefuses holds that wrong input is named before anything is written.
 func TestExportRefuses(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	for _, c := range []struct{ args, want string }{
 		{folder, "name what to write"},
 		{folder + " --openmetrics - --start yesterday", "want a time"},

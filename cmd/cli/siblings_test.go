@@ -13,13 +13,13 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/programs"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // handedOver has a command that each sibling does, into a file or folder "out", and its flags.
 func handedOver(t *testing.T) map[string][]string {
 	t.Helper()
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	return map[string][]string{
 		programs.Lab:     {"topo", "export", "three-flow", "--format", "clab", "--out", "out"},
 		programs.Serve:   {"export", folder, "--openmetrics", "out"},
@@ -151,7 +151,7 @@ func TestSiblingOfAnotherVersion(t *testing.T) {
 
 // A sibling that is killed is the command that is killed: it is one process.
 func TestSiblingKilled(t *testing.T) {
-	s := newTool(t, bin(t)).serve(analysistest.ThreeFlow().Folder(t, nil).Dir)
+	s := newTool(t, bin(t)).serve(readingtest.ThreeFlow().Folder(t, nil).Dir)
 	if program, err := os.Readlink("/proc/" + strconv.Itoa(s.cmd.Process.Pid) + "/exe"); err != nil || filepath.Base(program) != programs.Serve {
 		t.Errorf("process %d is %s, %v", s.cmd.Process.Pid, program, err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // browse asks csiglab ui as a browser's address line does.
@@ -42,7 +42,7 @@ func TestUI(t *testing.T) {
 	u.env = append(u.env, "XDG_RUNTIME_DIR="+t.TempDir())
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b: 1", "damaged"} {
-		if err := os.Rename(analysistest.ThreeFlow().Folder(t, nil).Dir, filepath.Join(dir, name)); err != nil {
+		if err := os.Rename(readingtest.ThreeFlow().Folder(t, nil).Dir, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

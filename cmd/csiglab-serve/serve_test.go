@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // csiglab runs a command of this program.
@@ -45,7 +45,7 @@ func (w *untilWritten) Write(text []byte) (int, error) {
 
 // serve says the run's time range and ends with Ctrl-C.
 func TestServe(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	code, stdout, stderr := serveNow(folder, "--listen", "127.0.0.1:0")
 	if code != 0 || !strings.HasPrefix(stdout, "http://127.0.0.1:") || !strings.Contains(stderr, "from=1777629599") || !strings.Contains(stderr, `run "run"`) {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
@@ -91,7 +91,7 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	folder, damaged := analysistest.ThreeFlow().Folder(t, nil).Dir, analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder, damaged := readingtest.ThreeFlow().Folder(t, nil).Dir, readingtest.ThreeFlow().Folder(t, nil).Dir
 	if err := os.Truncate(filepath.Join(damaged, "ports.parquet"), 500); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestServeRefuses(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	folder := analysistest.ThreeFlow().Folder(t, nil).Dir
+	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	file := filepath.Join(t.TempDir(), "run.om")
 	code, _, stderr := csiglab("export", folder, "--openmetrics", file, "--start", "2026-01-01T00:00:00Z", "--stretch", "1")
 	text, err := os.ReadFile(file)

@@ -24,7 +24,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 func newServer(t *testing.T, c promserver.Config) (*promserver.Server, *httptest.Server) {
@@ -49,7 +49,7 @@ func newServer(t *testing.T, c promserver.Config) (*promserver.Server, *httptest
 
 // three returns a small folder of the experiment three-flow.
 func three(t *testing.T, change func(*runfolder.Manifest, *runfolder.Summary)) *runfolder.Folder {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Windows, e.Seeds = 40, []uint64{1}
 	return e.Folder(t, change)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -117,7 +117,7 @@ func folder(t *testing.T, change func(m *runfolder.Manifest), records *metrics.B
 		t.Fatal(err)
 	}
 	records.Totals = append(records.Totals, metrics.NodeTotals{Node: records.Node, Name: "tor0"})
-	if err := analysistest.AddRun(w, "v", 1, records, runfolder.RunData{TraceHash: [32]byte{1}}); err != nil {
+	if err := readingtest.AddRun(w, "v", 1, records, runfolder.RunData{TraceHash: [32]byte{1}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Finish(runfolder.NewSummary(m.Name, runfolder.RunMetrics{Variant: "v", Seed: 1, TraceHash: [32]byte{1}})); err != nil {
@@ -306,7 +306,7 @@ func TestJobs(t *testing.T) {
 
 // A whole experiment: the first seed of each variant, or all; transfers that end.
 func TestExperiment(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	m, loaded := read(t, f, series.Options{Stretch: 1000, Run: "mine"})
 	if len(loaded.Runs) != 3 || loaded.Run != "mine" || loaded.Late != 0 {
 		t.Errorf("loaded %+v", loaded)

@@ -24,7 +24,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/packets"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // realTime makes captureText a run in real time that any machine keeps, as far as
@@ -257,7 +257,7 @@ func TestRecapture(t *testing.T) {
 	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, runfolder.ErrDamaged) || !strings.Contains(fmt.Sprint(err), "experiment.yaml") {
 		t.Errorf("with another experiment: %v, want ErrDamaged with the file's name", err)
 	}
-	if err := analysistest.Reseal(folder, func(*runfolder.Manifest) {}); err != nil {
+	if err := readingtest.Reseal(folder, func(*runfolder.Manifest) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Write(t.Context(), new(bytes.Buffer)); !errors.Is(err, failure.ErrInfrastructure) || !strings.Contains(fmt.Sprint(err), "leaves the trace") {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/compare"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/variants"
 )
 
@@ -296,7 +296,7 @@ func TestComparisonPairsVariants(t *testing.T) {
 
 // "warn what differs, from the manifests' parameters".
 func TestComparisonSaysWhatDiffers(t *testing.T) {
-	s := analysistest.ThreeFlow()
+	s := readingtest.ThreeFlow()
 	s.Windows = 16
 	a := s.Folder(t, nil)
 	b := s.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
@@ -331,7 +331,7 @@ func TestComparisonSaysWhatDiffers(t *testing.T) {
 // Metrics of single flows and ports are left out unless they are asked for, and so is the
 // time of the processor; a pattern takes what it matches.
 func TestComparisonTakesMetricsOfWholeRuns(t *testing.T) {
-	s := analysistest.ThreeFlow()
+	s := readingtest.ThreeFlow()
 	s.Windows = 16
 	names := func(d compare.Design) string {
 		m := compare.Measure(s.Folder(t, func(m *runfolder.Manifest, summary *runfolder.Summary) {

@@ -13,10 +13,10 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/browsertest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/series"
 )
 
@@ -162,7 +162,7 @@ func comparisonHTML(t *testing.T, c *Comparison, overlays []Overlay) string {
 func threeFlows(t *testing.T) (*Comparison, []Overlay) {
 	t.Helper()
 	folder := func(queue float64) *runfolder.Folder {
-		s := analysistest.ThreeFlow()
+		s := readingtest.ThreeFlow()
 		s.Queues["csig"] = [2]float64{queue, 109}
 		s.Utilise = queue / 110
 		s.Samples = map[string]map[uint16]int64{"csig": {5: 30}}

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/control"
 	"github.com/csiglab/csiglab/reports/section/heatmap"
 	"github.com/csiglab/csiglab/reports/section/queues"
@@ -36,7 +36,7 @@ func overlaid(t *testing.T, a, b *runfolder.Folder, variantA, variantB string) O
 // "figures over each other": each line is that of the side's own report.
 func TestOverlayHasTheLinesOfBothSides(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	s := analysistest.ThreeFlow()
+	s := readingtest.ThreeFlow()
 	s.Samples = map[string]map[uint16]int64{"csig": {5: 30}}
 	folder := s.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Variants[1].CSIG = "compact" })
 	own1, _ := sectiontest.Read[*rates.Section](t, folder, rates.New)
@@ -90,9 +90,9 @@ func chartOf(t *testing.T, o *Overlay, id string) *series.Chart {
 // Runs of different lengths have one scale of time, and the ports of either side.
 func TestOverlayOfOtherLengths(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	short := analysistest.ThreeFlow()
+	short := readingtest.ThreeFlow()
 	short.Seeds, short.Windows = []uint64{1}, 100
-	long := analysistest.ThreeFlow()
+	long := readingtest.ThreeFlow()
 	long.Seeds, long.Windows = []uint64{1}, 1700 // a point is 3 windows
 	long.Queues = map[string][2]float64{"baseline": {500, 1}, "csig": {500, 1}, "csig-wide": {500, 1}}
 	a := short.Folder(t, nil)
@@ -124,7 +124,7 @@ func TestOverlayOfOtherLengths(t *testing.T) {
 func TestOverlayDifferences(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	folder := func(utilise float64) *runfolder.Folder {
-		s := analysistest.ThreeFlow()
+		s := readingtest.ThreeFlow()
 		s.Seeds, s.Utilise = []uint64{1}, utilise
 		s.Samples = map[string]map[uint16]int64{"csig": {5: 30}}
 		return s.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Variants[1].CSIG = "compact" })
@@ -157,7 +157,7 @@ func TestOverlayDifferences(t *testing.T) {
 	}
 	// A side without samples has no heatmap, and fabrics with other names have none to
 	// subtract.
-	renamed := analysistest.ThreeFlow()
+	renamed := readingtest.ThreeFlow()
 	renamed.Seeds = []uint64{1}
 	renamed.Samples = map[string]map[uint16]int64{"csig": {5: 30}}
 	c := renamed.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
@@ -178,7 +178,7 @@ func TestOverlayDifferences(t *testing.T) {
 func TestOverlayOfLargeFabrics(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	folder := func(hot string) *runfolder.Folder {
-		p := &analysistest.Planted{Many: analysistest.Many{Leaves: 12, Spines: 8, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 400}
+		p := &readingtest.Planted{Many: readingtest.Many{Leaves: 12, Spines: 8, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 400}
 		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 			for i := range m.Ports {
 				share := 0.1
@@ -227,7 +227,7 @@ func TestOverlayOfLargeFabrics(t *testing.T) {
 
 // Of many flows there are the distributions of both sides.
 func TestOverlayOfManyFlows(t *testing.T) {
-	m := analysistest.Many{Leaves: 4, Spines: 2, Hosts: 4, Seeds: 2}
+	m := readingtest.Many{Leaves: 4, Spines: 2, Hosts: 4, Seeds: 2}
 	folder := m.Folder(t)
 	o := overlaid(t, folder, folder, "run", "run")
 	titles := map[string]string{"fct": "Flow completion times", "slowdown": "Slowdowns"}

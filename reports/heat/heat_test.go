@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // The rules by which samples are of heavily loaded ports: abw by the rate of the port that
@@ -48,13 +48,13 @@ func TestBlocks(t *testing.T) {
 		blocks int
 		first  Block
 	}{
-		{analysistest.FatTree(4), "tor", 8, Block{"tor0", 2}},
-		{analysistest.FatTree(16), "tors", 64, Block{"tor0–tor1", 16}},
+		{readingtest.FatTree(4), "tor", 8, Block{"tor0", 2}},
+		{readingtest.FatTree(16), "tors", 64, Block{"tor0–tor1", 16}},
 		{[][2]string{{"h0", "s0"}, {"h1", "s0"}, {"h2", "s0"}}, "hosts", 3, Block{"h0", 1}},
 		{[][2]string{{"h0", "h1"}}, "hosts", 2, Block{"h0", 1}},
 		{nil, "hosts", 0, Block{}},
 	} {
-		m := analysistest.FabricOfLinks(c.links)
+		m := readingtest.FabricOfLinks(c.links)
 		h := &counts{}
 		block := h.place(m.NodesOf("run"), m.PortsOf("run"))
 		hosts := 0

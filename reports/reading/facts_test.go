@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // surveyed returns a folder after its survey.
@@ -33,7 +33,7 @@ func surveyed(t *testing.T, f *runfolder.Folder) *Reading {
 }
 
 func TestVerdict(t *testing.T) {
-	r := surveyed(t, analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
+	r := surveyed(t, readingtest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
 		m.Published = append(m.Published, runfolder.Published{Variant: "csig", Metric: "absent", Value: 1, Low: 0.5, High: 2},
 			runfolder.Published{Variant: "baseline", Metric: "target_qdelay_us", Value: 10, Low: 10.517, High: 10.517})
 		s.Expectations[1].OK = false
@@ -64,7 +64,7 @@ func TestVerdict(t *testing.T) {
 // The time that line overhead takes is time that a port sends: 4150 B with 415 B more
 // at 10/11 of the rate fill it.
 func TestUtilisationCountsOverhead(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Utilise = 10.0 / 11
 	for overhead, want := range map[int64]float64{0: e.Utilise, 415: 1} {
 		f := surveyed(t, e.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
@@ -79,7 +79,7 @@ func TestUtilisationCountsOverhead(t *testing.T) {
 }
 
 func TestFindings(t *testing.T) {
-	f := surveyed(t, analysistest.ThreeFlow().Folder(t, nil))
+	f := surveyed(t, readingtest.ThreeFlow().Folder(t, nil))
 	if len(f.Limits) != 2 || f.Limits[0].PortID != (PortID{5, 3}) || f.Limits[1].PortID != (PortID{4, 1}) {
 		t.Fatalf("ports %+v, want the deeper queue of s1 -> s2 first", f.Limits)
 	}
@@ -95,7 +95,7 @@ func TestFindings(t *testing.T) {
 	if s := f.Sharing; s == nil || s.Slowest != "0-3" || s.Flows != 3 || s.Even || len(s.Rates) != 3 || math.Abs(s.Rates[1].SlowestGbps-30.1) > 0.2 {
 		t.Errorf("sharing %+v", s)
 	}
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Utilise = 0.63
 	f = surveyed(t, e.Folder(t, nil))
 	if len(f.Limits) == 0 || f.Limits[0].Full || f.Crossings != nil {
@@ -107,7 +107,7 @@ func TestFindings(t *testing.T) {
 // measuring window has an end or not.
 func TestRatesOfOpenWindow(t *testing.T) {
 	for open, want := range map[bool]float64{true: 80, false: 80} {
-		f := analysistest.OneWindow(t, open, 2, analysistest.Flow{Name: "a", Size: 5, Gbps: 40})
+		f := readingtest.OneWindow(t, open, 2, readingtest.Flow{Name: "a", Size: 5, Gbps: 40})
 		if got := surveyed(t, f).Medians["run"]["a"]; got != want {
 			t.Errorf("open window %v: rate %v, want %v", open, got, want)
 		}
@@ -141,7 +141,7 @@ func TestManyFlows(t *testing.T) {
 }
 
 func TestLongRunIsThinned(t *testing.T) {
-	r := surveyed(t, analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.IntervalUS = 10 }))
+	r := surveyed(t, readingtest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.IntervalUS = 10 }))
 	// 31910 us in windows of 10 us are more than 800 points of 10, 20 or 30 us.
 	if r.PointUS != 40 {
 		t.Errorf("points of %v us, want 40", r.PointUS)
@@ -149,7 +149,7 @@ func TestLongRunIsThinned(t *testing.T) {
 }
 
 func TestDamagedTable(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	for _, table := range []string{"ports", "flows", "cc", "phases"} {
 		path := filepath.Join(f.Dir, table+".parquet")
 		whole, err := os.ReadFile(path)
@@ -177,7 +177,7 @@ func TestDamagedTable(t *testing.T) {
 // The order in which rows of several runs were written does not matter.
 func TestRunsThatAlternate(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	want := surveyed(t, f).Facts
 	f.Manifest.Files = nil // the digests of the tables as they were
 	alternate[runfolder.PortRow](t, f, "ports")
@@ -214,7 +214,7 @@ func alternate[Row any](t *testing.T, f *runfolder.Folder, table string) {
 
 func TestPrograms(t *testing.T) {
 	at := 5.0
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	f.Manifest.Runs[0].Programs = []runfolder.Program{
 		{Host: "h0", StartUS: &at}, {Host: "h0", StartUS: &at, Code: 3}, {Host: "h0", StartUS: &at, Signal: "killed", Code: -1},
 		{Host: "h0", StartUS: &at, Code: 1, Stopped: true}, {Host: "h0", Failure: "no such file"}, {Host: "h0"},
@@ -234,7 +234,7 @@ func TestPrograms(t *testing.T) {
 }
 
 func TestFidelity(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	if got := surveyed(t, f).Fidelity; got != nil {
 		t.Errorf("virtual time: %+v", got)
 	}
@@ -248,7 +248,7 @@ func TestFidelity(t *testing.T) {
 // A run that ends with flows unfinished says how many of how many, and which are the
 // least done. Flows of programs do not count.
 func TestUnfinished(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Rates = map[string][3]float64{"baseline": e.Rates["baseline"]}
 	e.Open = true
 	f := e.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
@@ -294,7 +294,7 @@ func (ccReader) Pass(n int, p *Pass) error {
 
 // The rates of flows that the summary lacks come from the table of metrics.
 func TestRatesBeyondTheSummary(t *testing.T) {
-	m := &analysistest.Many{Leaves: 4, Spines: 2, Hosts: 4}
+	m := &readingtest.Many{Leaves: 4, Spines: 2, Hosts: 4}
 	if s := surveyed(t, m.Folder(t)).Sharing; s == nil || s.Slowest != "3-2" || s.Rates[0].SlowestGbps != 0.6 {
 		t.Errorf("sharing %+v, want 3-2 with 0.6 Gb/s", s)
 	}

@@ -5,14 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // The NIC of a host that is full is a place of congestion, and one that drops packets
 // a place of drops.
 func TestNIC(t *testing.T) {
-	e := analysistest.ThreeFlow()
-	e.Utilise, e.NIC = 0.5, analysistest.NIC{Utilise: 0.99, QueueBytes: 50_000, Dropped: 2}
+	e := readingtest.ThreeFlow()
+	e.Utilise, e.NIC = 0.5, readingtest.NIC{Utilise: 0.99, QueueBytes: 50_000, Dropped: 2}
 	r := surveyed(t, e.Folder(t, nil))
 	if p := r.Limits; len(p) != 1 || !p[0].NIC || p[0].From != "h0" || !p[0].Full || p[0].Use[0].MeanQueueBytes < 49_000 {
 		t.Fatalf("ports %+v, want the NIC of h0", p)

@@ -14,8 +14,8 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/runs"
 	"github.com/csiglab/csiglab/reports"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/browsertest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
@@ -42,7 +42,7 @@ func serveNow(t *testing.T, s *Server) string {
 // reportText returns a report with a script of its own.
 func reportText(t *testing.T) string {
 	t.Helper()
-	f, err := runfolder.Open(analysistest.ThreeFlow().Folder(t, nil).Dir)
+	f, err := runfolder.Open(readingtest.ThreeFlow().Folder(t, nil).Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

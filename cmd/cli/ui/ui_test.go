@@ -21,7 +21,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // policy is that of the pages of fakeReports.
@@ -70,7 +70,7 @@ func (f *fakeReports) Compare(ctx context.Context, a, b string, w io.Writer) err
 func planted(t testing.TB, names ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	one := os.DirFS(analysistest.ThreeFlow().Folder(t, nil).Dir)
+	one := os.DirFS(readingtest.ThreeFlow().Folder(t, nil).Dir)
 	for _, name := range names {
 		if err := os.CopyFS(filepath.Join(dir, name), one); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func planted(t testing.TB, names ...string) (dir string) {
 
 func plant(t testing.TB, dir, name string, change func(*runfolder.Manifest, *runfolder.Summary)) {
 	t.Helper()
-	if err := os.Rename(analysistest.ThreeFlow().Folder(t, change).Dir, filepath.Join(dir, name)); err != nil {
+	if err := os.Rename(readingtest.ThreeFlow().Folder(t, change).Dir, filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -328,7 +328,7 @@ func TestStates(t *testing.T) {
 // A folder that is being written says how far it is, and has no page; then it has.
 func TestGrowing(t *testing.T) {
 	dir := t.TempDir()
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	complete := e.Folder(t, nil)
 	m := complete.Manifest
 	m.Runs, m.Tables, m.Files = nil, nil, nil
@@ -342,7 +342,7 @@ func TestGrowing(t *testing.T) {
 		t.Error(got)
 	}
 	var node = e.Results[m.Variants[0].Name]
-	if err := analysistest.AddRun(writer, m.Variants[0].Name, 1, node, runfolder.RunData{TraceHash: [32]byte{1}, Checks: []runfolder.Check{{Name: "conservation", OK: true}}}); err != nil {
+	if err := readingtest.AddRun(writer, m.Variants[0].Name, 1, node, runfolder.RunData{TraceHash: [32]byte{1}, Checks: []runfolder.Check{{Name: "conservation", OK: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := row(t, s, "growing"); !strings.Contains(got, "running 1 of 4 runs have finished") {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
@@ -20,7 +20,7 @@ import (
 // distributions are of all, and variants without jobs have neither.
 func TestCollectives(t *testing.T) {
 	at := func(us float64) units.Time { return units.Time(us * float64(units.Microsecond)) }
-	f := (&analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, EndUS: 1000, Variants: []string{"run", "idle"},
+	f := (&readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, EndUS: 1000, Variants: []string{"run", "idle"},
 		Change: func(m *runfolder.Manifest) {
 			m.Variants[0].Jobs = []runfolder.Job{{Name: "gpt", Ranks: []int32{0, 1}, Steps: 5, Collectives: []runfolder.Collective{{Name: "sum", Kind: "all_reduce", Ranks: 2}, {Name: "even", Kind: "all_reduce", Ranks: 2}}}}
 		},

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/reports/words"
@@ -24,7 +24,7 @@ import (
 func TestManyFlows(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	for _, hosts := range []int{5, 10} {
-		m := &analysistest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}
+		m := &readingtest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}
 		s, r := sectiontest.Read[*Section](t, m.Folder(t), New)
 		parts := s.Parts()
 		if sectiontest.Part(parts, "flows") != nil {
@@ -74,7 +74,7 @@ func TestManyFlows(t *testing.T) {
 // Without samples, a flow's limit is the port that it must cross. Of fewer flows than the
 // summary bounds there is a table of the slowest.
 func TestWorstWithoutSamples(t *testing.T) {
-	m := &analysistest.Many{Leaves: 4, Spines: 2, Hosts: 4}
+	m := &readingtest.Many{Leaves: 4, Spines: 2, Hosts: 4}
 	s, _ := sectiontest.Read[*Section](t, m.Folder(t), New)
 	if len(s.Worst) != reading.MaxWorst || s.Worst[0].Flow != "3-2" || s.Worst[0].Named != nil || s.Worst[0].Crosses == nil {
 		t.Fatalf("%d worst flows: %+v", len(s.Worst), s.Worst[0])
@@ -86,7 +86,7 @@ func TestWorstWithoutSamples(t *testing.T) {
 
 // Few flows have a table of their own and no list of the worst.
 func TestFewFlows(t *testing.T) {
-	s, _ := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ := sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	parts := s.Parts()
 	if len(parts) != 1 || len(parts[0].Blocks) != 1 || len(s.Worst) > 0 || s.First() != nil {
 		t.Fatalf("parts %+v", parts)
@@ -101,7 +101,7 @@ func TestFewFlows(t *testing.T) {
 }
 
 func TestNotDone(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Rates = map[string][3]float64{"baseline": {31, 32, 32}}
 	e.Open = true
 	s, _ := sectiontest.Read[*Section](t, e.Folder(t, nil), New)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
@@ -25,7 +25,7 @@ var variants = []string{"baseline", "csig", "csig-wide"}
 // What controllers saw and did equals the records of the seed in the middle, whose rates are
 // the medians.
 func TestControllersEqualTheRecords(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	s, _ := sectiontest.Read[*Section](t, e.Folder(t, nil), New)
 	parts := s.Parts()
 	p := sectiontest.Part(parts, "control")
@@ -62,7 +62,7 @@ func TestControllersEqualTheRecords(t *testing.T) {
 		var bars []chart.BarRow
 		for f := range 3 {
 			b := chart.BarRow{Name: flows[f]}
-			for _, a := range analysistest.Actions {
+			for _, a := range readingtest.Actions {
 				b.Values = append(b.Values, 100*shares[f][a.Name]/acks[f])
 			}
 			bars = append(bars, b)
@@ -78,7 +78,7 @@ func TestControllersEqualTheRecords(t *testing.T) {
 
 // The window of the slowest flow is the median of the seeds of each variant, with a band.
 func TestWindowIsLaidOver(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	s, _ := sectiontest.Read[*Section](t, e.Folder(t, nil), New)
 	p := sectiontest.Part(s.Parts(), "windows")
 	figure := p.Blocks[0].(*chart.Figure)

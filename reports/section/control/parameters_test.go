@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -30,7 +30,7 @@ func parameters(cc map[string]string) *runfolder.Parameters {
 // A report has the parameters by class, with a column for the variants where these
 // differ; that of an older folder has none.
 func TestParameters(t *testing.T) {
-	s, r := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
+	s, r := sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
 		m.Variants[0].Parameters = parameters(map[string]string{"gamma": "0.8"})
 		m.Variants[1].Parameters = parameters(map[string]string{"gamma": "0.5"})
 		m.Variants[2].Parameters = parameters(map[string]string{"gamma": "0.8"})
@@ -77,7 +77,7 @@ func TestParameters(t *testing.T) {
 			t.Errorf("text has no %q:\n%s", want, text.String())
 		}
 	}
-	s, _ = sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ = sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	if p := sectiontest.Part(s.Parts(), "parameters"); p != nil {
 		t.Errorf("a folder without parameters has %+v", p)
 	}

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
 
 // The fabric is drawn with its flows, loads and bottlenecks, and has a text for who
 // cannot see it.
 func TestFabricIsDrawn(t *testing.T) {
-	s, _ := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ := sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	f := s.First()
 	sectiontest.Survives(t, s.Fabric)
 	sectiontest.Survives(t, s.Loads)
@@ -137,7 +137,7 @@ func TestBoxesOfMany(t *testing.T) {
 
 // The map has the section's numbers, byte for byte, and names as text.
 func TestMapData(t *testing.T) {
-	s, _ := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ := sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	if len(s.Loads) == 0 || len(s.Loads[0].Lines) != len(s.Fabric.Lines) {
 		t.Fatalf("%d loads", len(s.Loads))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // shape describes a drawing: boxes by row, and the lines.
@@ -54,15 +54,15 @@ func TestFabricFolds(t *testing.T) {
 		links [][2]string
 		want  string
 	}{
-		{"single nodes", analysistest.FatTree(4), "16 hosts, 20 switches, ring false, boxes map[0:16 1:8 2:8 3:4], 48 lines of 48 links"},
-		{"hosts fold", analysistest.FatTree(6), "54 hosts, 45 switches, ring false, boxes map[0:18 1:18 2:18 3:9], 126 lines of 162 links"},
-		{"pods fold", analysistest.FatTree(8), "128 hosts, 80 switches, ring false, boxes map[0:8 1:16], 128 lines of 128 links"},
-		{"pods and cores fold", analysistest.FatTree(16), "1024 hosts, 320 switches, ring false, boxes map[0:8 1:1], 8 lines of 1024 links"},
+		{"single nodes", readingtest.FatTree(4), "16 hosts, 20 switches, ring false, boxes map[0:16 1:8 2:8 3:4], 48 lines of 48 links"},
+		{"hosts fold", readingtest.FatTree(6), "54 hosts, 45 switches, ring false, boxes map[0:18 1:18 2:18 3:9], 126 lines of 162 links"},
+		{"pods fold", readingtest.FatTree(8), "128 hosts, 80 switches, ring false, boxes map[0:8 1:16], 128 lines of 128 links"},
+		{"pods and cores fold", readingtest.FatTree(16), "1024 hosts, 320 switches, ring false, boxes map[0:8 1:1], 8 lines of 1024 links"},
 		{"a line", line[:19], "10 hosts, 10 switches, ring false, boxes map[0:10 1:10], 19 lines of 19 links"},
 		{"a long line", line, "40 hosts, 40 switches, ring false, boxes map[0:10], 9 lines of 9 links"},
 		{"a Dragonfly", dragonfly, "36 hosts, 36 switches, ring true, boxes map[0:9], 36 lines of 36 links"},
 	} {
-		m := analysistest.FabricOfLinks(c.links)
+		m := readingtest.FabricOfLinks(c.links)
 		f, _ := newFabric(m, m.Variants[0].Name, nil, nil, nil)
 		if got := shape(f); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -83,7 +83,7 @@ func TestFabricFolds(t *testing.T) {
 // A line has the load of its busiest link, by direction; a mark is where its port is;
 // a flow is drawn where all its shortest paths go.
 func TestFabricShowsLoadAndFlows(t *testing.T) {
-	m := analysistest.FabricOfLinks(append(analysistest.FatTree(4), [2]string{"tor0", "agg0"})) // a bundle of two
+	m := readingtest.FabricOfLinks(append(readingtest.FatTree(4), [2]string{"tor0", "agg0"})) // a bundle of two
 	place := func(from, to string, nth int) reading.Place {
 		for _, p := range reading.PlacesOf(m, "run") {
 			if p.From == from && p.To == to {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
@@ -41,7 +41,7 @@ func TestJain(t *testing.T) {
 // The table has the full ports that flows share, and the part says where they share the least
 // evenly.
 func TestTable(t *testing.T) {
-	s := read(t, analysistest.ThreeFlow().Folder(t, nil))
+	s := read(t, readingtest.ThreeFlow().Folder(t, nil))
 	p := s.Parts()[0]
 	rows := sectiontest.Rows(p.Blocks[0].(*section.Table))
 	if len(rows) != 6 || !slices.Equal(rows[0][:3], []string{"s0 → s1", "baseline", "2"}) || rows[0][7] != "0-3" {
@@ -50,7 +50,7 @@ func TestTable(t *testing.T) {
 	if p.Level != section.Quiet || !strings.HasPrefix(p.Says, "Least even are 2 flows at s0 → s1 in baseline: Jain's index is 0.7") || !strings.Contains(p.Says, "flow 0-3 gets 18\u00a0Gb/s while the fastest gets 82\u00a0Gb/s") {
 		t.Errorf("level %d, %q", p.Level, p.Says)
 	}
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Utilise, e.Rates = 0.63, map[string][3]float64{"baseline": {31, 32, 32}}
 	if p := read(t, e.Folder(t, nil)).Parts()[0]; p.Level != section.Quiet || p.Says != "Flows share evenly: Jain's index is at least 1." {
 		t.Errorf("level %d, %q", p.Level, p.Says)
@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestFindings(t *testing.T) {
-	text := strings.Join(read(t, analysistest.ThreeFlow().Folder(t, nil)).Findings(), "\n")
+	text := strings.Join(read(t, readingtest.ThreeFlow().Folder(t, nil)).Findings(), "\n")
 	for _, want := range []string{
 		"The bottlenecks are s1 → s2 (100 % busy; mean queue ", "kB in baseline, ", "kB in csig-wide) and s0 → s1 (100 % busy; ",
 		"Flow 0-3 crosses both; s1 → s2 also limits 2-3, s0 → s1 also limits 0-1.",
@@ -68,7 +68,7 @@ func TestFindings(t *testing.T) {
 			t.Errorf("findings lack %q:\n%s", want, text)
 		}
 	}
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Utilise = 0.63
 	e.Rates = map[string][3]float64{"baseline": {31, 32, 32}}
 	text = strings.Join(read(t, e.Folder(t, nil)).Findings(), "\n")
@@ -97,9 +97,9 @@ func TestSharing(t *testing.T) {
 		{"a short one over its own time", true, [2]units.Size{5, 500}, [2]float64{30, 90}, "", "suffers"},
 		{"a short one over a window", false, [2]units.Size{5, 500}, [2]float64{30, 90}, "Flow a suffers", "evenly"},
 	} {
-		f := analysistest.OneWindow(t, c.open, 1,
-			analysistest.Flow{Name: "a", Size: c.sizes[0], Gbps: c.rates[0]}, analysistest.Flow{Name: "b", Size: c.sizes[1], Gbps: c.rates[1]},
-			analysistest.Flow{Name: "a-b app", Gbps: 1}) // the last of programs, which count for nothing here
+		f := readingtest.OneWindow(t, c.open, 1,
+			readingtest.Flow{Name: "a", Size: c.sizes[0], Gbps: c.rates[0]}, readingtest.Flow{Name: "b", Size: c.sizes[1], Gbps: c.rates[1]},
+			readingtest.Flow{Name: "a-b app", Gbps: 1}) // the last of programs, which count for nothing here
 		got := strings.Join(read(t, f).Findings(), "\n")
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || c.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
@@ -110,9 +110,9 @@ func TestSharing(t *testing.T) {
 // A port that is full in bursts is no port that is never full, however long it is idle in
 // between; a busier one that is never full does not hide it.
 func TestBurstsAreTold(t *testing.T) {
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 10_000}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 10_000}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
-		burst, busy := &m.Ports[analysistest.PortNamed(t, m, "tor0-agg0")], &m.Ports[analysistest.PortNamed(t, m, "tor0-agg1")]
+		burst, busy := &m.Ports[readingtest.PortNamed(t, m, "tor0-agg0")], &m.Ports[readingtest.PortNamed(t, m, "tor0-agg1")]
 		for i := range 100 {
 			if i%10 < 3 {
 				b.Ports = append(b.Ports, p.Window(burst, float64(i)*100, 1, 0))
@@ -126,7 +126,7 @@ func TestBurstsAreTold(t *testing.T) {
 	}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 		for i := range 100 {
-			b.Ports = append(b.Ports, p.Window(&m.Ports[analysistest.PortNamed(t, m, "tor0-agg1")], float64(i)*100, 0.6+0.2*float64(i%2), 0))
+			b.Ports = append(b.Ports, p.Window(&m.Ports[readingtest.PortNamed(t, m, "tor0-agg1")], float64(i)*100, 0.6+0.2*float64(i%2), 0))
 		}
 	}
 	const never = "o port is full while measured: the busiest, tor0 → agg1, is used to 70 % on average and to 80 % in its busiest window of 100\u00a0µs"
@@ -137,7 +137,7 @@ func TestBurstsAreTold(t *testing.T) {
 
 // Rates of flows that send one after the other say that they are not over one time.
 func TestRatesOfDifferentTimes(t *testing.T) {
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Measure: runfolder.Window{ToUS: 10_000}, Variants: []string{"run"}, EndUS: 10_000}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Measure: runfolder.Window{ToUS: 10_000}, Variants: []string{"run"}, EndUS: 10_000}
 	for _, apart := range []bool{false, true} {
 		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 			for i := range 100 {
@@ -162,13 +162,13 @@ func TestStory(t *testing.T) {
 		s.Tell(&story)
 		return strings.Join(story.Sentences(), " ")
 	}
-	got := tell(read(t, analysistest.ThreeFlow().Folder(t, nil)))
+	got := tell(read(t, readingtest.ThreeFlow().Folder(t, nil)))
 	for _, want := range []string{"Two links limit the flows: s1 → s2, 100 % busy, with a mean queue of 88\u00a0kB (7", ", and s0 → s1. Flow 0-3 (h0 to h3) suffers most: from 2 to 14\u00a0ms it gets 17.7\u00a0Gb/s, and the other 2 get on average 82.1\u00a0Gb/s, because it has to cross both links."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Utilise, e.Rates = 0.63, map[string][3]float64{"baseline": {31, 32, 32}}
 	got = tell(read(t, e.Folder(t, nil)))
 	for _, want := range []string{"No link is full while measured: ", "The flows share evenly: the slowest, 0-3, gets 9"} {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -20,7 +20,7 @@ func TestFaults(t *testing.T) {
 	}
 	slow := runfolder.Fault{Name: "slow", Kind: "rate", What: "9 of 64 links agg*-core* at 25 % of the rate", Where: strings.Fields("a b c d e f g h i"), Happened: true}
 	late := runfolder.Fault{Name: "late", Kind: "down", What: "link tor1-agg0 down", Where: []string{"tor1-agg0"}, FromUS: 2e6}
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	a, b := f.Manifest.Variants[0].Name, f.Manifest.Variants[1].Name
 	f.Manifest.Runs = []runfolder.Run{
 		{Variant: a, Seed: 1, Faults: []runfolder.Fault{down(10, 20), slow, late}},
@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 
 // Of many faults the terminal gets the first. Those that did not happen are not told.
 func TestManyFaults(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	var all []runfolder.Fault
 	for _, name := range strings.Fields("a b c d e f g h i j") {
 		all = append(all, runfolder.Fault{Name: name, What: "link " + name + " down"})
@@ -88,7 +88,7 @@ func TestManyFaults(t *testing.T) {
 	if told := story.Sentences(); told != nil || s.Parts()[0].Level != section.Quiet {
 		t.Errorf("told %q, level %d", told, s.Parts()[0].Level)
 	}
-	s, _ = sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ = sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	if parts := s.Parts(); parts != nil {
 		t.Errorf("without faults: %+v", parts)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
 )
@@ -16,33 +16,33 @@ import (
 // among heavily loaded bottleneck links" (section 7, item 2 and the table).
 func TestHeatmapNamesThePlantedUplink(t *testing.T) {
 	const abwc = 1 // in Manifest.Signals
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 4, Spines: 1, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, Seeds: 2, EndUS: 1000}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 4, Spines: 1, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, Seeds: 2, EndUS: 1000}
 	var uplink, tieLow, tieHigh int
 	p.Run = func(m *runfolder.Manifest, _ string, seed uint64, b *metrics.Batch) {
-		locator := func(name string) int { return analysistest.PortNamed(t, m, name) + 1 }
+		locator := func(name string) int { return readingtest.PortNamed(t, m, name) + 1 }
 		uplink, tieLow, tieHigh = locator("tor1-agg0"), locator("agg0-tor3"), locator("tor3-h6")
 		tieLow, tieHigh = min(tieLow, tieHigh), max(tieLow, tieHigh)
 		for _, f := range m.Flows {
 			src, dst := int(f.Src)/2, int(f.Dst)/2
 			switch {
 			case src == 1 && dst != 1: // they cross the uplink, which has little left; more samples name an idle port
-				analysistest.PlantSamples(b, f.Flow, abwc, uplink, 200, 12, 100_000)
-				analysistest.PlantSamples(b, f.Flow, abwc, tieHigh, 300, 30, 900_000)
+				readingtest.PlantSamples(b, f.Flow, abwc, uplink, 200, 12, 100_000)
+				readingtest.PlantSamples(b, f.Flow, abwc, tieHigh, 300, 30, 900_000)
 			case src == 0 && dst == 3: // a tie of two heavily loaded ports
-				analysistest.PlantSamples(b, f.Flow, abwc, tieHigh, 200, 10, 240_000)
-				analysistest.PlantSamples(b, f.Flow, abwc, tieLow, 300, 10, 240_000)
+				readingtest.PlantSamples(b, f.Flow, abwc, tieHigh, 200, 10, 240_000)
+				readingtest.PlantSamples(b, f.Flow, abwc, tieLow, 300, 10, 240_000)
 			case src == 2 && dst == 3: // 19 heavily loaded samples, by both seeds and four flows
 				if seed == 1 && f.Src == 4 && f.Dst == 6 {
-					analysistest.PlantSamples(b, f.Flow, abwc, tieLow, 200, 19, 0)
+					readingtest.PlantSamples(b, f.Flow, abwc, tieLow, 200, 19, 0)
 				}
-				analysistest.PlantSamples(b, f.Flow, abwc, tieLow, 300, 5, 800_000)
+				readingtest.PlantSamples(b, f.Flow, abwc, tieLow, 300, 5, 800_000)
 			case src == 3 && dst == 2: // too few samples
 				if seed == 1 && f.Src == 6 && f.Dst == 4 {
-					analysistest.PlantSamples(b, f.Flow, abwc, uplink, 200, 19, 0)
+					readingtest.PlantSamples(b, f.Flow, abwc, uplink, 200, 19, 0)
 				}
 			default: // no hop wrote the tags, or the port has enough left
-				analysistest.PlantSamples(b, f.Flow, abwc, 0, 200, 40, 0)
-				analysistest.PlantSamples(b, f.Flow, abwc, tieLow, 200, 40, 260_000)
+				readingtest.PlantSamples(b, f.Flow, abwc, 0, 200, 40, 0)
+				readingtest.PlantSamples(b, f.Flow, abwc, tieLow, 200, 40, 260_000)
 			}
 		}
 	}

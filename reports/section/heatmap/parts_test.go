@@ -7,8 +7,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
@@ -17,12 +17,12 @@ import (
 // The part names the port that most samples of heavily loaded ports name. A place has in the
 // legend the colour and the letter that it has in the cells.
 func TestPart(t *testing.T) {
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 4, Spines: 1, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 1000}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 4, Spines: 1, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 1000}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 		for _, f := range m.Flows {
 			name := []string{"tor0-agg0", "tor1-agg0", "tor2-agg0", "tor3-agg0"}[f.Src/2]
-			analysistest.PlantSamples(b, f.Flow, 1, analysistest.PortNamed(t, m, name)+1, 200, 20+int64(f.Src/2), 100_000)
-			analysistest.PlantSamples(b, f.Flow, 1, analysistest.PortNamed(t, m, "agg0-tor0")+1, 300, 10, 900_000)
+			readingtest.PlantSamples(b, f.Flow, 1, readingtest.PortNamed(t, m, name)+1, 200, 20+int64(f.Src/2), 100_000)
+			readingtest.PlantSamples(b, f.Flow, 1, readingtest.PortNamed(t, m, "agg0-tor0")+1, 300, 10, 900_000)
 		}
 	}
 	s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)

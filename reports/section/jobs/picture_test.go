@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -18,7 +18,7 @@ import (
 // is on the critical path; computes, communication and waiting add up to the time of each.
 func TestStepPicture(t *testing.T) {
 	for _, c := range []struct{ ranks, slow, lanes int }{{8, 5, 8}, {64, 41, pictureWorst}} {
-		s, _ := sectiontest.Read[*Section](t, analysistest.JobFolder(t, analysistest.Training(t, c.ranks, c.slow)), New)
+		s, _ := sectiontest.Read[*Section](t, readingtest.JobFolder(t, readingtest.Training(t, c.ranks, c.slow)), New)
 		j := &s.Jobs[0]
 		if j.Picture == nil || len(j.Picture.Lanes) != c.lanes || len(j.Picture.Overlaid) != 2 {
 			t.Fatalf("%d ranks: %+v", c.ranks, j.Picture)
@@ -97,7 +97,7 @@ func TestStepPicture(t *testing.T) {
 // The picture of 1024 ranks is small: what cannot be told apart is one mark.
 func TestPictureOfManyRanks(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	s, _ := sectiontest.Read[*Section](t, analysistest.JobFolder(t, analysistest.Training(t, 1024, 640)), New)
+	s, _ := sectiontest.Read[*Section](t, readingtest.JobFolder(t, readingtest.Training(t, 1024, 640)), New)
 	f := s.Parts()[1].Blocks[0].(*chart.Figure)
 	for _, width := range []float64{chart.Whole, chart.Narrow} {
 		if n := len(f.SVG(0, width)); n > 300_000 {

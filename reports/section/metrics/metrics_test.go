@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/reports/words"
@@ -23,7 +23,7 @@ func tables(t *testing.T, s *Section) (key, all *section.Table) {
 }
 
 func TestTables(t *testing.T) {
-	s, _ := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ := sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	key, all := tables(t, s)
 	var names []string
 	for _, row := range sectiontest.Rows(key) {
@@ -50,7 +50,7 @@ func TestTables(t *testing.T) {
 
 // Metrics of very many flows and ports are not listed; the note says where they are.
 func TestDetails(t *testing.T) {
-	f := (&analysistest.Many{Leaves: 4, Spines: 2, Hosts: 4}).Folder(t)
+	f := (&readingtest.Many{Leaves: 4, Spines: 2, Hosts: 4}).Folder(t)
 	s, _ := sectiontest.Read[*Section](t, f, New)
 	_, all := tables(t, s)
 	if d := f.Summary.Details; d == nil || !strings.Contains(all.Note, "metrics.parquet has "+words.Plural(int(d.Metrics), "metric")+" more, of flows and ports") || all.Label != "Every metric but those of single flows and ports" {

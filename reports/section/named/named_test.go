@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -21,7 +21,7 @@ func TestSharedLocators(t *testing.T) {
 		{Locator: 3, Ports: []string{"s0-s1", "s1-s2"}}, {Locator: 9, Ports: []string{"s1-h1"}},
 	}}
 	own := &runfolder.LocatorTable{Scheme: "registry", Locators: []runfolder.Locator{{Locator: 1, Ports: []string{"s0-s1"}}, {Locator: 2, Ports: []string{"s1-s2"}}, {Locator: 3, Ports: []string{"s1-h1"}}}}
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Samples = map[string]map[uint16]int64{"baseline": {3: 750, 9: 245, 0: 5}, "csig": {1: 5, 3: 5}, "csig-wide": {3: 5}}
 	s, _ := sectiontest.Read[*Section](t, e.Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
 		m.Variants[0].Locators, m.Variants[1].Locators = shared, own
@@ -66,7 +66,7 @@ func TestSharedLocators(t *testing.T) {
 
 // Variants with the same locators are one entry, and a long list is cut.
 func TestManySharedLocators(t *testing.T) {
-	s, _ := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
+	s, _ := sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
 		for v := range 2 {
 			table := &runfolder.LocatorTable{Scheme: "structured"}
 			for i := range int32(100) {

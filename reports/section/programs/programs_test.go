@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -17,7 +17,7 @@ func TestPrograms(t *testing.T) {
 		{Host: "h0", Args: []string{"iperf3", "-c", "10.0.0.4"}, StartUS: &from, EndUS: &to},
 		{Host: "h3", Args: []string{"iperf3", "-s"}, StartUS: &from, EndUS: &to, Code: 1, Stopped: true},
 	}
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	f.Manifest.Runs = []runfolder.Run{
 		{Variant: "a", Seed: 1},
 		{Variant: "b", Seed: 7, Programs: []runfolder.Program{

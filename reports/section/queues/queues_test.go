@@ -11,9 +11,9 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -25,7 +25,7 @@ var approximately = cmp.Comparer(func(a, b float64) bool {
 // The queue of a port is the median of the seeds of each variant, with a band from the least to
 // the greatest. The deeper queue comes first.
 func TestQueuesAreLaidOver(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	s, _ := sectiontest.Read[*Section](t, e.Folder(t, nil), New)
 	parts := s.Parts()
 	if len(parts) != 1 || s.Many != nil {
@@ -78,7 +78,7 @@ func TestQueuesAreLaidOver(t *testing.T) {
 func TestManyPorts(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	const hosts = 5
-	s, _ := sectiontest.Read[*Section](t, (&analysistest.Many{Leaves: 8, Spines: 16, Hosts: hosts}).Folder(t), New)
+	s, _ := sectiontest.Read[*Section](t, (&readingtest.Many{Leaves: 8, Spines: 16, Hosts: hosts}).Folder(t), New)
 	p := sectiontest.Part(s.Parts(), "ports")
 	if p == nil || len(p.Blocks) != 2 {
 		t.Fatalf("part %+v", p)
@@ -94,7 +94,7 @@ func TestManyPorts(t *testing.T) {
 
 // Losses are told port by port, of each variant where they differ.
 func TestLosses(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.NIC.Dropped = 2
 	e.Trims = map[string]float64{"baseline": 100, "csig": 7}
 	s, r := sectiontest.Read[*Section](t, e.Folder(t, nil), New)
@@ -102,7 +102,7 @@ func TestLosses(t *testing.T) {
 	if len(got) != 1 || !strings.HasPrefix(got[0], "Packets dropped or trimmed: the NIC of h0 drops ") || !strings.Contains(got[0], "s1 → s2 trims ") || !strings.Contains(got[0], " in baseline, ") {
 		t.Errorf("findings %q of %+v", got, r.Losses)
 	}
-	s, _ = sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ = sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	if got := s.Findings(); got != nil {
 		t.Errorf("without a loss: %q", got)
 	}

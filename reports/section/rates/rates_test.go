@@ -10,8 +10,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/rates"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
@@ -34,7 +34,7 @@ func figures(t *testing.T, s *rates.Section) (slowest, throughput *chart.Figure)
 
 // Each series equals the records of the seed in the middle, whose rates are the medians.
 func TestThroughputEqualsTheRecords(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	s, _ := sectiontest.Read[*rates.Section](t, e.Folder(t, nil), rates.New)
 	_, figure := figures(t, s)
 	flows := []string{"0-3", "0-1", "2-3"}
@@ -45,7 +45,7 @@ func TestThroughputEqualsTheRecords(t *testing.T) {
 		}
 		for _, w := range e.Results[variant].Flows {
 			l := &want[w.Flow]
-			l.X, l.Y = append(l.X, units.Duration(w.Start).Microseconds()/1000+0.05), append(l.Y, float64(w.WireBytes)*8/1e9/analysistest.Interval.Seconds())
+			l.X, l.Y = append(l.X, units.Duration(w.Start).Microseconds()/1000+0.05), append(l.Y, float64(w.WireBytes)*8/1e9/readingtest.Interval.Seconds())
 		}
 		panel := figure.Panels[v]
 		lines := panel.Chart.(*chart.Lines)
@@ -64,13 +64,13 @@ func TestThroughputEqualsTheRecords(t *testing.T) {
 // The rate of the slowest flow is the median of the seeds of each variant, with a band from the
 // least to the greatest.
 func TestSlowestIsLaidOver(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	s, _ := sectiontest.Read[*rates.Section](t, e.Folder(t, nil), rates.New)
 	figure, _ := figures(t, s)
 	values := func(n *metrics.Batch) (values []float64) {
 		for _, w := range n.Flows {
 			if w.Flow == 0 {
-				values = append(values, float64(w.WireBytes)*8/1e9/analysistest.Interval.Seconds())
+				values = append(values, float64(w.WireBytes)*8/1e9/readingtest.Interval.Seconds())
 			}
 		}
 		return values
@@ -100,11 +100,11 @@ func TestSlowestIsLaidOver(t *testing.T) {
 // The part says how far the slowest flow is from the others, and is closed where they share
 // evenly.
 func TestSays(t *testing.T) {
-	s, _ := sectiontest.Read[*rates.Section](t, analysistest.ThreeFlow().Folder(t, nil), rates.New)
+	s, _ := sectiontest.Read[*rates.Section](t, readingtest.ThreeFlow().Folder(t, nil), rates.New)
 	if p := s.Parts()[0]; p.Level != section.Telling || !strings.HasPrefix(p.Says, "Flow 0-3 gets 18\u00a0Gb/s (others 82\u00a0Gb/s) in baseline, 30\u00a0Gb/s (others 70\u00a0Gb/s) in csig") {
 		t.Errorf("level %d, %q", p.Level, p.Says)
 	}
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Rates = map[string][3]float64{"baseline": {31, 32, 32}}
 	s, _ = sectiontest.Read[*rates.Section](t, e.Folder(t, nil), rates.New)
 	if p := s.Parts()[0]; p.Level != section.Quiet || p.Says != "In baseline the slowest of 3 flows gets nearly as much as the fastest." {
@@ -137,7 +137,7 @@ func tiny(t *testing.T, windows int) *runfolder.Folder {
 		t.Fatal(err)
 	}
 	node := &metrics.Batch{Flows: []metrics.FlowWindow{{WireBytes: 4150}}[:windows], Totals: []metrics.NodeTotals{{Name: "h0"}}}
-	if err := analysistest.AddRun(w, "run", 1, node, runfolder.RunData{}); err != nil {
+	if err := readingtest.AddRun(w, "run", 1, node, runfolder.RunData{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Finish(runfolder.NewSummary("tiny")); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -21,7 +21,7 @@ type change = func(*runfolder.Manifest, *runfolder.Summary)
 
 func read(t *testing.T, change change) (*Section, *reading.Reading) {
 	t.Helper()
-	return sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, change), New)
+	return sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, change), New)
 }
 
 func tableOf(t *testing.T, s *Section, id string) *section.Table {
@@ -150,7 +150,7 @@ func TestIncompleteFolder(t *testing.T) {
 		}
 		for _, seed := range []uint64{1, 3} {
 			node := &metrics.Batch{Totals: []metrics.NodeTotals{{Name: "h0"}}, Flows: []metrics.FlowWindow{{WireBytes: 1250}}}
-			if err := analysistest.AddRun(w, "base", seed, node, runfolder.RunData{Metrics: map[string]float64{"ratio": float64(seed)}, Invalid: c.invalid}); err != nil {
+			if err := readingtest.AddRun(w, "base", seed, node, runfolder.RunData{Metrics: map[string]float64{"ratio": float64(seed)}, Invalid: c.invalid}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -190,7 +190,7 @@ func TestIncompleteFolder(t *testing.T) {
 
 // Runs that ended with flows unfinished are a reason of the banner.
 func TestUnfinishedComesFirst(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Open = true
 	_, r := sectiontest.Read[*Section](t, e.Folder(t, func(m *runfolder.Manifest, s *runfolder.Summary) {
 		for variant := range s.Variants {
@@ -239,7 +239,7 @@ func TestUnfinishedSentences(t *testing.T) {
 
 // Notes have the variants and the seeds that they are of.
 func TestNotes(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
+	f := readingtest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
 		for i := range m.Variants {
 			m.Variants[i].Notes = append(m.Variants[i].Notes, "all have <this>")
 		}
@@ -262,7 +262,7 @@ func TestNotes(t *testing.T) {
 
 // A report says that records were dropped, and nothing when none were.
 func TestDroppedRecords(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	for dropped, want := range map[int64]string{0: "", 12_345: "12\u202f345: charts and findings lack as many telemetry windows"} {
 		f.Manifest.DroppedRecords = dropped
 		s, _ := sectiontest.Read[*Section](t, f, New)

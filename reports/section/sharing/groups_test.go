@@ -9,7 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
 )
@@ -30,7 +30,7 @@ type sharedJob struct {
 func sharedJobs(t *testing.T, variants []string, of map[string][]sharedJob) []Group {
 	t.Helper()
 	at := func(us float64) units.Time { return units.Time(us * float64(units.Microsecond)) }
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, EndUS: 1000, Variants: variants,
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, EndUS: 1000, Variants: variants,
 		Change: func(m *runfolder.Manifest) {
 			for i := range m.Variants {
 				for k, j := range of[m.Variants[i].Name] {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
 )
@@ -18,12 +18,12 @@ import (
 // a host between variants, and to another uplink at a fault. The seeds say how sure it is.
 func TestShiftsOfTheBottleneck(t *testing.T) {
 	const abwc = 1
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 4, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"before", "after"}, Seeds: 3, EndUS: 2000}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 4, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"before", "after"}, Seeds: 3, EndUS: 2000}
 	until := 1550.0
 	p.Faults = []runfolder.Fault{{Name: "late", FromUS: 1800, Happened: true, What: "later"}, {Name: "never", FromUS: 10, What: "it did not happen"},
 		{Name: "always", FromUS: 0, Happened: true, What: "from the beginning"}, {Name: "down", FromUS: 950, UntilUS: &until, Happened: true, What: "tor0-agg0 down"}}
 	p.Run = func(m *runfolder.Manifest, variant string, seed uint64, b *metrics.Batch) {
-		index := func(name string) int { return analysistest.PortNamed(t, m, name) }
+		index := func(name string) int { return readingtest.PortNamed(t, m, name) }
 		for at := 0.0; at < 2000; at += 100 {
 			name := "tor0-agg0"
 			switch {
@@ -34,8 +34,8 @@ func TestShiftsOfTheBottleneck(t *testing.T) {
 			case seed == 3:
 				name = "agg1-tor2"
 			}
-			analysistest.PlantSamples(b, 5, abwc, index(name)+1, at, 10, 50_000)
-			analysistest.PlantSamples(b, 5, abwc, index("agg0-tor3")+1, at, 100, 500_000)                                                    // there is enough left
+			readingtest.PlantSamples(b, 5, abwc, index(name)+1, at, 10, 50_000)
+			readingtest.PlantSamples(b, 5, abwc, index("agg0-tor3")+1, at, 100, 500_000)                                                     // there is enough left
 			b.Ports = append(b.Ports, p.Window(&m.Ports[index(name)], at, 0.9, 8300), p.Window(&m.Ports[index("agg0-tor3")], at, 0.99, 100), // no queue
 				p.Window(&m.Ports[0], at, 1, 1e6)) // a NIC
 		}

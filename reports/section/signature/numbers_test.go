@@ -11,13 +11,13 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
 )
 
-func read(t *testing.T, p *analysistest.Planted) *Section {
+func read(t *testing.T, p *readingtest.Planted) *Section {
 	t.Helper()
 	s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
 	return s
@@ -32,14 +32,14 @@ func TestSignatureShowsPlantedBursts(t *testing.T) {
 		backFrom, backTo   = 800, 900 // at tor0-agg0, at half of the rate, in the longer steps
 	)
 	begins, ends := []float64{0, 1000, 2000, 3500}, []float64{1000, 1800, 3500, 4700}
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 1, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 5000}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 1, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 5000}
 	p.Change = func(m *runfolder.Manifest) {
 		m.Jobs = []runfolder.Job{{Name: "train", Ranks: []int32{0, 1, 2, 3}, Steps: 4, Phases: []string{"forward"}, FirstSteps: 4,
 			Collectives: []runfolder.Collective{{Name: "dp", Kind: "all_reduce", Ranks: 2}}}}
 	}
 	us := func(t float64) units.Time { return units.Time(t * float64(units.Microsecond)) }
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
-		burst, back := &m.Ports[analysistest.PortNamed(t, m, "agg0-tor1")], &m.Ports[analysistest.PortNamed(t, m, "tor0-agg0")]
+		burst, back := &m.Ports[readingtest.PortNamed(t, m, "agg0-tor1")], &m.Ports[readingtest.PortNamed(t, m, "tor0-agg0")]
 		for i := range begins {
 			step := int32(i + 1)
 			for at := burstFrom; at < burstTo; at += 100 {
@@ -134,7 +134,7 @@ func TestFoldSplitsWindows(t *testing.T) {
 // the others, so that nothing is left out.
 func TestSignatureOfManyPorts(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 20, Spines: 2, Hosts: 4}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 40_100}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 20, Spines: 2, Hosts: 4}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 40_100}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 		for i := range m.Ports {
 			share := 0.2

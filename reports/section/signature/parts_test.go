@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 )
 
@@ -98,7 +98,7 @@ func TestPartOfRuns(t *testing.T) {
 // In a comparison of two folders a port that is busy in the other one has a row, whatever it
 // sent in this one: both have the same rows.
 func TestRowsOfTheOtherFolder(t *testing.T) {
-	f := analysistest.ThreeFlow().Folder(t, nil)
+	f := readingtest.ThreeFlow().Folder(t, nil)
 	rows := func(elsewhere map[string]map[string]float64) (names []string) {
 		r, err := reading.Open(f, measure.Meaning)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -52,7 +52,7 @@ func TestBins(t *testing.T) {
 
 // The histogram of errors is a table; a run without truth has none.
 func TestTable(t *testing.T) {
-	s, _ := sectiontest.Read[*Section](t, analysistest.ThreeFlow().Folder(t, nil), New)
+	s, _ := sectiontest.Read[*Section](t, readingtest.ThreeFlow().Folder(t, nil), New)
 	if parts, numbers := s.Parts(), s.Numbers(); parts != nil || numbers != nil {
 		t.Errorf("a run without truth has %+v and %+v", parts, numbers)
 	}

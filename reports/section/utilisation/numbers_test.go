@@ -10,13 +10,13 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
 )
 
-func read(t *testing.T, p *analysistest.Planted) *Section {
+func read(t *testing.T, p *readingtest.Planted) *Section {
 	t.Helper()
 	s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
 	return s
@@ -26,16 +26,16 @@ func read(t *testing.T, p *analysistest.Planted) *Section {
 // csig-and-workloads, section 7, item 1). A busier port without a queue beside it does not
 // hide it, and one that is never full does not either.
 func TestBurstsAtTwoScales(t *testing.T) {
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 3e6}
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 2, Hosts: 2}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 3e6}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
-		uplink := &m.Ports[analysistest.PortNamed(t, m, "tor0-agg0")]
+		uplink := &m.Ports[readingtest.PortNamed(t, m, "tor0-agg0")]
 		for second := range 3 {
 			for i := range 100 {
 				b.Ports = append(b.Ports, p.Window(uplink, float64(second)*1e6+312_300+float64(i)*100, 1, 200_000))
 			}
 		}
 		for i := range 3000 {
-			b.Ports = append(b.Ports, p.Window(&m.Ports[analysistest.PortNamed(t, m, "tor0-agg1")], float64(i)*1000, 0.8, 500_000))
+			b.Ports = append(b.Ports, p.Window(&m.Ports[readingtest.PortNamed(t, m, "tor0-agg1")], float64(i)*1000, 0.8, 500_000))
 		}
 	}
 	u := read(t, p).Utilisation
@@ -86,10 +86,10 @@ func TestBurstsAtTwoScales(t *testing.T) {
 // A run shorter than two seconds has one coarse value: the mean over the run, idle windows
 // included, in the measuring window alone.
 func TestShortRunHasItsMean(t *testing.T) {
-	p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 2500,
+	p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 2500,
 		Measure: runfolder.Window{FromUS: 500}}
 	p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
-		port := &m.Ports[analysistest.PortNamed(t, m, "agg0-tor1")]
+		port := &m.Ports[readingtest.PortNamed(t, m, "agg0-tor1")]
 		b.Ports = append(b.Ports, p.Window(port, 0, 1, 0), p.Window(port, 1000, 1, 0), p.Window(port, 1200, 0.5, 0))
 	}
 	u := read(t, p).Utilisation[0]

@@ -6,9 +6,9 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 	"github.com/csiglab/csiglab/units"
@@ -42,10 +42,10 @@ func TestBurstsStandOut(t *testing.T) {
 		{20, section.Telling, "On average tor0 → agg0 is used to 5 %; 5 % of its windows of 100 µs are full.", 2},
 		{1, section.Quiet, "On average tor0 → agg0 is used to 100 %; 100 % of its windows of 100 µs are full.", 1},
 	} {
-		p := &analysistest.Planted{Many: analysistest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 10_000}
+		p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 1, Hosts: 1}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 10_000}
 		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
 			for at := 0; at < 100; at += c.every {
-				b.Ports = append(b.Ports, p.Window(&m.Ports[analysistest.PortNamed(t, m, "tor0-agg0")], float64(at)*100, 1, 1e5))
+				b.Ports = append(b.Ports, p.Window(&m.Ports[readingtest.PortNamed(t, m, "tor0-agg0")], float64(at)*100, 1, 1e5))
 			}
 		}
 		parts := read(t, p).Parts()

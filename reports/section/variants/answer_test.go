@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
@@ -24,7 +24,7 @@ func tell(s *Section) []string {
 
 // The demo: what CSIG makes better, what worse, and why; and what it leaves as it is.
 func TestDemo(t *testing.T) {
-	e := analysistest.ThreeFlow()
+	e := readingtest.ThreeFlow()
 	e.Rates["csig-wide"], e.Queues["csig-wide"] = e.Rates["baseline"], e.Queues["baseline"]
 	e.Queues["csig"] = [2]float64{96, 131}
 	e.Early = map[string]int{"csig": 240}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/reports/analysis/analysistest"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
 
@@ -23,8 +23,8 @@ func effects(d *Difference) map[string]Effect {
 
 // demo returns what the demo does: with CSIG the flow that crosses both bottlenecks
 // gets more, the others get less and complete later, and queues are deeper.
-func demo() *analysistest.Experiment {
-	e := analysistest.ThreeFlow()
+func demo() *readingtest.Experiment {
+	e := readingtest.ThreeFlow()
 	e.Early = map[string]int{"csig": 240, "csig-wide": 200}
 	e.Rates["csig-wide"], e.Queues["csig-wide"] = e.Rates["baseline"], e.Queues["baseline"]
 	e.Trims = map[string]float64{"baseline": 100, "csig": 150, "csig-wide": 100}

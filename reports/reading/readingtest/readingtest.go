@@ -1,6 +1,6 @@
-// Package analysistest writes run folders of a made-up experiment, for the tests
+// Package readingtest writes run folders of a made-up experiment, for the tests
 // of packages that read run folders.
-package analysistest
+package readingtest
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package analysistest
+package readingtest
 
 import (
 	"crypto/sha256"
