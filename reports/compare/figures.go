@@ -188,7 +188,7 @@ func (o *Overlay) heatmapFigures(id string) (figures []*chart.Figure) {
 			return chart.Cell{Value: v, Paint: chart.Change(chart.ChangeOf(v, most)), Text: signed(math.Round(v/digit) * digit),
 				Tip: fmt.Sprintf("%s %s: %s in A, %s in B", signed(v), c.Unit, words.Number(c.A[i][k]), words.Number(c.B[i][k]))}
 		}
-		figures = append(figures, &chart.Figure{ID: id + "-heatmap-" + words.ID(c.Signal), Columns: 2, Title: "Congestion between hosts: the difference of CSIG's " + signal,
+		figures = append(figures, &chart.Figure{ID: id + "-heatmap-" + words.ID(c.Signal), Columns: 2, Title: "Between blocks of hosts: the difference of CSIG's " + signal,
 			Caption: fmt.Sprintf("B minus A, of the mean of the samples from the hosts of a row to those of a column, over all seeds. A cell is empty where either side has fewer than %d samples.", heat.LeastSamples),
 			Legend:  chart.ChangeKeys(most, c.Unit, lessInB, moreInB), Panels: []chart.Panel{{Title: "B − A (" + c.Unit + ")", Chart: m}}})
 	}

@@ -20,7 +20,7 @@ func (s *Section) Tell(story *section.Story) {
 		story.Say(section.Why, 2, s.incast(all))
 		story.Also(section.Why, s.otherPaths(all))
 		if len(all) > 0 && len(s.reading.Completion) > 1 {
-			story.Say(section.Whom, 1, all[0].worstTransfer())
+			story.Say(section.Whom, 1, s.worstTransfer(all[0]))
 		}
 		return
 	}
@@ -59,16 +59,19 @@ func (b *Blame) worstCollective() string {
 	return text
 }
 
-// worstTransfer says how long it takes.
-func (b *Blame) worstTransfer() string {
-	hosts := ""
+// worstTransfer says how long it takes, and in which run.
+func (s *Section) worstTransfer(b *Blame) string {
+	hosts, in := "", phrases.In(&s.reading.Facts, b.Variant)
+	if len(s.reading.Setup.Seeds) > 1 {
+		in += fmt.Sprintf(" (seed %d)", b.Seed)
+	}
 	if b.Src != "" {
 		hosts = fmt.Sprintf(" (%s to %s)", b.Src, b.Dst)
 	}
 	if b.Open {
-		return fmt.Sprintf("flow %s%s fares worst: it is not done after %s", b.Transfer, hosts, words.Short(b.US()))
+		return fmt.Sprintf("flow %s%s fares worst%s: it is not done after %s", b.Transfer, hosts, in, words.Short(b.US()))
 	}
-	return fmt.Sprintf("flow %s%s fares worst: it takes %s instead of %s on an idle fabric", b.Transfer, hosts, words.Short(b.US()), words.Short(b.UnloadedUS))
+	return fmt.Sprintf("flow %s%s fares worst%s: it takes %s instead of %s on an idle fabric", b.Transfer, hosts, in, words.Short(b.US()), words.Short(b.UnloadedUS))
 }
 
 // incast says that most of the slow transfers wait at one receiver, if its last link is full.

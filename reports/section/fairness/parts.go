@@ -38,7 +38,7 @@ func (s *Section) Parts() []section.Part {
 	}
 	switch {
 	case slices.ContainsFunc(s.r.Manifest.Runs, func(r runfolder.Run) bool { return r.Flows != nil }):
-		p.Says = "The seeds have flows of their own, which did not share anything with those of others."
+		p.Says = "Not comparable: each seed has other flows."
 	case worst.Jain >= unfair:
 		p.Says = fmt.Sprintf("Flows share evenly: Jain's index is at least %s.", words.Three(worst.Jain))
 	default:

@@ -118,7 +118,7 @@ func TestLost(t *testing.T) {
 	for id, want := range map[string]string{
 		"jobs":        "run | gpt | 64 | 3 of 4 | 90\u00a0µs | 90\u00a0µs | 180\u00a0µs | 25 % | 25 % | 25 % | 25 % | – | –\n",
 		"paths":       "run | 2 | 80\u00a0µs | 80\u00a0µs | 0\u00a0µs | 0\u00a0µs | nothing at one place; ",
-		"collectives": "run | gpt | dp | all_reduce, ring | 8 | 1\u00a0MB | 10\u00a0µs | 20\u00a0µs | – | – | –\n",
+		"collectives": "dp | run | gpt | all_reduce, ring | 8 | 1\u00a0MB | 10\u00a0µs | 20\u00a0µs | – | – | –\n",
 	} {
 		if got := sectiontest.Text(sectiontest.Part(s.Parts(), id)); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in %s", id, want, got)

@@ -67,7 +67,7 @@ func (s *Section) table() *section.Table {
 
 // collectives lists the collectives of all jobs.
 func (s *Section) collectives() *section.Table {
-	t := &section.Table{Label: "Collectives", Columns: phrases.Columns("Variant", "Job", "Collective", "What", "#Ranks", "#Size", "#CCT p50", "#p99", "#algbw (Gb/s)", "#busbw (Gb/s)", "Slowest instance")}
+	t := &section.Table{Label: "Collectives", Columns: phrases.Columns("Collective", "Variant", "Job", "What", "#Ranks", "#Size", "#CCT p50", "#p99", "#algbw (Gb/s)", "#busbw (Gb/s)", "Slowest instance")}
 	rate := func(s *Stats) string {
 		if s == nil {
 			return words.None
@@ -85,7 +85,7 @@ func (s *Section) collectives() *section.Table {
 			if p := c.SlowestIn; p != nil {
 				slowest = fmt.Sprintf("step %d, %s: %s", p.Step, tenths(p.US()), p.mostly())
 			}
-			t.Rows = append(t.Rows, section.Row{Variant: j.Variant, Cells: phrases.Cells(j.Variant, j.Name, c.Name, what, words.Number(float64(c.Ranks)), words.Amount(float64(c.Bytes)/1000, words.Sizes),
+			t.Rows = append(t.Rows, section.Row{Variant: j.Variant, Cells: phrases.Cells(c.Name, j.Variant, j.Name, what, words.Number(float64(c.Ranks)), words.Amount(float64(c.Bytes)/1000, words.Sizes),
 				statistic(c.CCTUS, p50), statistic(c.CCTUS, p99), rate(c.AlgBWGbps), rate(c.BusBWGbps), slowest)})
 		}
 	}
