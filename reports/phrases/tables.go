@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // Arrow prints the name of a port, such as tor0-agg0, as "tor0 → agg0". One with several hyphens
@@ -32,14 +33,16 @@ func ToldFirst(f *reading.Facts, t *section.Table) {
 }
 
 // Same leaves out the columns of these names that have the same text in all rows, of which there
-// are several, and says the text in the note.
+// are several, and says in the note what there is.
 func Same(t *section.Table, names ...string) {
 	for _, name := range names {
 		at := slices.IndexFunc(t.Columns, func(c section.Column) bool { return c.Name == name })
 		if len(t.Rows) < 2 || slices.ContainsFunc(t.Rows, func(r section.Row) bool { return r.Cells[at].Text != t.Rows[0].Cells[at].Text }) {
 			continue
 		}
-		t.Note = strings.TrimSpace(t.Note + " " + name + " in all rows: " + t.Rows[0].Cells[at].Text + ".")
+		if text := t.Rows[0].Cells[at].Text; text != words.None {
+			t.Note = strings.TrimSpace(t.Note + " " + name + " in all rows: " + text + ".")
+		}
 		t.Columns = slices.Delete(t.Columns, at, at+1)
 		for i := range t.Rows {
 			t.Rows[i].Cells = slices.Delete(t.Rows[i].Cells, at, at+1)

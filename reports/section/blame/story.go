@@ -208,7 +208,7 @@ func (s *Section) alike(b *Blame) string {
 	}
 	ports := s.reading.Ports
 	at := slices.IndexFunc(ports, func(p reading.Port) bool { return p.From+"-"+p.To == b.Port })
-	if at < 0 {
+	if at < 0 || b.Fault != "" {
 		return ""
 	}
 	count := 0

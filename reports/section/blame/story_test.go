@@ -91,7 +91,7 @@ func TestTable(t *testing.T) {
 	if len(table.Rows) != 1+maxAlike || table.Rows[0].Variant != "b" || table.Rows[3].Variant != "a" || !strings.Contains(table.Note, "and 3 of a collective; report --json has up to 20.") {
 		t.Errorf("%d rows; %s", len(table.Rows), table.Note)
 	}
-	if text, want := sectiontest.Text(&p), "tor0-agg0: within the fabric | 300\u00a0µs (0 %) | –"; !strings.Contains(text, want) || !strings.Contains(text, "1 of 1 others free, tor0 → agg1 used to 0 %") {
+	if text, want := sectiontest.Text(&p), "tor0-agg0: within the fabric | 300\u00a0µs (0 %) | "; !strings.Contains(text, want) || !strings.Contains(text, "1 of 1 others free, tor0 → agg1 used to 0 %") {
 		t.Errorf("no %q in %s", want, text)
 	}
 	transfers := ofTransfers()

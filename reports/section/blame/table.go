@@ -78,6 +78,7 @@ func (s *Section) table() *section.Table {
 		t.Note += fmt.Sprintf(" The first %d of each variant, and %d of a collective; report --json has up to %d.", maxRows, maxAlike, maxBlame)
 	}
 	phrases.ToldFirst(&s.reading.Facts, t)
+	phrases.Same(t, "Flow")
 	phrases.Bound(t, "collectives and transfers", "report --json")
 	return t
 }
@@ -125,11 +126,11 @@ func (b *Blame) holds() string {
 
 // who names who waited there, and for whom.
 func (b *Blame) who() string {
-	text := words.None
-	if b.Flow != "" {
-		text = b.Flow
-		if b.Src != "" && b.Transfer == "" {
-			text += fmt.Sprintf(", %s to %s", b.Src, b.Dst)
+	var parts []string
+	if b.Flow != "" && b.Transfer == "" {
+		parts = append(parts, b.Flow)
+		if b.Src != "" {
+			parts = append(parts, b.Src+" to "+b.Dst)
 		}
 	}
 	if b.Kind == Incast {
@@ -137,9 +138,12 @@ func (b *Blame) who() string {
 		if more := b.Sources - len(b.SourceNames); more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		text += "; senders: " + names
+		parts = append(parts, "senders: "+names)
 	}
-	return text
+	if parts == nil {
+		return words.None
+	}
+	return strings.Join(parts, ", ")
 }
 
 // anotherPath says whether the transfer could have taken a free port.

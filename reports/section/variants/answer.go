@@ -383,7 +383,7 @@ func (s *Section) victim(d *Difference) (victim *reading.Completion) {
 func (s *Section) pays(c *reading.Completion, variant string) string {
 	const hardly = 1.1
 	base := *c.Variants[0].MedianUS
-	text := fmt.Sprintf("flow %s takes %s instead of %s", c.Flow, words.Short(*c.Variants[s.r.Variant(variant)].MedianUS), words.Short(base))
+	text := fmt.Sprintf("flow %s takes %s in %s instead of %s", c.Flow, words.Short(*c.Variants[s.r.Variant(variant)].MedianUS), variant, words.Short(base))
 	for i := 1; i < len(c.Variants); i++ {
 		if now := c.Variants[i].MedianUS; now != nil && *now < hardly*base {
 			return fmt.Sprintf("%s (in %s %s)", text, s.r.Variants[i].Name, words.Short(*now))

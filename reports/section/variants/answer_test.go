@@ -219,7 +219,7 @@ func TestVictim(t *testing.T) {
 		}
 	})
 	d := &Difference{Variant: "b"}
-	if got, want := s.pays(s.victim(d), "b"), "flow pays takes 250\u00a0µs instead of 20\u00a0µs"; got != want {
+	if got, want := s.pays(s.victim(d), "b"), "flow pays takes 250\u00a0µs in b instead of 20\u00a0µs"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s.r.Variants = append(s.r.Variants, reading.Variant{Name: "c"})
@@ -228,7 +228,7 @@ func TestVictim(t *testing.T) {
 		t.Errorf("got %q, want the variant in which the flow does not pay", got)
 	}
 	s.Differences = []Difference{{Variant: "b", Quantities: timesOf(100, 50, 300, 200, Better, Better), Flows: Changes{Later: []FlowChange{{Flow: "pays"}}}}}
-	if got, want := tell(s)[0], "; but flow pays takes 250\u00a0µs instead of 20\u00a0µs (in c 21\u00a0µs)."; !strings.HasSuffix(got, want) {
+	if got, want := tell(s)[0], "; but flow pays takes 250\u00a0µs in b instead of 20\u00a0µs (in c 21\u00a0µs)."; !strings.HasSuffix(got, want) {
 		t.Errorf("answer %q, want %q at its end", got, want)
 	}
 	rows := s.compared().Rows
