@@ -60,7 +60,7 @@ func (o *Overlay) busier() (says string, level section.Level) {
 				}
 			}
 			if mean := sum / float64(max(n, 1)); math.Abs(mean) > math.Abs(most) && o.Signatures[i].Rows[row].Name != "" {
-				most, name = mean, o.Signatures[i].Rows[row].Name
+				most, name = mean, phrases.Arrow(o.Signatures[i].Rows[row].Name)
 			}
 		}
 	}

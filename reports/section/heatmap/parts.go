@@ -79,7 +79,7 @@ func (s *Section) says(h *heat.Heatmap) (text string, level section.Level) {
 		level = section.Plain
 	}
 	return fmt.Sprintf("%s of the samples are of heavily loaded ports%s; %s of these name %s.", words.Percent(float64(heavy)/float64(all)), in,
-		words.Percent(float64(named[most])/float64(heavy)), phrases.Shared(&s.r.Facts, s.samples.Locator(h.Variant, most).Ports)), level
+		words.Percent(float64(named[most])/float64(heavy)), phrases.Arrow(phrases.Shared(&s.r.Facts, s.samples.Locator(h.Variant, most).Ports))), level
 }
 
 // Signal is how a signal is named in titles. Where Low is set, small values are those of a

@@ -27,7 +27,7 @@ func TestPart(t *testing.T) {
 	}
 	s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
 	parts := s.Parts()
-	if len(parts) != 1 || parts[0].ID != "heatmap" || parts[0].Level != section.Plain || !strings.Contains(parts[0].Says, "of these name tor3-agg0") {
+	if len(parts) != 1 || parts[0].ID != "heatmap" || parts[0].Level != section.Plain || !strings.Contains(parts[0].Says, "of these name tor3 → agg0") {
 		t.Fatalf("parts %+v", parts)
 	}
 	f := parts[0].Blocks[0].(*chart.Figure)

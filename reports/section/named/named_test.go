@@ -50,7 +50,7 @@ func TestSharedLocators(t *testing.T) {
 	if a, b := first.Lines[1], second.Lines[1]; a.Name != "s1-h1" || b.Name != "s1-h1" || !cmp.Equal(a.Look, b.Look) || first.Y.Max != 100 {
 		t.Errorf("a port is drawn as %q %+v and %q %+v", a.Name, a.Look, b.Name, b.Look)
 	}
-	if want := "75 % of the delay samples of flow 0-3 name one of 2 ports that share a locator (s1-s2, …) in baseline."; part.Says != want {
+	if want := "75 % of the delay samples of flow 0-3 name one of 2 ports that share a locator (s1 → s2, …) in baseline."; part.Says != want {
 		t.Errorf("says %q, want %q", part.Says, want)
 	}
 	locators := sectiontest.Part(parts, "locators")

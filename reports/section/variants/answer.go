@@ -64,7 +64,7 @@ func (s *Section) does(e *effect) string {
 	case e.tagged:
 		who, in = who+" (with CSIG)", in+" (with CSIG)"
 	}
-	if d := s.of(e); d != nil && d.OtherFlows {
+	if d := s.of(e); d != nil && d.OtherFlows && len(s.Steps) == 0 { // steps are those of the same job
 		who, in = who+", which has other flows,", in+", which has other flows"
 	}
 	if e.outcome == Same {

@@ -237,6 +237,7 @@ func (s *Section) onSharing() (all []effect) {
 			figure: "it gets " + print(now.SlowestGbps) + "\u00a0" + unit.Unit}
 		if base.SlowestGbps > 0 && now.SlowestGbps > 0 {
 			e.clause += fmt.Sprintf("; %s %s as much, not %s", whom, times(now), times(base))
+			e.clause = strings.Replace(e.clause, " 1 times as much", " as much", 1)
 			e.figure = "it is " + times(now)
 		}
 		victim := func(c FlowChange) bool { return c.Flow == shares.Slowest }
