@@ -17,9 +17,9 @@ func TestMediansBesideTheEstimate(t *testing.T) {
 		effect float64
 		want   string
 	}{
-		{"378 to 416", 378, 416, 0.083, "the medians alone differ by +10.1 %; the difference is the median of those of each seed"},
-		{"outside", 100, 120, 0.083, "+20.0 %"},
-		{"other sign", 100, 95, 0.083, "-5.0 %"},
+		{"378 to 416", 378, 416, 0.083, "the medians alone differ by +10\u00a0%; the difference is the median of those of each seed"},
+		{"outside", 100, 120, 0.083, "+20\u00a0%"},
+		{"other sign", 100, 95, 0.083, "−5\u00a0%"},
 		{"alike", 100, 108.4, 0.083, ""},
 	} {
 		m := MetricComparison{A: variants.Side{Median: c.a}, B: variants.Side{Median: c.b}, Effect: c.effect, Low: &low, High: &high}

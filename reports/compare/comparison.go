@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/statistics"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section/variants"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // Further effects, of comparisons of two folders.
@@ -382,17 +383,16 @@ func (d *Design) estimate(m *MetricComparison, paired bool) {
 }
 
 // beside says why the medians of both sides suggest another effect than the estimate, if they
-// do: it is not within the interval, or has the other sign. The medians may be of different seeds.
+// visibly do. The medians may be of different seeds.
 func (m *MetricComparison) beside(paired bool) string {
 	if m.Absolute || !paired || m.A.Median <= 0 || m.B.Median <= 0 {
 		return ""
 	}
 	shown := m.B.Median/m.A.Median - 1
-	within := (m.Low == nil || shown >= *m.Low) && (m.High == nil || shown <= *m.High)
-	if within && shown*m.Effect >= 0 && math.Abs(shown-m.Effect) < besideLeast {
+	if shown*m.Effect >= 0 && math.Abs(shown-m.Effect) < besideLeast {
 		return ""
 	}
-	return fmt.Sprintf("the medians alone differ by %+.1f %%; the difference is the median of those of each seed", 100*shown)
+	return fmt.Sprintf("the medians alone differ by %s; the difference is the median of those of each seed", words.Change(shown))
 }
 
 // besideLeast is from which distance on, as a share of A, the effect of the medians is said

@@ -40,18 +40,30 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 	if c.B.Experiment != c.A.Experiment {
 		d.Title += " and " + c.B.Experiment
 	}
+	if text := inWords(c); text != "" {
+		if counts, ok := strings.CutPrefix(d.Banner.Headline, "B against A: "); ok {
+			d.Banner.Headline = "B against A: " + text + " (" + counts + ")"
+		}
+	}
 	add := func(p section.Part) { d.Parts = append(d.Parts, p) }
-	told := c.told()
+	if len(c.Differs) > 0 {
+		add(section.Part{ID: "differs", Title: "What was set differently", Says: differences(c.Differs), Level: section.Loud, Blocks: []section.Block{differsTable(c.Differs)}})
+	}
+	told, helped := c.told(), false
 	for i := range c.Cases {
 		one := &c.Cases[i]
 		id, title := fmt.Sprintf("case-%d", i), caseTitle(one)
+		if differs := differsTable(one.Differs); len(differs.Rows) > 0 {
+			add(section.Part{ID: id + "-differs", Title: title + ": what was set differently", Says: differences(one.Differs), Level: level(one), Blocks: []section.Block{differs}})
+		}
 		p := section.Part{ID: id, Title: title, Says: words.Capital(caseText(c, one)) + ".", Level: level(one)}
-		if help := caseHelp(c, one); help != "" {
+		if help := caseHelp(c, one); help != "" && !helped { // what helps the first one helps the others
+			helped = true
 			p.Blocks = append(p.Blocks, section.Paragraph(help))
 		}
 		p.Blocks = append(p.Blocks, metricsTable(one, false))
 		if f := effectsFigure(c, one, id); f != nil {
-			p.Blocks = append(p.Blocks, f)
+			p.Blocks = append(p.Blocks, section.Fold{Title: f.Title, Blocks: []section.Block{f}})
 		}
 		add(p)
 		switch {
@@ -68,12 +80,6 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 		if same := metricsTable(one, true); len(same.Rows) > 0 {
 			add(section.Part{ID: id + "-same", Title: title + ": the same", Says: words.Plural(len(same.Rows), "metric") + ".", Blocks: []section.Block{same}})
 		}
-		if differs := differsTable(one.Differs); len(differs.Rows) > 0 {
-			add(section.Part{ID: id + "-differs", Title: title + ": what differs beside the results", Says: differences(one.Differs), Level: section.Plain, Blocks: []section.Block{differs}})
-		}
-	}
-	if len(c.Differs) > 0 {
-		add(section.Part{ID: "differs", Title: "What differs beside the results", Says: differences(c.Differs), Level: section.Telling, Blocks: []section.Block{differsTable(c.Differs)}})
 	}
 	sides := &section.Table{Label: "What was compared", Columns: phrases.Columns("Side", "Folder", "Experiment", "csiglab", "Command")}
 	for i, side := range []*Measured{&c.A, &c.B} {
@@ -161,7 +167,7 @@ func story(c *Comparison) (told []string) {
 	}
 	told = append(told, words.Capital(text)+".")
 	if len(c.Differs)+len(most.Differs) > 0 {
-		told = append(told, "Beside the results these differ: "+differences(slices.Concat(most.Differs, c.Differs)))
+		told = append(told, "Set differently: "+differences(slices.Concat(most.Differs, c.Differs)))
 	}
 	return told
 }
@@ -222,8 +228,8 @@ func nameOf(metric string) string {
 	return metric
 }
 
-// valueText prints a metric as "2 ms in place of 1 ms in A (+100 %)".
+// valueText prints a metric as "2 ms instead of 1 ms in A (+100 %)".
 func valueText(m *MetricComparison) string {
 	a, b := metricValues(m)
-	return fmt.Sprintf("%s in place of %s in A (%s)", b, a, effectText(m))
+	return fmt.Sprintf("%s instead of %s in A (%s)", b, a, effectText(m))
 }

@@ -60,7 +60,7 @@ func (o *Overlay) busier() (says string, level section.Level) {
 				}
 			}
 			if mean := sum / float64(max(n, 1)); math.Abs(mean) > math.Abs(most) && o.Signatures[i].Rows[row].Name != "" {
-				most, name = mean, o.Signatures[i].Rows[row].Name
+				most, name = mean, phrases.Arrow(o.Signatures[i].Rows[row].Name)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (o *Overlay) heatmapFigures(id string) (figures []*chart.Figure) {
 			return chart.Cell{Value: v, Paint: chart.Change(chart.ChangeOf(v, most)), Text: signed(math.Round(v/digit) * digit),
 				Tip: fmt.Sprintf("%s %s: %s in A, %s in B", signed(v), c.Unit, words.Number(c.A[i][k]), words.Number(c.B[i][k]))}
 		}
-		figures = append(figures, &chart.Figure{ID: id + "-heatmap-" + words.ID(c.Signal), Columns: 2, Title: "From where to where: the difference of CSIG's " + signal,
+		figures = append(figures, &chart.Figure{ID: id + "-heatmap-" + words.ID(c.Signal), Columns: 2, Title: "Between blocks of hosts: the difference of CSIG's " + signal,
 			Caption: fmt.Sprintf("B minus A, of the mean of the samples from the hosts of a row to those of a column, over all seeds. A cell is empty where either side has fewer than %d samples.", heat.LeastSamples),
 			Legend:  chart.ChangeKeys(most, c.Unit, lessInB, moreInB), Panels: []chart.Panel{{Title: "B − A (" + c.Unit + ")", Chart: m}}})
 	}
@@ -201,13 +201,13 @@ func (o *Overlay) signatureFigures(id string) (figures []*chart.Figure) {
 	for i := range o.Signatures {
 		c := &o.Signatures[i]
 		most := greatestChange(c.Change)
-		f := &chart.Figure{ID: id + "-signature", Title: "How busy each link is in the course of the run: the difference",
+		f := &chart.Figure{ID: id + "-signature", Title: "How busy each link is over the run: the difference",
 			Caption: "B minus A, in points of utilisation. Each row is a port, each column a slice of time; rows go from the hosts up (↑) and down again (↓). The number on the right is the greatest difference of the row.",
 			Legend:  chart.ChangeKeys(most, "points", lessInB, moreInB)}
 		name := "Difference of utilisation over the run"
 		if c.Job != "" {
 			f.ID += "-" + words.ID(c.Job)
-			f.Title = "How busy each link is in the course of a step of " + words.Clipped(c.Job) + ": the difference"
+			f.Title = "How busy each link is over a step of " + words.Clipped(c.Job) + ": the difference"
 			f.Caption += fmt.Sprintf(" Steps take %s in A and %s in B; where those of either side have ended there is nothing.", stepSpan(c.StepsA), stepSpan(c.StepsB))
 			name = "Difference of utilisation: a step of " + words.Clipped(c.Job)
 		}

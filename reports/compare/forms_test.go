@@ -95,8 +95,8 @@ func TestComparisonTextIsAScreen(t *testing.T) {
 // "one seed gives no interval (say how to get one)", and too few seeds likewise.
 func TestComparisonSaysHowManySeeds(t *testing.T) {
 	for seeds, want := range map[int]string{
-		1: "1 seed: too few for an interval. 6 give one of 95 %; with 11 a difference in one of 30 metrics can be found: run both with --seeds 11.",
-		8: "8 seeds are too few to find a difference in one of 30 metrics; 11 are enough: run both with --seeds 11, or name fewer metrics with --metric.",
+		1: "1 seed is too few to rule out chance; run both with --seeds 11, or name fewer metrics with --metric.",
+		8: "8 seeds are too few to rule out chance; run both with --seeds 11, or name fewer metrics with --metric.",
 	} {
 		text := strings.ReplaceAll(comparisonText(t, compareSides(t, sideOf("a", 1, 30, seeds, 1), sideOf("b", 1, 30, seeds, 1.2))), "\u00a0", " ")
 		if !strings.Contains(text, want) {
@@ -106,7 +106,7 @@ func TestComparisonSaysHowManySeeds(t *testing.T) {
 	if text := comparisonText(t, compareSides(t, sideOf("a", 2, 30, 8, 1), sideOf("b", 2, 30, 8, 1.2))); strings.Count(text, "run both with --seeds") != 1 {
 		t.Errorf("of two variants, want it once:\n%s", text)
 	}
-	if text := comparisonText(t, compareSides(t, sideOf("a", 1, 1, 1, 1), sideOf("b", 1, 1, 1, 1.2))); !strings.Contains(text, "6 are enough: run both with --seeds 6.") || !strings.Contains(text, "no interval") {
+	if text := comparisonText(t, compareSides(t, sideOf("a", 1, 1, 1, 1), sideOf("b", 1, 1, 1, 1.2))); !strings.Contains(text, "too few to rule out chance; run both with --seeds 6.") || !strings.Contains(text, "no interval") {
 		t.Error(text)
 	}
 }
@@ -138,7 +138,7 @@ func TestComparisonMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{"# Comparison: x\n\n**B against A: 20 worse, 20 better, 20 the same.**\n", "\n## Variant v0\n", "\n### What changed\n", "\n## Variant v0: the same\n", "| cc | nscc | swift |", "✗ worse |"} {
+	for _, want := range []string{"# Comparison: x\n\n**B against A: worse and better in completion times (20 worse, 20 better, 20 the same).**\n", "\n## Variant v0\n", "\n### What changed\n", "\n## Variant v0: the same\n", "| cc | nscc | swift |", "✗ worse |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -250,7 +250,7 @@ func TestStoryOfComparisons(t *testing.T) {
 	}
 	c := compareSides(t, of(1), of(1.5))
 	c.Differs = []Disparity{{What: "links.trim", A: "true", B: "false"}}
-	if got, want := strings.ReplaceAll(strings.Join(story(c), " "), "\u00a0", " "), "Variant v0: in B the tail completion time (p99) is 1.5 ms in place of 1 ms in A (+50 %), and the mean completion time is 333 µs in place of 500 µs in A (−33 %); 2 of 2 variants differ. Beside the results these differ: links.trim: true in A, false in B."; got != want {
+	if got, want := strings.ReplaceAll(strings.Join(story(c), " "), "\u00a0", " "), "Variant v0: in B the tail completion time (p99) is 1.5 ms instead of 1 ms in A (+50 %), and the mean completion time is 333 µs instead of 500 µs in A (−33 %); 2 of 2 variants differ. Set differently: links.trim: true in A, false in B."; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	few := func(m *Measured) *Measured {

@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/phrases"
@@ -54,9 +56,9 @@ func banner(c *Comparison) section.Banner {
 	}
 	b := section.Banner{State: section.Good, Headline: "B against A: " + outcomeCounts(func(o variants.Effect) int { return counts[o] })}
 	switch {
-	case counts[variants.Worse] > 0:
+	case counts[variants.Worse] > 0 && counts[variants.Better] == 0:
 		b.State = section.Bad
-	case counts[variants.Better]+counts[Changed]+counts[Inconclusive] > 0:
+	case counts[variants.Worse]+counts[variants.Better]+counts[Changed]+counts[Inconclusive] > 0:
 		b.State = section.Warn
 	}
 	switch {
@@ -113,21 +115,71 @@ func caseHelp(c *Comparison, one *CaseComparison) string {
 	if one.Paired {
 		seeds = len(one.Seeds)
 	}
-	interval, difference := c.FewestSeeds(1), c.FewestSeeds(one.Tested)
-	level := words.Number(100*c.Confidence) + "\u00a0%"
-	switch {
-	case seeds < interval && one.Tested > 1:
-		return fmt.Sprintf("%s: too few for an interval. %d give one of %s; with %d a difference in one of %d metrics can be found: run both with --seeds %d.", words.Plural(seeds, "seed"), interval, level, difference, one.Tested, difference)
-	case seeds < interval:
-		return fmt.Sprintf("%s: too few for an interval of %s; %d are enough: run both with --seeds %d.", words.Plural(seeds, "seed"), level, interval, interval)
-	case seeds < difference:
-		return fmt.Sprintf("%s are too few to find a difference in one of %d metrics; %d are enough: run both with --seeds %d, or name fewer metrics with --metric.", words.Plural(seeds, "seed"), one.Tested, difference, difference)
+	if enough := c.FewestSeeds(one.Tested); seeds < enough {
+		are, fewer := " are", ""
+		if seeds == 1 {
+			are = " is"
+		}
+		if one.Tested > 1 {
+			fewer = ", or name fewer metrics with --metric"
+		}
+		return fmt.Sprintf("%s%s too few to rule out chance; run both with --seeds %d%s.", words.Plural(seeds, "seed"), are, enough, fewer)
 	}
-	return "More seeds make the intervals narrower: run both with a higher --seeds."
+	if slices.ContainsFunc(open, func(m *MetricComparison) bool { return m.Low == nil || m.High == nil || *m.High-*m.Low > wide }) {
+		return "More seeds make the intervals narrower: run both with a higher --seeds."
+	}
+	return ""
+}
+
+// wide is from which width on, as a share, an interval is wide.
+const wide = 0.1
+
+// subjects name what metrics are about, by the beginning of their names.
+var subjects = []struct {
+	name   string
+	begins []string
+}{
+	{"fairness", []string{"jain.", "fairness"}},
+	{"steps", []string{"iteration_"}},
+	{"completion times", []string{"fct_", "slowdown", "message_us", "cct_us"}},
+	{"queues", []string{"queue_", "hop_delay_"}},
+	{"rates", []string{"rate_", "goodput_", "algbw_", "busbw_"}},
+	{"losses", []string{"trims", "drops", "packets.retransmitted", "retransmit_"}},
+}
+
+// inWords says in which subjects B is worse and better; "" if in none.
+func inWords(c *Comparison) string {
+	of := map[string][]string{}
+	for _, subject := range subjects {
+		about := map[variants.Effect]bool{}
+		for i := range c.Cases {
+			for k := range c.Cases[i].Metrics {
+				m := &c.Cases[i].Metrics[k]
+				if slices.ContainsFunc(subject.begins, func(begin string) bool { return strings.HasPrefix(m.Name, begin) }) {
+					about[m.Outcome] = true
+				}
+			}
+		}
+		switch {
+		case about[variants.Worse] && about[variants.Better]:
+			of["worse and better in "] = append(of["worse and better in "], subject.name)
+		case about[variants.Worse]:
+			of["worse in "] = append(of["worse in "], subject.name)
+		case about[variants.Better]:
+			of["better in "] = append(of["better in "], subject.name)
+		}
+	}
+	var parts []string
+	for _, how := range []string{"worse in ", "better in ", "worse and better in "} {
+		if of[how] != nil {
+			parts = append(parts, how+words.List(of[how]))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 func differsTable(all []Disparity) *section.Table {
-	t := &section.Table{Label: "What differs beside the results", Columns: []section.Column{{Name: "What"}, {Name: "A"}, {Name: "B"}}}
+	t := &section.Table{Label: "What was set differently", Columns: []section.Column{{Name: "What"}, {Name: "A"}, {Name: "B"}}}
 	for _, d := range all {
 		t.Rows = append(t.Rows, section.Row{Cells: phrases.Cells(d.What, orNone(d.A), orNone(d.B))})
 	}
@@ -145,8 +197,12 @@ func orNone(text string) string {
 func metricsTable(one *CaseComparison, same bool) *section.Table {
 	t := &section.Table{Label: "What changed", Columns: []section.Column{{Name: "Metric"}, {Name: "A", Number: true}, {Name: "B", Number: true}, {Name: "Difference", Number: true}, {Name: "Interval", Number: true}, {Name: "Outcome"}, {Name: "Remark"}}}
 	remarks := false
-	for i := range one.Metrics {
-		m := &one.Metrics[i]
+	metrics := slices.Clone(one.Metrics)
+	slices.SortStableFunc(metrics, func(a, b MetricComparison) int {
+		return cmp.Or(cmp.Compare(slices.Index(Effects, a.Outcome), slices.Index(Effects, b.Outcome)), cmp.Compare(importance(&a), importance(&b)))
+	})
+	for i := range metrics {
+		m := &metrics[i]
 		if (m.Outcome == variants.Same) != same {
 			continue
 		}
@@ -161,6 +217,24 @@ func metricsTable(one *CaseComparison, same bool) *section.Table {
 		}
 	}
 	return t
+}
+
+// important are the beginnings of the names of metrics that readers look for first, and
+// negligible what is next to nothing, by unit.
+var (
+	important  = []string{"iteration_", "fct_", "slowdown", "exposed_", "rate_"}
+	negligible = map[string]float64{"µs": 0.1, "kB": 1, "packets": 1}
+)
+
+// importance orders metrics: the important ones, others, and those that hardly differ.
+func importance(m *MetricComparison) int {
+	if math.Abs(m.B.Median-m.A.Median) < negligible[m.Unit] {
+		return len(important) + 1
+	}
+	if at := slices.IndexFunc(important, func(begin string) bool { return strings.HasPrefix(m.Name, begin) }); at >= 0 {
+		return at
+	}
+	return len(important)
 }
 
 func outcomeCell(m *MetricComparison) section.Cell {
@@ -197,10 +271,8 @@ func differenceText(m *MetricComparison, v float64) string {
 	if !m.Absolute {
 		return words.Change(v)
 	}
-	text := words.Three(math.Abs(v))
-	if m.Unit != "" {
-		text += "\u00a0" + m.Unit
-	}
+	unit, factor := words.ScaleOf(m.Unit, v)
+	text := strings.TrimRight(words.Three(math.Abs(v)*factor)+"\u00a0"+unit, "\u00a0")
 	switch {
 	case v < 0:
 		return "−" + text

@@ -75,7 +75,7 @@ func Shared(f *reading.Facts, ports []string) string {
 			break
 		}
 	}
-	return fmt.Sprintf("%s (locator of %d ports)", example, len(ports))
+	return fmt.Sprintf("one of %d ports that share a locator (%s, …)", len(ports), example)
 }
 
 // Group names a flow, or the rest of many.

@@ -83,6 +83,9 @@ func (s *Story) Also(slot Slot, text string) {
 	}
 }
 
+// Has reports whether a slot says a text.
+func (s *Story) Has(slot Slot, text string) bool { return strings.Contains(s.slots[slot].text, text) }
+
 // Sentences returns the story. It is empty when nothing but Sure has something to say.
 func (s *Story) Sentences() []string {
 	var told []string

@@ -194,7 +194,7 @@ func drawn(f *reading.Facts, c *Chart, l *Line) chart.Line {
 
 // others is the style of the line of all others. Those of flows, variants and ports are from
 // 0 on.
-const others = MaxGroups
+const others = 1 << 20 // after all of them
 
 func lookOf(style int) chart.Look {
 	if style == others {
@@ -207,7 +207,7 @@ func lookOf(style int) chart.Look {
 func named(f *reading.Facts, c *Chart, l *Line) (name string, style int) {
 	switch {
 	case l.Variant != "":
-		return l.Variant, max(f.Variant(l.Variant), 0) % MaxGroups
+		return l.Variant, max(f.Variant(l.Variant), 0)
 	case len(l.Ports) == 0 && l.Flow == "":
 		return phrases.Group(l.Group), others
 	case len(l.Ports) == 0:
@@ -224,7 +224,7 @@ func named(f *reading.Facts, c *Chart, l *Line) (name string, style int) {
 		}
 	}
 	i := slices.IndexFunc(seen, func(ports []string) bool { return slices.Equal(ports, l.Ports) })
-	return phrases.Shared(f, l.Ports), i % MaxGroups
+	return phrases.Shared(f, l.Ports), i
 }
 
 // legend returns an entry for each line, those of the same name and style once.

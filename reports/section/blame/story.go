@@ -3,10 +3,12 @@ package blame
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -16,8 +18,9 @@ func (s *Section) Tell(story *section.Story) {
 	all := s.told()
 	if !s.ofJobs() {
 		story.Say(section.Why, 2, s.incast(all))
+		story.Also(section.Why, s.otherPaths(all))
 		if len(all) > 0 && len(s.reading.Completion) > 1 {
-			story.Say(section.Whom, 1, all[0].worstTransfer())
+			story.Say(section.Whom, 1, s.worstTransfer(all[0]))
 		}
 		return
 	}
@@ -56,16 +59,19 @@ func (b *Blame) worstCollective() string {
 	return text
 }
 
-// worstTransfer says how long it takes.
-func (b *Blame) worstTransfer() string {
-	hosts := ""
+// worstTransfer says how long it takes, and in which run.
+func (s *Section) worstTransfer(b *Blame) string {
+	hosts, in := "", phrases.In(&s.reading.Facts, b.Variant)
+	if len(s.reading.Setup.Seeds) > 1 {
+		in += fmt.Sprintf(" (seed %d)", b.Seed)
+	}
 	if b.Src != "" {
 		hosts = fmt.Sprintf(" (%s to %s)", b.Src, b.Dst)
 	}
 	if b.Open {
-		return fmt.Sprintf("flow %s%s fares worst: it is not done after %s", b.Transfer, hosts, words.Short(b.US()))
+		return fmt.Sprintf("flow %s%s fares worst%s: it is not done after %s", b.Transfer, hosts, in, words.Short(b.US()))
 	}
-	return fmt.Sprintf("flow %s%s fares worst: it takes %s instead of %s on an idle fabric", b.Transfer, hosts, words.Short(b.US()), words.Short(b.UnloadedUS))
+	return fmt.Sprintf("flow %s%s fares worst%s: it takes %s instead of %s on an idle fabric", b.Transfer, hosts, in, words.Short(b.US()), words.Short(b.UnloadedUS))
 }
 
 // incast says that most of the slow transfers wait at one receiver, if its last link is full.
@@ -160,7 +166,7 @@ func (s *Section) lostAt(all []*Blame) string {
 	case Edge:
 		return text + "on the last link to the receiver, most of all on " + most.port()
 	}
-	text += "at ports within the fabric, most of all at " + most.port()
+	text += "at ports within the fabric, most of all at " + most.port() + s.alike(most)
 	switch {
 	case most.Short:
 	case free > 0:
@@ -171,6 +177,50 @@ func (s *Section) lostAt(all []*Blame) string {
 		text += "; no other path was free"
 	}
 	return text
+}
+
+// otherPaths says for how many of the slow transfers another path was free; "" for none.
+func (s *Section) otherPaths(all []*Blame) string {
+	free := 0
+	for _, b := range all {
+		if b.Free > 0 && !b.Short {
+			free++
+		}
+	}
+	switch free {
+	case 0:
+		return ""
+	case len(all):
+		return fmt.Sprintf("for all of the %s%s another path was free", words.Plural(free, "slowest transfer"), phrases.In(&s.reading.Facts, s.reading.Told))
+	}
+	return fmt.Sprintf("for %d of the %s%s another path was free", free, words.Plural(len(all), "slowest transfer"), phrases.In(&s.reading.Facts, s.reading.Told))
+}
+
+// likeIt is by how much the use of ports may differ that are alike.
+const likeIt = 0.01
+
+// alike says how many ports of the same tier and direction are about as busy as the one of a
+// blame: it is then an example. It is "" if hardly any is.
+func (s *Section) alike(b *Blame) string {
+	use := func(p *reading.Port) float64 {
+		u, _ := p.In(b.Variant)
+		return u.Utilisation
+	}
+	ports := s.reading.Ports
+	at := slices.IndexFunc(ports, func(p reading.Port) bool { return p.From+"-"+p.To == b.Port })
+	if at < 0 || b.Fault != "" {
+		return ""
+	}
+	count := 0
+	for i := range ports {
+		if p := &ports[i]; p.Tier == ports[at].Tier && p.Direction == ports[at].Direction && math.Abs(use(p)-use(&ports[at])) <= likeIt {
+			count++
+		}
+	}
+	if count < 3 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d such ports are alike, %s busy)", count, words.Percent(use(&ports[at])))
 }
 
 // port returns the port's name as other sentences have it: with an arrow, unless several

@@ -88,10 +88,10 @@ func TestTable(t *testing.T) {
 	if p.Level != section.Loud || p.Title != "Where slow collectives waited" || !strings.HasPrefix(p.Says, "In b 6 of the 7 slowest") {
 		t.Errorf("%+v", p)
 	}
-	if len(table.Rows) != 1+maxAlike || table.Rows[0].Variant != "a" || table.Rows[1].Variant != "b" || !strings.Contains(table.Note, "and 3 of a collective; report --json has up to 20.") {
+	if len(table.Rows) != 1+maxAlike || table.Rows[0].Variant != "b" || table.Rows[3].Variant != "a" || !strings.Contains(table.Note, "and 3 of a collective; report --json has up to 20.") {
 		t.Errorf("%d rows; %s", len(table.Rows), table.Note)
 	}
-	if text, want := sectiontest.Text(&p), "tor0-agg0: within the fabric | 300\u00a0µs (0 %) | –"; !strings.Contains(text, want) || !strings.Contains(text, "1 of 1 others free, tor0-agg1 used to 0 %") {
+	if text, want := sectiontest.Text(&p), "tor0-agg0: within the fabric | 300\u00a0µs (0 %) | "; !strings.Contains(text, want) || !strings.Contains(text, "1 of 1 others free, tor0 → agg1 used to 0 %") {
 		t.Errorf("no %q in %s", want, text)
 	}
 	transfers := ofTransfers()

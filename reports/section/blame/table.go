@@ -40,7 +40,7 @@ func (s *Section) Parts() []section.Part {
 
 // table lists where the slow collectives, or transfers, of each variant lost their time.
 func (s *Section) table() *section.Table {
-	t := &section.Table{Columns: phrases.Columns("What", "Variant", "#Time", "#Unloaded", "#Lost", "Where most of it", "#How much there", "Who", "Another path")}
+	t := &section.Table{Columns: phrases.Columns("What", "Variant", "#Time", "#Unloaded", "#Lost", "Main wait at", "#Time there", "Flow", "Another path")}
 	rows, alike := map[string]int{}, map[[2]string]int{}
 	queues, cut, transfers, collectives := false, false, false, false
 	time := func(us float64) string { return words.Tenths(us, words.Delays) }
@@ -77,6 +77,8 @@ func (s *Section) table() *section.Table {
 	if cut {
 		t.Note += fmt.Sprintf(" The first %d of each variant, and %d of a collective; report --json has up to %d.", maxRows, maxAlike, maxBlame)
 	}
+	phrases.ToldFirst(&s.reading.Facts, t)
+	phrases.Same(t, "Flow")
 	phrases.Bound(t, "collectives and transfers", "report --json")
 	return t
 }
@@ -103,11 +105,11 @@ func (b *Blame) place() string {
 	}
 	switch b.Kind {
 	case Incast:
-		return fmt.Sprintf("%s: incast of %d hosts%s%s", b.Port, b.Sources, b.holds(), by)
+		return fmt.Sprintf("%s: incast of %d hosts%s%s", b.port(), b.Sources, b.holds(), by)
 	case Edge:
-		return fmt.Sprintf("%s: the last hop%s%s", b.Port, b.holds(), by)
+		return fmt.Sprintf("%s: the last hop%s%s", b.port(), b.holds(), by)
 	case Core:
-		return fmt.Sprintf("%s: within the fabric%s%s", b.Port, b.holds(), by)
+		return fmt.Sprintf("%s: within the fabric%s%s", b.port(), b.holds(), by)
 	case Rank:
 		return fmt.Sprintf("rank %d (%s), which came late or computed long", b.Rank, b.Node)
 	}
@@ -119,16 +121,16 @@ func (b *Blame) holds() string {
 	if b.HeldBack == "" {
 		return ""
 	}
-	return ", which holds back " + b.HeldBack
+	return ", which holds back " + phrases.Arrow(b.HeldBack)
 }
 
 // who names who waited there, and for whom.
 func (b *Blame) who() string {
-	text := words.None
-	if b.Flow != "" {
-		text = "flow " + b.Flow
-		if b.Src != "" && b.Transfer == "" {
-			text += fmt.Sprintf(", %s to %s", b.Src, b.Dst)
+	var parts []string
+	if b.Flow != "" && b.Transfer == "" {
+		parts = append(parts, b.Flow)
+		if b.Src != "" {
+			parts = append(parts, b.Src+" to "+b.Dst)
 		}
 	}
 	if b.Kind == Incast {
@@ -136,9 +138,12 @@ func (b *Blame) who() string {
 		if more := b.Sources - len(b.SourceNames); more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		text += "; senders: " + names
+		parts = append(parts, "senders: "+names)
 	}
-	return text
+	if parts == nil {
+		return words.None
+	}
+	return strings.Join(parts, ", ")
 }
 
 // anotherPath says whether the transfer could have taken a free port.
@@ -151,7 +156,7 @@ func (b *Blame) anotherPath() string {
 	case b.Other == 0:
 		return "none"
 	case b.Free == 0:
-		return fmt.Sprintf("none free: the freest of %d others, %s, was used to %s", b.Other, b.Freest, words.Percent(b.FreestUse))
+		return fmt.Sprintf("none free: the freest of %d others, %s, was used to %s", b.Other, phrases.Arrow(b.Freest), words.Percent(b.FreestUse))
 	}
-	return fmt.Sprintf("%d of %d others free, %s used to %s; this one to %s", b.Free, b.Other, b.Freest, words.Percent(b.FreestUse), words.Percent(b.PortUse))
+	return fmt.Sprintf("%d of %d others free, %s used to %s; this one to %s", b.Free, b.Other, phrases.Arrow(b.Freest), words.Percent(b.FreestUse), words.Percent(b.PortUse))
 }

@@ -189,6 +189,8 @@ func (s *Section) worst() *section.Table {
 				words.Number(float64(w.Group)), words.Tenths(w.CCTUS, words.Delays), words.Number(w.Ratio)+"×", w.LastHost)})
 		}
 	}
+	phrases.ToldFirst(&s.reading.Facts, t)
+	phrases.Same(t, "Job", "Step")
 	phrases.Bound(t, "instances", "instances.parquet")
 	return t
 }

@@ -95,7 +95,7 @@ func TestFewFlows(t *testing.T) {
 	if d := cmp.Diff(sectiontest.Rows(table)[0][:4], []string{"0-3", "200", "32", "32 (3)"}); d != "" || len(table.Rows) != 3 {
 		t.Errorf("%d rows (-got +want):\n%s", len(table.Rows), d)
 	}
-	if p := parts[0]; p.Level != section.Plain || p.Says != "The last flow to complete takes 32\u00a0ms in baseline, 32\u00a0ms in csig and 32\u00a0ms in csig-wide." {
+	if p := parts[0]; p.Level != section.Plain || p.Says != "The last flow to complete takes 32\u00a0ms in each variant." {
 		t.Errorf("level %d, %q", p.Level, p.Says)
 	}
 }

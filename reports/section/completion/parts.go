@@ -98,6 +98,7 @@ func (s *Section) Parts() (parts []section.Part) {
 // latest says within which time flows complete: 99 % of many, or all of few.
 func (s *Section) latest() string {
 	var texts []string
+	times := map[string]bool{}
 	most, done := 0, len(s.r.Unfinished()) == 0
 	for _, v := range s.r.Variants {
 		most = max(most, s.r.Transfers(v.Name))
@@ -108,8 +109,11 @@ func (s *Section) latest() string {
 			if most > series.MaxGroups {
 				us = d.P99
 			}
-			texts = append(texts, words.Short(us)+phrases.In(&s.r.Facts, s.Times[i].Variant))
+			texts, times[words.Short(us)] = append(texts, words.Short(us)+phrases.In(&s.r.Facts, s.Times[i].Variant)), true
 		}
+	}
+	if len(texts) > 1 && len(times) == 1 {
+		texts = []string{words.SortedKeys(times)[0] + " in each variant"}
 	}
 	switch {
 	case texts == nil:

@@ -164,15 +164,21 @@ func (s *Section) Parts() (parts []section.Part) {
 // otherWindow is how much greater or smaller a mean window is that counts as another one.
 const otherWindow = 0.1
 
-// windows says how large the window of the slowest flow is on average.
+// measured reports whether the middle of a point lies in the measuring window.
+func (s *Section) measured(point int) bool {
+	at, w := (float64(point)+0.5)*s.r.PointUS, s.r.Setup.Measure
+	return at >= w.FromUS && (w.ToUS == 0 || at <= w.ToUS)
+}
+
+// windows says how large the window of the slowest flow is on average while measured.
 func (s *Section) windows() (text string, level section.Level) {
 	panel := &series.Find(s.Charts, "cwnd").Panels[0]
 	var texts []string
 	low, high := math.Inf(1), 0.0
 	for _, l := range panel.Lines {
 		sum, n := 0.0, 0
-		for _, v := range l.Values {
-			if !math.IsNaN(v) {
+		for i, v := range l.Values {
+			if !math.IsNaN(v) && s.measured(l.First+i) {
 				sum, n = sum+v, n+1
 			}
 		}

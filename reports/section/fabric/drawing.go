@@ -16,7 +16,7 @@ import (
 var loadClasses = [chart.Loads]struct {
 	from float64
 	name string
-}{{0, "idle"}, {0.01, "to 50 %"}, {0.5, "to 90 %"}, {0.9, "over 90 %"}}
+}{{0, "idle"}, {0.01, "under 50 % busy"}, {0.5, "50 to 90 %"}, {0.9, "over 90 %"}}
 
 func loadClass(load float64) int {
 	class := 0

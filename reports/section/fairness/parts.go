@@ -38,7 +38,7 @@ func (s *Section) Parts() []section.Part {
 	}
 	switch {
 	case slices.ContainsFunc(s.r.Manifest.Runs, func(r runfolder.Run) bool { return r.Flows != nil }):
-		p.Says = "The seeds have flows of their own, which did not share anything with those of others."
+		p.Says = "Not comparable: each seed has other flows."
 	case worst.Jain >= unfair:
 		p.Says = fmt.Sprintf("Flows share evenly: Jain's index is at least %s.", words.Three(worst.Jain))
 	default:
@@ -107,7 +107,9 @@ func (s *Section) bursts(what string) string {
 		return ""
 	}
 	window := words.Span(s.r.Setup.IntervalUS)
-	if u := p.Fullest(); u != nil {
+	if u := p.Fullest(); u != nil && u.FullShare > reading.FullShare-0.1 && u.Utilisation < 0.5 && s.slowed(p) {
+		return fmt.Sprintf("the %s %s, slowed by the fault, is full in %s of the windows of %s%s", what, phrases.Port(&p.Place), shareOfFull(u.FullShare), window, in(u))
+	} else if u != nil {
 		return fmt.Sprintf("no %s is full all the time, but in bursts: %s is full in %s of the windows of %s, and used to %s on average%s",
 			what, phrases.Port(&p.Place), shareOfFull(u.FullShare), window, words.Percent(u.Utilisation), in(u))
 	}
@@ -120,6 +122,13 @@ func (s *Section) bursts(what string) string {
 		peak = fmt.Sprintf(" and in each window of %s%s", window, in(&u))
 	}
 	return fmt.Sprintf("no %s is full while measured: the busiest, %s, is used to %s on average%s", what, phrases.Port(&p.Place), words.Percent(u.Utilisation), peak)
+}
+
+// slowed reports whether a fault slowed the link of a port.
+func (s *Section) slowed(p *reading.Port) bool {
+	return slices.ContainsFunc(s.r.Faults, func(f reading.Fault) bool {
+		return f.Happened && f.Kind == "rate" && (slices.Contains(f.Where, p.From+"-"+p.To) || slices.Contains(f.Where, p.To+"-"+p.From))
+	})
 }
 
 // shareOfFull prints a share that is not 0.

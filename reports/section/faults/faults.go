@@ -46,13 +46,14 @@ func (s *Section) Parts() []section.Part {
 	return []section.Part{p, {ID: "faults-of-runs", Title: t.Label, Says: "Where they were, and how many packets they dropped.", Blocks: []section.Block{t}}}
 }
 
-// Tell implements section.Teller: what faults happened to which variants.
+// Tell implements section.Teller: what faults happened to which variants, that the answer does
+// not name.
 func (s *Section) Tell(story *section.Story) {
 	var whats []string
 	variants := map[string][]string{}
 	for i := range s.r.Faults {
 		f := &s.r.Faults[i]
-		if !f.Happened {
+		if !f.Happened || story.Has(section.Answer, f.What) {
 			continue
 		}
 		if variants[f.What] == nil {

@@ -23,7 +23,7 @@ func (s *Section) Parts() []section.Part {
 		return nil
 	}
 	told := max(0, slices.IndexFunc(s.Heatmaps, func(h heat.Heatmap) bool { return h.Variant == s.r.Told }))
-	p := section.Part{ID: "heatmap", Title: "From where to where: the ports that CSIG names"}
+	p := section.Part{ID: "heatmap", Title: "Congestion " + between(&s.Heatmaps[told]) + ", as CSIG samples it"}
 	p.Says, p.Level = s.says(&s.Heatmaps[told])
 	order := []int{told}
 	for i := range s.Heatmaps {
@@ -42,6 +42,14 @@ func (s *Section) Parts() []section.Part {
 		p.Blocks = append(p.Blocks[:1:1], section.Fold{Title: "Of other variants and signals", Blocks: figures[1:]})
 	}
 	return []section.Part{p}
+}
+
+// between says what the rows and columns of a heatmap are.
+func between(h *heat.Heatmap) string {
+	if h.By == "tor" || h.By == "tors" {
+		return "between racks"
+	}
+	return "between hosts"
 }
 
 // leastCells is the number of cells that name a port from which on a matrix says more than a
@@ -71,7 +79,7 @@ func (s *Section) says(h *heat.Heatmap) (text string, level section.Level) {
 		level = section.Plain
 	}
 	return fmt.Sprintf("%s of the samples are of heavily loaded ports%s; %s of these name %s.", words.Percent(float64(heavy)/float64(all)), in,
-		words.Percent(float64(named[most])/float64(heavy)), phrases.Shared(&s.r.Facts, s.samples.Locator(h.Variant, most).Ports)), level
+		words.Percent(float64(named[most])/float64(heavy)), phrases.Arrow(phrases.Shared(&s.r.Facts, s.samples.Locator(h.Variant, most).Ports))), level
 }
 
 // Signal is how a signal is named in titles. Where Low is set, small values are those of a
@@ -112,7 +120,7 @@ func (s *Section) figure(h *heat.Heatmap) *chart.Figure {
 	signal := SignalOf(h.Signal, h.Below)
 	d := newDrawing(&s.r.Facts, h, signal)
 	f := &chart.Figure{ID: fmt.Sprintf("heatmap-%s-%s", words.ID(h.Variant), words.ID(h.Signal)), Columns: 2,
-		Title: "From where to where: CSIG's " + signal.Name + phrases.In(&s.r.Facts, words.Clipped(h.Variant))}
+		Title: words.Capital(between(h)) + ": CSIG's " + signal.Name + phrases.In(&s.r.Facts, words.Clipped(h.Variant))}
 	block := map[string]string{"tor": "the hosts below one ToR", "tors": "the hosts below several ToRs"}[h.By]
 	f.Caption = fmt.Sprintf("Rows are sources, columns destinations; each stands for %s. Left: the mean of the samples; a cell with fewer than %d samples is empty. Right: the letter and the colour name the port that most samples of heavily loaded ports named; heavily loaded: %s.",
 		cmp.Or(block, "hosts"), heat.LeastSamples, heavyText(h))

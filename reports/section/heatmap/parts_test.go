@@ -27,11 +27,11 @@ func TestPart(t *testing.T) {
 	}
 	s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
 	parts := s.Parts()
-	if len(parts) != 1 || parts[0].ID != "heatmap" || parts[0].Level != section.Plain || !strings.Contains(parts[0].Says, "of these name tor3-agg0") {
+	if len(parts) != 1 || parts[0].ID != "heatmap" || parts[0].Level != section.Plain || !strings.Contains(parts[0].Says, "of these name tor3 → agg0") {
 		t.Fatalf("parts %+v", parts)
 	}
 	f := parts[0].Blocks[0].(*chart.Figure)
-	if !strings.HasPrefix(f.Title, "From where to where: CSIG's available bandwidth, as a share") || len(f.Panels) != 2 || !strings.Contains(f.Caption, "at most a quarter of the rate is available") {
+	if !strings.HasPrefix(f.Title, "Between racks: CSIG's available bandwidth, as a share") || len(f.Panels) != 2 || !strings.Contains(f.Caption, "at most a quarter of the rate is available") {
 		t.Errorf("figure %+v", f)
 	}
 	mean, modal := f.Panels[0].Chart.(*chart.Matrix), f.Panels[1].Chart.(*chart.Matrix)

@@ -55,7 +55,7 @@ func (s *Section) First() *chart.Figure {
 		if several {
 			name += ", " + j.Name
 		}
-		bars.Rows = append(bars.Rows, chart.BarRow{Name: name, Label: fmt.Sprintf("%s: %s, %s waiting", words.Shortened(name, words.MostInDrawing), words.Span(j.IterationUS.Mean), words.Percent(j.waiting()))})
+		bars.Rows = append(bars.Rows, chart.BarRow{Name: name, Label: fmt.Sprintf("%s: %s, %s not computing", words.Shortened(name, words.MostInDrawing), words.Span(j.IterationUS.Mean), words.Percent(j.waiting()))})
 	}
 	for i, name := range partNames {
 		if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Parts[i].US > 0 }) {
@@ -99,7 +99,7 @@ func (s *Section) picture(j *Job, number int) *chart.Figure {
 	f := &chart.Figure{
 		ID:      fmt.Sprintf("step-%d", number),
 		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), tenths(p.US())),
-		Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in. Lost: %s.", of, p.lost()),
+		Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in.", of),
 	}
 	if !j.Picture.Few {
 		f.Caption += fmt.Sprintf(" Of %s ranks it shows how many do what, and %d: those on the critical path, and those that compute or wait longest.", words.Number(float64(j.Picture.Ranks)), len(j.Picture.Lanes))

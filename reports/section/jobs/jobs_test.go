@@ -53,7 +53,7 @@ func TestFirst(t *testing.T) {
 			t.Errorf("%s: %v, want %v", bars.Rows[i].Name, bars.Rows[i].Values, want)
 		}
 	}
-	for i, want := range []string{"rails: 1.2\u00a0ms, 25 % waiting", "spread: 2\u00a0ms, 75 % waiting"} {
+	for i, want := range []string{"rails: 1.2\u00a0ms, 25 % not computing", "spread: 2\u00a0ms, 75 % not computing"} {
 		if bars.Rows[i].Label != want {
 			t.Errorf("label %q, want %q", bars.Rows[i].Label, want)
 		}
@@ -100,9 +100,9 @@ func TestLost(t *testing.T) {
 		p    *Path
 		want string
 	}{
-		{of(piece(waits.KindCompute, 0, 40, 40, ""), piece(waits.KindTransfer, 40, 100, 30, "a-b")), "30\u00a0µs (30 %) at a-b, most by rank 3 to 5 (flow f); packets wait 2\u00a0µs there"},
+		{of(piece(waits.KindCompute, 0, 40, 40, ""), piece(waits.KindTransfer, 40, 100, 30, "a-b")), "30\u00a0µs (30 %) in the queue at a → b, most from rank 3 to 5 (flow f); each packet waits 2\u00a0µs"},
 		{of(piece(waits.KindCompute, 0, 80, 40, ""), piece(waits.KindTransfer, 80, 100, 10, "a-b")), "40\u00a0µs (40 %) at rank 3 (h3), which computes longer than the median rank"},
-		{of(piece(waits.KindTransfer, 0, 90, 10, ""), piece(waits.KindIdle, 90, 100, 10, "")), "80\u00a0µs (80 %) at the NIC of h3, where messages wait for each other, most by rank 3 to 5 (flow f)"},
+		{of(piece(waits.KindTransfer, 0, 90, 10, ""), piece(waits.KindIdle, 90, 100, 10, "")), "80\u00a0µs (80 %) at the NIC of h3, where messages wait for each other, most from rank 3 to 5 (flow f)"},
 		{of(piece(waits.KindCompute, 0, 60, 60, ""), piece(waits.KindLocal, 60, 100, 40, "")), "nothing at one place; 60\u00a0µs of compute, 40\u00a0µs of transfers"},
 	} {
 		if got := c.p.lost(); got != c.want {
@@ -112,13 +112,13 @@ func TestLost(t *testing.T) {
 	s := sectionOf(Job{Variant: "run", Name: "gpt", Steps: 4, Done: 3, IterationUS: stats(90), Parts: partsOfTest(1, 1, 1, 1), Collectives: []Collective{{Name: "dp", Kind: "all_reduce", Algorithm: "ring", Ranks: 8, Bytes: 1e6, CCTUS: stats(10)}},
 		Paths: []Path{*of(piece(waits.KindTransfer, 0, 100, 30, "a-b")), *newPath(&waits.Path{Step: 2, ToUS: 80, Whole: []waits.Piece{piece(waits.KindCompute, 0, 80, 80, "")}})}})
 	s.Jobs[0].Slowest = 0
-	if got := s.Findings(); len(got) != 1 || got[0] != "Step 1 of gpt, the slowest of 2, takes 100\u00a0µs. Lost: 70\u00a0µs (70 %) at a-b, most by rank 3 to 5 (flow f); packets wait 2\u00a0µs there." {
+	if got := s.Findings(); len(got) != 1 || got[0] != "Step 1 of gpt, the slowest of 2, takes 100\u00a0µs. The critical path loses 70\u00a0µs (70 %) in the queue at a → b, most from rank 3 to 5 (flow f); each packet waits 2\u00a0µs." {
 		t.Errorf("%q", got)
 	}
 	for id, want := range map[string]string{
 		"jobs":        "run | gpt | 64 | 3 of 4 | 90\u00a0µs | 90\u00a0µs | 180\u00a0µs | 25 % | 25 % | 25 % | 25 % | – | –\n",
-		"paths":       "run | gpt | 2 | 80\u00a0µs | 80\u00a0µs | 0\u00a0µs | 0\u00a0µs | nothing at one place; ",
-		"collectives": "run | gpt | dp | all_reduce, ring | 8 | 1\u00a0MB | 10\u00a0µs | 20\u00a0µs | – | – | –\n",
+		"paths":       "run | 2 | 80\u00a0µs | 80\u00a0µs | 0\u00a0µs | 0\u00a0µs | nothing at one place; ",
+		"collectives": "dp | run | gpt | all_reduce, ring | 8 | 1\u00a0MB | 10\u00a0µs | 20\u00a0µs | – | – | –\n",
 	} {
 		if got := sectiontest.Text(sectiontest.Part(s.Parts(), id)); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in %s", id, want, got)

@@ -33,6 +33,8 @@ type Lost struct {
 	Share  float64 `json:"share"` // of the time of the step or collective
 	// DelayUS is how long packets waited at the port, on average over the transfers of the path.
 	DelayUS float64 `json:"delayUs,omitempty"`
+
+	from, to string // hosts of Sender and Peer
 }
 
 const (
@@ -92,7 +94,7 @@ func newPath(of *waits.Path) *Path {
 			delays[at] += s.HopDelayUS * s.US()
 			lengths[at] += s.US()
 			if wait := s.WaitUS(); wait > worst[at] || l.Flow == "" {
-				worst[at], l.Flow, l.Sender, l.Peer = wait, s.Flow, s.Rank, s.Peer
+				worst[at], l.Flow, l.Sender, l.Peer, l.from, l.to = wait, s.Flow, s.Rank, s.Peer, s.Host, s.PeerHost
 			}
 		}
 	}

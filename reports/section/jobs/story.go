@@ -134,7 +134,7 @@ func (s *Section) slowestStep(j *Job) string {
 	if len(j.Paths) > 1 {
 		of = fmt.Sprintf(", the slowest of %d,", len(j.Paths))
 	}
-	return fmt.Sprintf("Step %d of %s%s%s takes %s. Lost: %s.", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), of, tenths(p.US()), p.lost())
+	return fmt.Sprintf("Step %d of %s%s%s takes %s. The critical path loses %s.", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), of, tenths(p.US()), p.lost())
 }
 
 // steps says how long the steps of a job take that have critical paths.

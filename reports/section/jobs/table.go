@@ -60,13 +60,14 @@ func (s *Section) table() *section.Table {
 		t.Note += "The rest is time in which a schedule holds ranks, or in which nothing is under way. "
 	}
 	t.Note += "Straggler: the most that a rank computes over the mean. Medians over the seeds."
+	phrases.Same(t, "Job", "Ranks", "Steps")
 	phrases.Bound(t, "jobs", "metrics.parquet")
 	return t
 }
 
 // collectives lists the collectives of all jobs.
 func (s *Section) collectives() *section.Table {
-	t := &section.Table{Label: "Collectives", Columns: phrases.Columns("Variant", "Job", "Collective", "What", "#Ranks", "#Size", "#CCT p50", "#p99", "#algbw (Gb/s)", "#busbw (Gb/s)", "Slowest instance")}
+	t := &section.Table{Label: "Collectives", Columns: phrases.Columns("Collective", "Variant", "Job", "What", "#Ranks", "#Size", "#CCT p50", "#p99", "#algbw (Gb/s)", "#busbw (Gb/s)", "Slowest instance")}
 	rate := func(s *Stats) string {
 		if s == nil {
 			return words.None
@@ -82,13 +83,15 @@ func (s *Section) collectives() *section.Table {
 				what += ", " + c.Algorithm
 			}
 			if p := c.SlowestIn; p != nil {
-				slowest = fmt.Sprintf("step %d, %s: %s", p.Step, tenths(p.US()), p.lost())
+				slowest = fmt.Sprintf("step %d, %s: %s", p.Step, tenths(p.US()), p.mostly())
 			}
-			t.Rows = append(t.Rows, section.Row{Variant: j.Variant, Cells: phrases.Cells(j.Variant, j.Name, c.Name, what, words.Number(float64(c.Ranks)), words.Amount(float64(c.Bytes)/1000, words.Sizes),
+			t.Rows = append(t.Rows, section.Row{Variant: j.Variant, Cells: phrases.Cells(c.Name, j.Variant, j.Name, what, words.Number(float64(c.Ranks)), words.Amount(float64(c.Bytes)/1000, words.Sizes),
 				statistic(c.CCTUS, p50), statistic(c.CCTUS, p99), rate(c.AlgBWGbps), rate(c.BusBWGbps), slowest)})
 		}
 	}
-	t.Note = "CCT: from when the first rank of a group enters the collective to when the last one leaves it. algbw: size over CCT; busbw: times the factor of nccl-tests, to compare with the rate of a link; means."
+	t.Note = "CCT: from when the first rank of a group enters the collective to when the last one leaves it. algbw: size over CCT; busbw: times the factor of nccl-tests, to compare with the rate of a link; means. Slowest instance: in the seed that charts show, and where it lost most."
+	phrases.ToldFirst(&s.facts.Facts, t)
+	phrases.Same(t, "Job")
 	phrases.Bound(t, "collectives", "metrics.parquet")
 	return t
 }
@@ -112,6 +115,8 @@ func (s *Section) paths() *section.Table {
 	if cut {
 		t.Note += fmt.Sprintf(" The slowest %d steps of each job.", maxPaths)
 	}
+	phrases.ToldFirst(&s.facts.Facts, t)
+	phrases.Same(t, "Job", "Step")
 	phrases.Bound(t, "steps", "report --json")
 	return t
 }
@@ -122,24 +127,44 @@ func (p *Path) lost() string {
 	if l == nil {
 		return fmt.Sprintf("nothing at one place; %s of compute, %s of transfers", tenths(p.ComputeUS), tenths(p.TransferUS))
 	}
-	share := words.Percent(l.Share)
+	text := fmt.Sprintf("%s (%s) ", words.Short(l.US), words.Percent(l.Share))
 	switch {
 	case l.Rank >= 0:
-		return fmt.Sprintf("%s (%s) at rank %d (%s), which computes longer than the median rank", tenths(l.US), share, l.Rank, l.Host)
+		return text + fmt.Sprintf("at rank %d (%s), which computes longer than the median rank", l.Rank, l.Host)
 	case l.NIC:
-		return fmt.Sprintf("%s (%s) at the NIC of %s, where messages wait for each other, %s", tenths(l.US), share, l.Host, l.most())
+		return text + fmt.Sprintf("at the NIC of %s, where messages wait for each other, %s", l.Host, l.most())
 	}
-	text := fmt.Sprintf("%s (%s) at %s, %s", tenths(l.US), share, l.Port, l.most())
+	text += fmt.Sprintf("in the queue at %s, %s", phrases.Arrow(l.Port), l.most())
 	if l.DelayUS > 0 {
-		text += fmt.Sprintf("; packets wait %s there", tenths(l.DelayUS))
+		text += fmt.Sprintf("; each packet waits %s", tenths(l.DelayUS))
 	}
 	return text
 }
 
 // most names the transfer that waited the longest.
 func (l *Lost) most() string {
-	if l.Flow == "" {
-		return fmt.Sprintf("most by rank %d to %d", l.Sender, l.Peer)
+	text := fmt.Sprintf("most from %s to %s", l.from, l.to)
+	if l.from == l.to || l.to == "" {
+		text = fmt.Sprintf("most from rank %d to %d", l.Sender, l.Peer)
 	}
-	return fmt.Sprintf("most by rank %d to %d (flow %s)", l.Sender, l.Peer, l.Flow)
+	if l.Flow != "" {
+		text += " (flow " + l.Flow + ")"
+	}
+	return text
+}
+
+// mostly says in short where a critical path lost time.
+func (p *Path) mostly() string {
+	l := p.Lost
+	if l == nil {
+		return "nothing lost at one place"
+	}
+	at := phrases.Arrow(l.Port)
+	switch {
+	case l.Rank >= 0:
+		at = fmt.Sprintf("rank %d", l.Rank)
+	case l.NIC:
+		at = "the NIC of " + l.Host
+	}
+	return words.Percent(l.Share) + " at " + at
 }

@@ -44,13 +44,13 @@ func TestSharedLocators(t *testing.T) {
 	for _, l := range first.Lines {
 		lines = append(lines, fmt.Sprintf("%s %.1f", l.Name, l.Y[0]))
 	}
-	if d := cmp.Diff(lines, []string{"s1-s2 (locator of 2 ports) 75.0", "s1-h1 24.5", "no hop wrote it 0.5"}); d != "" {
+	if d := cmp.Diff(lines, []string{"one of 2 ports that share a locator (s1-s2, …) 75.0", "s1-h1 24.5", "no hop wrote it 0.5"}); d != "" {
 		t.Errorf("lines of the first variant (-got +want):\n%s", d)
 	}
 	if a, b := first.Lines[1], second.Lines[1]; a.Name != "s1-h1" || b.Name != "s1-h1" || !cmp.Equal(a.Look, b.Look) || first.Y.Max != 100 {
 		t.Errorf("a port is drawn as %q %+v and %q %+v", a.Name, a.Look, b.Name, b.Look)
 	}
-	if want := "75 % of the delay samples of flow 0-3 name s1-s2 (locator of 2 ports) in baseline."; part.Says != want {
+	if want := "75 % of the delay samples of flow 0-3 name one of 2 ports that share a locator (s1 → s2, …) in baseline."; part.Says != want {
 		t.Errorf("says %q, want %q", part.Says, want)
 	}
 	locators := sectiontest.Part(parts, "locators")

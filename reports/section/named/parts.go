@@ -78,7 +78,7 @@ func (s *Section) says() (text string, level section.Level) {
 	if most.Flow == "" {
 		who = words.Plural(most.Flows, "flow")
 	}
-	return fmt.Sprintf("%s of the %s samples of %s name %s%s.", words.Percent(share), most.Signal, who, phrases.Shared(&s.r.Facts, most.Ports), phrases.In(&s.r.Facts, s.r.Variants[variant].Name)), level
+	return fmt.Sprintf("%s of the %s samples of %s name %s%s.", words.Percent(share), most.Signal, who, phrases.Arrow(phrases.Shared(&s.r.Facts, most.Ports)), phrases.In(&s.r.Facts, s.r.Variants[variant].Name)), level
 }
 
 // table lists the ports that samples named.

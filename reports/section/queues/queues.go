@@ -147,7 +147,9 @@ func (s *Section) says() (text string, level section.Level) {
 	var texts []string
 	deepest := 0.0
 	for _, u := range port.Use {
-		deepest = max(deepest, u.MeanQueueBytes)
+		if deepest = max(deepest, u.MeanQueueBytes); u.MeanQueueBytes < float64(s.r.Variants[0].MTU) {
+			continue
+		}
 		texts = append(texts, words.Depth(u.MeanQueueBytes, port.RateBPS)+phrases.In(&s.r.Facts, u.Variant))
 	}
 	if deepest < float64(s.r.Variants[0].MTU) {

@@ -323,7 +323,7 @@ func TestSure(t *testing.T) {
 	}{
 		{facts(1, "run"), "the run is valid; with one seed, how much of this is chance is not known"},
 		{facts(3, "run"), "all 3 runs are valid; the figures are medians of 3 seeds"},
-		{facts(3, "a", "b"), "all 6 runs are valid; the figures are medians of 3 seeds, and two variants differ where all seeds of one lie beyond all of the other"},
+		{facts(3, "a", "b"), "all 6 runs are valid; the figures are medians of 3 seeds"},
 		{invalid, "do not rely on these figures: 1 of 1 run is not valid; with one seed, how much of this is chance is not known"},
 		{lacking, "only 2 of 9 runs have finished; 1234 records found no room and the charts lack them; the run is valid; with one seed, how much of this is chance is not known"},
 	} {

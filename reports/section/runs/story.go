@@ -70,8 +70,6 @@ func (s *Section) sure() string {
 	case seeds == math.MaxInt || seeds == 0:
 	case seeds == 1:
 		parts = append(parts, valid+"with one seed, how much of this is chance is not known")
-	case len(s.r.Variants) > 1:
-		parts = append(parts, fmt.Sprintf("%sthe figures are medians of %d seeds, and two variants differ where all seeds of one lie beyond all of the other", valid, seeds))
 	default:
 		parts = append(parts, fmt.Sprintf("%sthe figures are medians of %d seeds", valid, seeds))
 	}

@@ -82,13 +82,13 @@ func (s *Section) figure(job string, available bool, most int) *chart.Figure {
 	}
 	f := &chart.Figure{ID: id, Columns: min(len(drawings), 2)}
 	if available {
-		f.Title = "What links had left, in the course of " + of
+		f.Title = "What links had left over " + of
 		f.Caption = "Each row is a port, each column a slice of time. A cell that stands out from the background: the least bandwidth that was available there was close to nothing; of switch ports as their CSIG meters had it, of hosts as the windows left it. The number on the right is the least of the row."
 		f.Legend = chart.ScaleKeys("over 99.5 % left", func(from, to float64) string {
 			return fmt.Sprintf("%s to %s %% left", words.Number(100-100*to), words.Number(100-100*from))
 		})
 	} else {
-		f.Title = "Signature: how busy each link is in the course of " + of
+		f.Title = "How busy each link is over " + of
 		f.Caption = "Each row is a port, each column a slice of time. The more a cell stands out from the background, the busier is the line. The number on the right is the greatest value of the row."
 		f.Legend = chart.ScaleKeys("idle", func(from, to float64) string {
 			return fmt.Sprintf("%s to %s %% busy", words.Number(100*from), words.Number(100*to))

@@ -42,7 +42,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("says %q, want %q", parts[0].Says, want)
 	}
 	f := parts[0].Blocks[0].(*chart.Figure)
-	if f.Title != "Signature: how busy each link is in the course of a step of gpt" || f.Columns != 2 || len(f.Panels) != 2 || f.Panels[1].Variant != "b" || !strings.Contains(f.Caption, "The bars above") {
+	if f.Title != "How busy each link is over a step of gpt" || f.Columns != 2 || len(f.Panels) != 2 || f.Panels[1].Variant != "b" || !strings.Contains(f.Caption, "The bars above") {
 		t.Errorf("figure %+v", f)
 	}
 	if text := strings.ReplaceAll(f.Panels[0].Subtitle, "\u00a0", " "); text != "2 steps of 300 µs to 400 µs laid over each other; columns of 100 µs" {

@@ -68,7 +68,7 @@ func (s *Section) says() (text string, level section.Level) {
 // figure draws a port at the scale of switch telemetry and in telemetry windows, in each
 // variant. It returns nil when there is none.
 func (s *Section) figure() *chart.Figure {
-	f := &chart.Figure{ID: "utilisation", Title: "One link as a counter shows it that is read once in a second, and in windows of " + words.Span(s.r.Setup.IntervalUS)}
+	f := &chart.Figure{ID: "utilisation", Title: "One link: its mean, and windows of " + words.Span(s.r.Setup.IntervalUS)}
 	var first *Utilisation
 	total, shown := 0, 0
 	for i := range s.Utilisation {

@@ -22,8 +22,9 @@ type effect struct {
 	other   bool    // the two do not do the same work
 	gain    float64 // as a share of the base; below 0 where it is worse
 	outcome Effect
-	clause  string   // "flow a gets 3 Gb/s in place of 2 in base"
-	figure  string   // the value in short
+	topic   string   // "completion times"
+	clause  string   // "flow a gets 3 instead of 2 Gb/s in base"
+	figure  string   // the value in short, as a clause
 	said    []string // quantities that clause is of
 	price   []string // clauses on what became worse with it, beside the quantities of its Difference
 }
@@ -44,17 +45,32 @@ func (s *Section) Tell(story *section.Story) {
 		return
 	}
 	e := chosen(effects)
-	who := s.name(e)
 	d := s.of(e)
-	if d != nil && d.OtherFlows {
-		who += ", which has other flows,"
+	text := s.with(s.does(e), e, effects)
+	if victim := s.victim(d); victim != nil && e.outcome == Better {
+		text += "; but " + s.pays(victim, e.variant)
 	}
-	text := strings.TrimSuffix("with "+who, ",") + ", " + e.clause
-	if e.outcome == Same {
-		text = who + " makes no difference: " + e.clause
-	}
-	story.Say(section.Answer, answerWeight, s.underFault()+text+beside(e, effects))
+	story.Say(section.Answer, answerWeight, s.underFault()+text)
 	story.Say(section.Price, answerWeight, s.price(e, d))
+}
+
+// does says what a variant does.
+func (s *Section) does(e *effect) string {
+	who, in := "variant "+e.variant, "in "+e.variant
+	switch {
+	case e.csig:
+		who = fmt.Sprintf("CSIG (%s)", e.variant)
+		in = "with " + who
+	case e.tagged:
+		who, in = who+" (with CSIG)", in+" (with CSIG)"
+	}
+	if d := s.of(e); d != nil && d.OtherFlows && len(s.Steps) == 0 { // steps are those of the same job
+		who, in = who+", which has other flows,", in+", which has other flows"
+	}
+	if e.outcome == Same {
+		return who + " makes no difference to " + e.topic + ": " + e.clause
+	}
+	return in + ", " + e.clause
 }
 
 // topic returns what the variants did to what the experiment is about, those first that say it
@@ -124,9 +140,10 @@ func best(all []*effect) (found *effect) {
 	return found
 }
 
-// beside says what the other variants that do the same work do: in full what one changes much
-// more than the chosen one, and how many gain and lose.
-func beside(e *effect, all []effect) string {
+// with adds to what the chosen variant does what the others do that do the same work: in full
+// what one changes much more, which comes first if the chosen one changes nothing, and how many
+// gain and lose.
+func (s *Section) with(text string, e *effect, all []effect) string {
 	var others []*effect
 	most := -1
 	for i := range all {
@@ -139,14 +156,20 @@ func beside(e *effect, all []effect) string {
 			most = len(others) - 1
 		}
 	}
-	text := ""
 	if most >= 0 {
 		o := others[most]
-		text = "; but with variant "
-		if e.outcome == o.outcome {
-			text = "; with variant "
+		switch {
+		case e.outcome == Same && e.base == o.variant:
+			who, _, _ := strings.Cut(text, " makes no")
+			text = fmt.Sprintf("%s; %s does not change that: %s", s.does(o), who, e.figure)
+		case e.outcome == Same:
+			who, _, _ := strings.Cut(text, ": ")
+			text = fmt.Sprintf("%s; %s: %s", s.does(o), who, e.figure)
+		case e.outcome == o.outcome:
+			text += "; " + s.does(o)
+		default:
+			text += "; but " + s.does(o)
 		}
-		text += o.variant + ", " + o.clause
 		others = slices.Delete(others, most, most+1)
 	}
 	counts := map[Effect]int{}
@@ -157,7 +180,7 @@ func beside(e *effect, all []effect) string {
 	case n == 0:
 		return text
 	case n == 1:
-		return fmt.Sprintf("%s; with %s %s", text, others[0].variant, others[0].figure)
+		return fmt.Sprintf("%s; in %s %s", text, others[0].variant, others[0].figure)
 	case counts[Same] == n:
 		return fmt.Sprintf("%s; the other %d variants make no difference", text, n)
 	case counts[Better] == n && e.outcome == Better:
@@ -177,17 +200,6 @@ func beside(e *effect, all []effect) string {
 		}
 	}
 	return fmt.Sprintf("%s; of the other %d variants %s", text, len(others), strings.Join(parts, " and "))
-}
-
-// name names the variant of an effect: as CSIG if nothing else differs.
-func (s *Section) name(e *effect) string {
-	if e.csig {
-		return fmt.Sprintf("CSIG (%s)", e.variant)
-	}
-	if e.tagged {
-		return fmt.Sprintf("variant %s (with CSIG)", e.variant)
-	}
-	return "variant " + e.variant
 }
 
 // maxFaults bounds the faults whose cost is told one by one.
@@ -246,7 +258,12 @@ func (s *Section) underFault() string {
 	if len(whats) > 1 {
 		return "under faults, "
 	}
-	return "under a fault (" + whats[0] + "), "
+	since := ""
+	first := slices.IndexFunc(s.r.Faults, func(f reading.Fault) bool { return f.Happened })
+	if f := &s.r.Faults[first]; f.FromUS > 0 && f.UntilUS == nil {
+		since = " since " + words.Span(f.FromUS)
+	}
+	return "with " + whats[0] + since + ", "
 }
 
 // faults returns what faults happened to a variant, each once.
@@ -266,14 +283,14 @@ func (s *Section) price(e *effect, d *Difference) string {
 		rest := slices.DeleteFunc(slices.Clone(d.Quantities), func(q Quantity) bool { return slices.Contains(e.said, q.Name) })
 		worse = append(s.moved(rest, Worse), worse...)
 		better = s.moved(rest, Better)
-		if text := s.victim(d); text != "" {
-			worse = append(worse, text)
+		if victim := s.victim(d); victim != nil && e.outcome != Better {
+			worse = append([]string{s.pays(victim, e.variant)}, worse...)
 		}
 		for i := range rest {
 			same = append(same, s.named(&rest[i]))
 		}
 	}
-	labels := map[Effect][2]string{Better: {"the price: ", "better too: "}, Worse: {"worse too: ", "in return "}, Same: {"worse: ", "better: "}}[e.outcome]
+	labels := map[Effect][2]string{Better: {"the price: ", "better too: "}, Worse: {"worse too: ", "in return "}, Same: {"worse in " + e.variant + ": ", "better in " + e.variant + ": "}}[e.outcome]
 	var parts []string
 	if len(worse) > 0 {
 		parts = append(parts, labels[0]+words.List(worse))
@@ -341,11 +358,13 @@ func (s *Section) named(q *Quantity) string {
 // victimTimes is how many times as long a transfer takes that pays for a change.
 const victimTimes = 2
 
-// victim names the transfer that takes the most times as long as in the first variant; "" if
+// victim returns the transfer that takes the most times as long as in the first variant; nil if
 // none takes much longer. Means hide it where most transfers gain.
-func (s *Section) victim(d *Difference) string {
-	at := s.r.Variant(d.Variant)
-	most, text := float64(victimTimes), ""
+func (s *Section) victim(d *Difference) (victim *reading.Completion) {
+	if d == nil {
+		return nil
+	}
+	at, most := s.r.Variant(d.Variant), float64(victimTimes)
 	for i := range s.r.Completion {
 		c := &s.r.Completion[i]
 		if at < 0 || at >= len(c.Variants) {
@@ -353,24 +372,22 @@ func (s *Section) victim(d *Difference) string {
 		}
 		base, now := c.Variants[0].MedianUS, c.Variants[at].MedianUS
 		if base != nil && now != nil && *base > 0 && *now / *base >= most {
-			most = *now / *base
-			text = fmt.Sprintf("flow %s takes %s in place of %s", c.Flow, words.Short(*now), words.Short(*base))
-			if spared := s.spared(c); spared != "" {
-				text += " (not with " + spared + ")"
-			}
+			most, victim = *now / *base, c
+		}
+	}
+	return victim
+}
+
+// pays says how long a transfer takes in a variant, in the first one, and in the first of the
+// others in which it takes hardly longer than there.
+func (s *Section) pays(c *reading.Completion, variant string) string {
+	const hardly = 1.1
+	base := *c.Variants[0].MedianUS
+	text := fmt.Sprintf("flow %s takes %s in %s instead of %s", c.Flow, words.Short(*c.Variants[s.r.Variant(variant)].MedianUS), variant, words.Short(base))
+	for i := 1; i < len(c.Variants); i++ {
+		if now := c.Variants[i].MedianUS; now != nil && *now < hardly*base {
+			return fmt.Sprintf("%s (in %s %s)", text, s.r.Variants[i].Name, words.Short(*now))
 		}
 	}
 	return text
-}
-
-// spared returns the first variant but the first one in which a transfer takes hardly longer
-// than in the first one; "" without.
-func (s *Section) spared(c *reading.Completion) string {
-	const hardly = 1.1
-	for i := 1; i < len(c.Variants); i++ {
-		if now := c.Variants[i].MedianUS; now != nil && *now < hardly**c.Variants[0].MedianUS {
-			return s.r.Variants[i].Name
-		}
-	}
-	return ""
 }

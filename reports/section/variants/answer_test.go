@@ -44,13 +44,13 @@ func TestDemo(t *testing.T) {
 			t.Errorf("findings lack %q:\n%s", want, text)
 		}
 	}
-	want := []string{"With CSIG (csig), flow 0-3, which crosses both bottlenecks, gets 30.1\u00a0Gb/s in place of 17.7 in baseline, and the other 2 get on average 69.7 in place of 82.1: 1\u00a0:\u00a02.31 in place of 1\u00a0:\u00a04.63; with csig-wide it is 1\u00a0:\u00a04.63.",
+	want := []string{"With CSIG (csig), flow 0-3, which crosses both bottlenecks, gets 30.1 instead of 17.7\u00a0Gb/s in baseline; the other 2 now get on average 2.31 times as much, not 4.63 times; in csig-wide it is 4.63 times.",
 		"The price: the mean completion time rises from 24 to 26.7\u00a0ms (+11\u00a0%) and the mean queue of s1 → s2 rises from 87.7 to 131\u00a0kB (+49\u00a0%)."}
 	if diff := cmp.Diff(tell(s), want); diff != "" {
 		t.Errorf("story (-got +want):\n%s", diff)
 	}
 	p := sectiontest.Part(s.Parts(), "compared")
-	if p == nil || p.Level != section.Loud || p.Says != "Against baseline, csig has 1 of 6 figures better and 2 worse." {
+	if p == nil || p.Level != section.Loud || p.Says != "Against baseline, csig is better in the rate of the slowest flow, and worse in mean FCT and the mean queue of s1 → s2." {
 		t.Fatalf("part %+v", p)
 	}
 	rows := p.Blocks[0].(*section.Table).Rows
@@ -111,7 +111,7 @@ func TestCautions(t *testing.T) {
 	if got := s.Findings()[0]; !strings.HasSuffix(got, ". "+want) {
 		t.Errorf("%q, want %q at its end", got, want)
 	}
-	if got := tell(s)[0]; !strings.HasPrefix(got, "Variant b, which has other flows, makes no difference: ") {
+	if got := tell(s)[0]; !strings.HasPrefix(got, "Variant b, which has other flows, makes no difference to ") {
 		t.Errorf("story %q", got)
 	}
 	s.Differences[0].Quantities[0].Outcome = Same
@@ -142,40 +142,40 @@ func TestAnswer(t *testing.T) {
 	}{
 		{"tail", two(func(s *Section) {
 			s.Differences = []Difference{times("b", false, append(timesOf(100, 90, 300, 200, Better, Better), Quantity{Name: "trims", Unit: "packets", Base: side(5, 3), Value: side(50, 3), Change: 9, Outcome: Worse}, Quantity{Name: "packets.retransmitted", Unit: "packets", Base: side(5, 3), Value: side(50, 3), Change: 9, Outcome: Worse}))}
-		}), []string{"With variant b, the tail completion time (p99) is 200\u00a0µs in place of 300\u00a0µs in a (−33\u00a0%), and the mean 90\u00a0µs in place of 100\u00a0µs (−10\u00a0%).", "The price: trims and retransmissions rise from 5 to 50 (+900\u00a0%)."}},
+		}), []string{"In b, the tail completion time (p99) is 200\u00a0µs instead of 300\u00a0µs in a (−33\u00a0%), and the mean 90\u00a0µs instead of 100\u00a0µs (−10\u00a0%).", "The price: trims and retransmissions rise from 5 to 50 (+900\u00a0%)."}},
 		{"nothing", two(func(s *Section) {
 			s.Differences = []Difference{times("b", false, timesOf(100, 100.1, 300, 299, Same, Same))}
-		}), []string{"Variant b makes no difference: the tail completion time (p99) is 299\u00a0µs in place of 300\u00a0µs in a (−0.3\u00a0%), and the mean 100\u00a0µs as before (+0.1\u00a0%)."}},
+		}), []string{"Variant b makes no difference to completion times: the tail completion time (p99) is 299\u00a0µs instead of 300\u00a0µs in a (−0.3\u00a0%), and the mean 100\u00a0µs as before (+0.1\u00a0%)."}},
 		{"CSIG does nothing, another much", two(func(s *Section) {
 			third(s)
 			s.Differences = []Difference{times("b", false, timesOf(100, 50, 300, 100, Better, Better)), times("c", true, timesOf(100, 100, 300, 300, Same, Same))}
-		}), []string{"CSIG (c) makes no difference: the tail completion time (p99) is 300\u00a0µs as in a, and the mean 100\u00a0µs as before; but with variant b, the tail completion time (p99) is 100\u00a0µs in place of 300\u00a0µs in a (−67\u00a0%), and the mean 50\u00a0µs in place of 100\u00a0µs (−50\u00a0%)."}},
+		}), []string{"In b, the tail completion time (p99) is 100\u00a0µs instead of 300\u00a0µs in a (−67\u00a0%), and the mean 50\u00a0µs instead of 100\u00a0µs (−50\u00a0%); CSIG (c) makes no difference to completion times: it is 300\u00a0µs."}},
 		{"steps", two(func(s *Section) {
 			third(s)
 			part(s, 0, "exposed_us.mean.gpt", 500)
 			part(s, 1, "exposed_us.mean.gpt", 100)
 			s.Steps = []StepChange{step("gpt", "b", "a", 1000, 600, Better, false), step("gpt", "c", "a", 1000, 900, Better, false)}
-		}), []string{"With variant b, a step of job gpt takes 600\u00a0µs in place of 1\u00a0ms in a (−40\u00a0%), because the ranks wait 100\u00a0µs for the network in place of 500\u00a0µs; with c it takes 900\u00a0µs (−10\u00a0%)."}},
+		}), []string{"In b, a step of job gpt takes 600\u00a0µs instead of 1\u00a0ms in a (−40\u00a0%), because the ranks wait 100\u00a0µs for the network instead of 500\u00a0µs; in c it takes 900\u00a0µs (−10\u00a0%)."}},
 		{"many variants", two(func(s *Section) {
 			third(s)
 			s.r.Variants = append(s.r.Variants, reading.Variant{Name: "d"}, reading.Variant{Name: "e"})
 			s.Steps = []StepChange{step("gpt", "b", "a", 1000, 600, Better, false), step("gpt", "c", "a", 1000, 900, Better, false), step("gpt", "d", "a", 1000, 1000, Same, false), step("gpt", "e", "a", 1000, 1100, Worse, false)}
-		}), []string{"With variant b, a step of job gpt takes 600\u00a0µs in place of 1\u00a0ms in a (−40\u00a0%); of the other 3 variants 1 gains and 1 loses."}},
+		}), []string{"In b, a step of job gpt takes 600\u00a0µs instead of 1\u00a0ms in a (−40\u00a0%); of the other 3 variants 1 gains and 1 loses."}},
 		{"CSIG alone among steps", two(func(s *Section) {
 			third(s)
 			s.Steps = []StepChange{step("gpt", "b", "a", 1000, 2000, Worse, false), step("gpt", "c", "a", 1000, 1500, Worse, false), step("gpt", "c", "b", 2000, 1500, Better, true)}
-		}), []string{"With CSIG (c), a step of job gpt takes 1.5\u00a0ms in place of 2\u00a0ms in b (−25\u00a0%); but with variant b, a step of job gpt takes 2\u00a0ms in place of 1\u00a0ms in a (+100\u00a0%)."}},
+		}), []string{"With CSIG (c), a step of job gpt takes 1.5\u00a0ms instead of 2\u00a0ms in b (−25\u00a0%); but in b, a step of job gpt takes 2\u00a0ms instead of 1\u00a0ms in a (+100\u00a0%)."}},
 		{"a job pays", two(func(s *Section) {
 			s.Steps = []StepChange{step("one", "b", "a", 1000, 600, Better, false), step("two", "b", "a", 1000, 1200, Worse, false)}
-		}), []string{"With variant b, a step of job one takes 600\u00a0µs in place of 1\u00a0ms in a (−40\u00a0%).", "The price: a step of job two takes 1.2\u00a0ms in place of 1\u00a0ms (+20\u00a0%)."}},
+		}), []string{"In b, a step of job one takes 600\u00a0µs instead of 1\u00a0ms in a (−40\u00a0%).", "The price: a step of job two takes 1.2\u00a0ms instead of 1\u00a0ms (+20\u00a0%)."}},
 		{"seeds differ more", two(func(s *Section) {
 			s.Steps = []StepChange{step("one", "b", "a", 1000, 1050, Same, false)}
-		}), []string{"Variant b makes no difference: a step of job one takes 1.05\u00a0ms in place of 1\u00a0ms in a (+5\u00a0%, less than the seeds differ)."}},
+		}), []string{"Variant b makes no difference to steps: a step of job one takes 1.05\u00a0ms instead of 1\u00a0ms in a (+5\u00a0%, less than the seeds differ)."}},
 		{"messages", two(func(s *Section) {
 			s.r.Manifest.Jobs = []runfolder.Job{{Name: "rpc", Steps: 1, Collectives: []runfolder.Collective{{Kind: "send_recv"}}}}
 			s.r.Summary.Variants = map[string]runfolder.VariantSummary{"a": {Runs: []runfolder.RunSummary{{Metrics: map[string]float64{"message_us.p50.rpc": 100}}}}, "b": {Runs: []runfolder.RunSummary{{Metrics: map[string]float64{"message_us.p50.rpc": 50}}}}}
 			s.Steps = []StepChange{step("rpc", "b", "a", 1000, 990, Same, false)}
-		}), []string{"With variant b, the median message of job rpc takes 50\u00a0µs in place of 100\u00a0µs in a (−50\u00a0%)."}},
+		}), []string{"In b, the median message of job rpc takes 50\u00a0µs instead of 100\u00a0µs in a (−50\u00a0%)."}},
 		{"faults cost", two(func(s *Section) {
 			third(s)
 			for _, v := range []string{"b", "c"} {
@@ -188,11 +188,11 @@ func TestAnswer(t *testing.T) {
 				s.r.Faults = append(s.r.Faults, reading.Fault{Variant: v, Fault: runfolder.Fault{What: "2 links down", Happened: true}})
 			}
 			s.Differences = []Difference{times("b", false, timesOf(100, 50, 300, 200, Better, Better))}
-		}), []string{"Under a fault (2 links down), with variant b, the tail completion time (p99) is 200\u00a0µs in place of 300\u00a0µs in a (−33\u00a0%), and the mean 50\u00a0µs in place of 100\u00a0µs (−50\u00a0%)."}},
+		}), []string{"With 2 links down, in b, the tail completion time (p99) is 200\u00a0µs instead of 300\u00a0µs in a (−33\u00a0%), and the mean 50\u00a0µs instead of 100\u00a0µs (−50\u00a0%)."}},
 		{"open flows", two(func(s *Section) {
 			s.r.Progress = []reading.Progress{{Variant: "a", Flows: 32, Completed: 2}, {Variant: "b", Flows: 32, Completed: 12}}
 			s.Differences = []Difference{{Variant: "b", OtherCompleted: true, Quantities: []Quantity{{Name: "trims", Unit: "packets", Base: side(5, 1), Value: side(5, 1), Outcome: Same}}}}
-		}), []string{"With variant b, 12 of 32 flows complete in place of 2 of 32 in a.", "No price is seen: trims are not worse."}},
+		}), []string{"In b, 12 of 32 flows complete instead of 2 of 32 in a.", "No price is seen: trims are not worse."}},
 		{"one variant", two(func(s *Section) { s.r.Variants = s.r.Variants[:1] }), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -218,17 +218,26 @@ func TestVictim(t *testing.T) {
 			{Flow: "little", Variants: []reading.Times{{MedianUS: us(20)}, {MedianUS: us(39)}}},
 		}
 	})
-	if got, want := s.victim(&Difference{Variant: "b"}), "flow pays takes 250\u00a0µs in place of 20\u00a0µs"; got != want {
+	d := &Difference{Variant: "b"}
+	if got, want := s.pays(s.victim(d), "b"), "flow pays takes 250\u00a0µs in b instead of 20\u00a0µs"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s.r.Variants = append(s.r.Variants, reading.Variant{Name: "c"})
 	s.r.Completion[1].Variants = append(s.r.Completion[1].Variants, reading.Times{MedianUS: us(21)})
-	if got := s.victim(&Difference{Variant: "b"}); !strings.HasSuffix(got, " (not with c)") {
+	if got := s.pays(s.victim(d), "b"); !strings.HasSuffix(got, " (in c 21\u00a0µs)") {
 		t.Errorf("got %q, want the variant in which the flow does not pay", got)
 	}
+	s.Differences = []Difference{{Variant: "b", Quantities: timesOf(100, 50, 300, 200, Better, Better), Flows: Changes{Later: []FlowChange{{Flow: "pays"}}}}}
+	if got, want := tell(s)[0], "; but flow pays takes 250\u00a0µs in b instead of 20\u00a0µs (in c 21\u00a0µs)."; !strings.HasSuffix(got, want) {
+		t.Errorf("answer %q, want %q at its end", got, want)
+	}
+	rows := s.compared().Rows
+	if got := rows[len(rows)-1].Cells; got[0].Text != "Completion time of flow pays" || got[2].State != section.Bad {
+		t.Errorf("row %v", got)
+	}
 	s.r.Completion = slices.Delete(s.r.Completion, 1, 2)
-	if got := s.victim(&Difference{Variant: "b"}); got != "" {
-		t.Errorf("got %q of transfers that take less than twice as long", got)
+	if got := s.victim(d); got != nil {
+		t.Errorf("got %v of transfers that take less than twice as long", got)
 	}
 }
 

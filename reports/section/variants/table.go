@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -16,45 +17,63 @@ func (s *Section) Parts() []section.Part {
 		return nil
 	}
 	p := section.Part{ID: "compared", Title: "Variants compared", Blocks: []section.Block{t}}
-	p.Says, p.Level = s.counts()
+	p.Says, p.Level = s.says()
 	return []section.Part{p}
 }
 
-// counts says how many figures each variant makes better and worse.
-func (s *Section) counts() (says string, level section.Level) {
-	var parts []string
-	better, worse := 0, 0 // variants
+// says says which figures each variant makes better and worse. Variants that do the same are
+// named together.
+func (s *Section) says() (says string, level section.Level) {
+	var effects []string
+	with := map[string][]string{} // variants by effect
+	better, worse := 0, 0         // variants
 	for _, v := range s.others() {
-		of := map[Effect]int{}
-		for _, d := range s.Differences {
-			for _, q := range d.Quantities {
-				if d.Variant == v {
-					of[q.Outcome]++
+		of := map[Effect][]string{}
+		for i := range s.Steps {
+			if c := &s.Steps[i]; c.Variant == v && c.Base == s.r.Variants[0].Name {
+				of[c.Outcome] = append(of[c.Outcome], "the steps of job "+c.Job)
+			}
+		}
+		for i := range s.Differences {
+			for k := range s.Differences[i].Quantities {
+				if q := &s.Differences[i].Quantities[k]; s.Differences[i].Variant == v {
+					of[q.Outcome] = append(of[q.Outcome], s.quantityName(q))
 				}
 			}
 		}
-		for _, c := range s.Steps {
-			if c.Variant == v && c.Base == s.r.Variants[0].Name {
-				of[c.Outcome]++
+		better, worse = better+min(len(of[Better]), 1), worse+min(len(of[Worse]), 1)
+		var parts []string
+		for _, o := range []Effect{Better, Worse} {
+			if len(of[o]) > 0 {
+				parts = append(parts, string(o)+" in "+words.List(of[o]))
 			}
 		}
-		better, worse = better+min(of[Better], 1), worse+min(of[Worse], 1)
-		if of[Better]+of[Worse] > 0 {
-			parts = append(parts, fmt.Sprintf("%s has %d of %d figures better and %d worse", v, of[Better], of[Better]+of[Worse]+of[Same], of[Worse]))
+		if text := strings.Join(parts, ", and "); text != "" {
+			if with[text] == nil {
+				effects = append(effects, text)
+			}
+			with[text] = append(with[text], v)
 		}
 	}
 	base, others := s.r.Variants[0].Name, s.others()
 	switch {
-	case parts == nil:
+	case effects == nil:
 		return fmt.Sprintf("No figure of %s differs from that of %s.", words.List(others), base), section.Quiet
-	case len(parts) > maxCounts:
+	case len(effects) > maxEffects:
 		return fmt.Sprintf("Against %s, %d of %s have some figure better, and %d some figure worse.", base, better, words.Plural(len(others), "other variant"), worse), section.Loud
 	}
-	return fmt.Sprintf("Against %s, %s.", base, words.List(parts)), section.Loud
+	for i, text := range effects {
+		verb := " is "
+		if len(with[text]) > 1 {
+			verb = " are "
+		}
+		effects[i] = words.List(with[text]) + verb + text
+	}
+	return fmt.Sprintf("Against %s, %s.", base, strings.Join(effects, "; ")), section.Loud
 }
 
-// maxCounts is how many variants a sentence names with their counts.
-const maxCounts = 2
+// maxEffects is how many effects a sentence names.
+const maxEffects = 2
 
 // others returns the variants that are compared with the first one.
 func (s *Section) others() (names []string) {
@@ -115,5 +134,42 @@ func (s *Section) compared() *section.Table {
 			add(strings.TrimPrefix(s.quantityName(&d.Quantities[k]), "the "), d.Variant, &d.Quantities[k])
 		}
 	}
+	if victim := s.worstVictim(); victim != nil {
+		for i := range s.Differences {
+			d := &s.Differences[i]
+			q := Quantity{Unit: "µs", Outcome: d.Flows.outcome(victim.Flow)}
+			if now := victim.Variants[s.r.Variant(d.Variant)].MedianUS; now != nil {
+				q.Base.Median, q.Value.Median = *victim.Variants[0].MedianUS, *now
+				q.Change = q.Value.Median/q.Base.Median - 1
+				add("completion time of flow "+victim.Flow, d.Variant, &q)
+			}
+		}
+	}
 	return t
+}
+
+// worstVictim returns the transfer that takes the most times as long in some variant.
+func (s *Section) worstVictim() (worst *reading.Completion) {
+	most := 0.0
+	for i := range s.Differences {
+		d := &s.Differences[i]
+		if c := s.victim(d); c != nil {
+			if times := *c.Variants[s.r.Variant(d.Variant)].MedianUS / *c.Variants[0].MedianUS; times > most {
+				most, worst = times, c
+			}
+		}
+	}
+	return worst
+}
+
+// outcome returns what a variant does to the completion time of a transfer.
+func (c *Changes) outcome(flow string) Effect {
+	is := func(f FlowChange) bool { return f.Flow == flow }
+	switch {
+	case slices.ContainsFunc(c.Later, is):
+		return Worse
+	case slices.ContainsFunc(c.Sooner, is):
+		return Better
+	}
+	return Same
 }

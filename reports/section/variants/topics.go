@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-// inPlace prints two values as "1.23 ms in place of 2.03 ms in BASE (+65 %)", the second one
+// inPlace prints two values as "1.23 ms instead of 2.03 ms in BASE (+65 %)", the second one
 // without a variant if base is "".
 func inPlace(q *Quantity, base string) string {
 	was, now, unit := q.Texts()
@@ -23,7 +23,7 @@ func inPlace(q *Quantity, base string) string {
 	if q.Unit == "µs" {
 		now, was = words.Short(q.Value.Median), words.Short(q.Base.Median)
 	}
-	text := now + " in place of " + was
+	text := now + " instead of " + was
 	if now == was {
 		text = now + " as before"
 	}
@@ -101,11 +101,11 @@ const maxWorse = 3
 
 // onJob returns what a variant did to a job, and what it did to others.
 func (s *Section) onJob(c *jobChange, all []jobChange) effect {
-	article := "a "
+	article, topic := "a ", "steps"
 	if c.what != "step" {
-		article = "the "
+		article, topic = "the ", "messages"
 	}
-	e := effect{variant: c.Variant, base: c.Base, csig: c.CSIG, outcome: c.Outcome, other: s.otherWork(&c.StepChange),
+	e := effect{variant: c.Variant, base: c.Base, csig: c.CSIG, outcome: c.Outcome, other: s.otherWork(&c.StepChange), topic: topic,
 		clause: fmt.Sprintf("%s%s of job %s takes %s", article, c.what, c.Job, inPlace(&c.Quantity, c.Base)) + s.because(c),
 		figure: "it takes " + words.Short(c.Value.Median) + share(&c.Quantity)}
 	jobs, shorter, longer, gain := 0, 0, 0, 0.0
@@ -193,11 +193,11 @@ func (s *Section) because(c *jobChange) string {
 	}
 	before, after := c.Quantity.Base.Median, c.Value.Median
 	for _, part := range []struct{ name, text string }{
-		{"exposed", "the ranks wait %s for the network in place of %s"},
-		{"compute", "the ranks compute for %s in place of %s"},
-		{"bubble", "the ranks wait %s for other stages of the pipeline in place of %s"},
-		{"skew_wait", "the ranks wait %s for late ones in place of %s"},
-		{"held", "the schedule holds the ranks for %s in place of %s"},
+		{"exposed", "the ranks wait %s for the network instead of %s"},
+		{"compute", "the ranks compute for %s instead of %s"},
+		{"bubble", "the ranks wait %s for other stages of the pipeline instead of %s"},
+		{"skew_wait", "the ranks wait %s for late ones instead of %s"},
+		{"held", "the schedule holds the ranks for %s instead of %s"},
 	} {
 		if was, now, ok := s.partOf(&c.StepChange, part.name); ok && (now-was)/(after-before) > 0.5 && !(was > allOf*before && now > allOf*after) {
 			return ", because " + fmt.Sprintf(part.text, words.Short(now), words.Short(was))
@@ -213,15 +213,12 @@ func (s *Section) onSharing() (all []effect) {
 		return nil
 	}
 	base := &shares.Rates[0]
-	whom := fmt.Sprintf("the other %d get on average", shares.Flows-1)
+	whom := fmt.Sprintf("the other %d now get on average", shares.Flows-1)
 	if shares.Flows == 2 {
-		whom = "the other one gets"
+		whom = "the other one now gets"
 	}
-	ratio := func(slow, others float64) string {
-		if !(slow > 0) {
-			return "nothing"
-		}
-		return "1\u00a0:\u00a0" + words.Three(others/slow)
+	times := func(r *reading.SharingRates) string {
+		return words.Three(r.OthersGbps/max(r.SlowestGbps, 1e-9)) + " times"
 	}
 	uneven := func(slow, others float64) float64 { return max(slow, others) / max(min(slow, others), 1e-9) }
 	for i := range s.Differences {
@@ -234,11 +231,15 @@ func (s *Section) onSharing() (all []effect) {
 		unit := words.ScaleFor(max(base.SlowestGbps, base.OthersGbps), words.BitRates)
 		print := func(gbps float64) string { return words.Three(gbps * unit.Factor) }
 		e := effect{variant: d.Variant, base: base.Variant, csig: d.CSIG, outcome: Same, said: []string{SlowestRate},
-			gain: uneven(base.SlowestGbps, base.OthersGbps)/uneven(now.SlowestGbps, now.OthersGbps) - 1,
-			clause: fmt.Sprintf("flow %s%s gets %s\u00a0%s in place of %s in %s, and %s %s in place of %s: %s in place of %s", shares.Slowest, s.crossing([]string{shares.Slowest}),
-				print(now.SlowestGbps), unit.Unit, print(base.SlowestGbps), base.Variant, whom, print(now.OthersGbps), print(base.OthersGbps),
-				ratio(now.SlowestGbps, now.OthersGbps), ratio(base.SlowestGbps, base.OthersGbps)),
-			figure: "it is " + ratio(now.SlowestGbps, now.OthersGbps)}
+			gain:  uneven(base.SlowestGbps, base.OthersGbps)/uneven(now.SlowestGbps, now.OthersGbps) - 1,
+			topic: "how the bottleneck is shared", clause: fmt.Sprintf("flow %s%s gets %s instead of %s\u00a0%s in %s", shares.Slowest, s.crossing([]string{shares.Slowest}),
+				print(now.SlowestGbps), print(base.SlowestGbps), unit.Unit, base.Variant),
+			figure: "it gets " + print(now.SlowestGbps) + "\u00a0" + unit.Unit}
+		if base.SlowestGbps > 0 && now.SlowestGbps > 0 {
+			e.clause += fmt.Sprintf("; %s %s as much, not %s", whom, times(now), times(base))
+			e.clause = strings.Replace(e.clause, " 1 times as much", " as much", 1)
+			e.figure = "it is " + times(now)
+		}
 		victim := func(c FlowChange) bool { return c.Flow == shares.Slowest }
 		if slices.ContainsFunc(slices.Concat(d.Flows.Gained, d.Flows.Lost), victim) {
 			e.outcome = Better
@@ -269,7 +270,7 @@ func (s *Section) onTimes() (all []effect) {
 		if tail == nil || mean == nil {
 			continue
 		}
-		e := effect{variant: d.Variant, base: s.r.Variants[0].Name, csig: d.CSIG, outcome: Same, said: []string{tail.Name, mean.Name}}
+		e := effect{variant: d.Variant, base: s.r.Variants[0].Name, csig: d.CSIG, outcome: Same, said: []string{tail.Name, mean.Name}, topic: "completion times"}
 		first, second := tail, mean
 		names := []string{"the tail completion time (p99)", "the mean"}
 		if tail.Outcome == Same && mean.Outcome != Same {
@@ -314,7 +315,7 @@ func (s *Section) onCompleted() (all []effect) {
 			return nil
 		}
 		now, ofAll := phrases.Completed(&s.r.Facts, d.Variant)
-		e := effect{variant: d.Variant, base: base, csig: d.CSIG, outcome: Same, clause: fmt.Sprintf("%s of %s flows complete in place of %s of %s in %s", now, ofAll, was, flows, base), figure: now + " complete"}
+		e := effect{variant: d.Variant, base: base, csig: d.CSIG, outcome: Same, topic: "how many flows complete", clause: fmt.Sprintf("%s of %s flows complete instead of %s of %s in %s", now, ofAll, was, flows, base), figure: now + " complete"}
 		switch before, after := count(base), count(d.Variant); {
 		case after > before:
 			e.outcome, e.gain = Better, after/max(before, 1)-1
@@ -335,7 +336,7 @@ func (s *Section) onSlowest() (all []effect) {
 			return nil
 		}
 		all = append(all, effect{variant: d.Variant, base: s.r.Variants[0].Name, csig: d.CSIG, outcome: q.Outcome, gain: q.Change, said: []string{SlowestRate},
-			clause: "the slowest flow gets " + inPlace(q, s.r.Variants[0].Name), figure: "it gets " + strings.TrimSpace(words.Three(q.Value.Median)+"\u00a0"+q.Unit)})
+			topic: "the slowest flow", clause: "the slowest flow gets " + inPlace(q, s.r.Variants[0].Name), figure: "it gets " + strings.TrimSpace(words.Three(q.Value.Median)+"\u00a0"+q.Unit)})
 	}
 	return all
 }
