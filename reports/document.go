@@ -36,6 +36,9 @@ func (r *Report) Document() *page.Document {
 	if main != nil {
 		d.First = append(d.First, page.Picture{Figure: main})
 	}
+	if texts := r.Findings(); len(texts) > 0 {
+		d.Parts = append(d.Parts, section.Part{ID: "findings", Title: "Findings", Says: "What limits the flows, who suffers and what variants change, in words and with reasons.", Blocks: []section.Block{section.List(texts)}})
+	}
 	for _, s := range r.sections {
 		for _, p := range s.Parts() {
 			p.Blocks = slices.DeleteFunc(slices.Clone(p.Blocks), func(b section.Block) bool {

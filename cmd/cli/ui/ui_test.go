@@ -379,7 +379,7 @@ func TestHostileNames(t *testing.T) {
 	})
 	s := server(dir, &fakeReports{}, runs.Run{ID: `"><script>`, Name: `<script>hacked=1</script>`, Runtime: `<b>`, State: runs.Dead, Folder: "</td>\u202e"})
 	page := get(s, "/?q=").Body.String()
-	if n := strings.Count(page, "<script>"); n != 1 || strings.ContainsAny(page, "\u202e\xff") && strings.Contains(regexp.MustCompile(`(value|href)="[^"]*"`).ReplaceAllString(page, ""), "\u202e") ||
+	if n := strings.Count(page, "<script>"); n != 1 || strings.Contains(regexp.MustCompile(`(value|href)="[^"]*"`).ReplaceAllString(page, ""), "\u202e") ||
 		strings.Contains(page, "<img") || strings.Contains(page, "<b>") {
 		t.Errorf("%d scripts\n%s", n, page)
 	}
