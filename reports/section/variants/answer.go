@@ -159,12 +159,12 @@ func (s *Section) with(text string, e *effect, all []effect) string {
 	if most >= 0 {
 		o := others[most]
 		switch {
-		case e.outcome == Same && e.base == o.variant:
-			who, _, _ := strings.Cut(text, " makes no")
-			text = fmt.Sprintf("%s; %s does not change that: %s", s.does(o), who, e.figure)
 		case e.outcome == Same:
-			who, _, _ := strings.Cut(text, ": ")
-			text = fmt.Sprintf("%s; %s: %s", s.does(o), who, e.figure)
+			what, _, _ := strings.Cut(text, ": ")
+			if who, _, _ := strings.Cut(what, " makes no"); e.base == o.variant {
+				what = who + " does not change that"
+			}
+			text = fmt.Sprintf("%s; %s: %s", s.does(o), what, e.figure)
 		case e.outcome == o.outcome:
 			text += "; " + s.does(o)
 		default:

@@ -137,7 +137,10 @@ func (s *Section) compared() *section.Table {
 	if victim := s.worstVictim(); victim != nil {
 		for i := range s.Differences {
 			d := &s.Differences[i]
-			q := Quantity{Unit: "µs", Outcome: d.Flows.outcome(victim.Flow)}
+			q := Quantity{Unit: "µs", Outcome: Same}
+			if slices.ContainsFunc(d.Flows.Later, func(c FlowChange) bool { return c.Flow == victim.Flow }) {
+				q.Outcome = Worse
+			}
 			if now := victim.Variants[s.r.Variant(d.Variant)].MedianUS; now != nil {
 				q.Base.Median, q.Value.Median = *victim.Variants[0].MedianUS, *now
 				q.Change = q.Value.Median/q.Base.Median - 1
@@ -160,16 +163,4 @@ func (s *Section) worstVictim() (worst *reading.Completion) {
 		}
 	}
 	return worst
-}
-
-// outcome returns what a variant does to the completion time of a transfer.
-func (c *Changes) outcome(flow string) Effect {
-	is := func(f FlowChange) bool { return f.Flow == flow }
-	switch {
-	case slices.ContainsFunc(c.Later, is):
-		return Worse
-	case slices.ContainsFunc(c.Sooner, is):
-		return Better
-	}
-	return Same
 }
