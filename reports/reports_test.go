@@ -221,7 +221,7 @@ func checkTables(t *testing.T, name, text string) {
 func TestStoryForms(t *testing.T) {
 	r := read(t, readingtest.ThreeFlow().Folder(t, nil))
 	all, want := formsOf(t, r), r.Story()
-	if len(want) < 3 || len(want) > 5 || !strings.HasPrefix(want[0], "With variant csig, flow 0-3") || !strings.Contains(want[0], "1\u00a0:\u00a02.3") {
+	if len(want) < 3 || len(want) > 5 || !strings.HasPrefix(want[0], "In csig, flow 0-3") || !strings.Contains(want[0], "2.31 times as much, not 4.63 times") {
 		t.Errorf("story %q", want)
 	}
 	for _, s := range want {
