@@ -1,9 +1,16 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -15,9 +22,21 @@ var long = []string{"adaptive", "cluster-rotation", "collective", "flow-scheduli
 
 // TestEmbeddedExperiments holds that what the embedded experiments of virtual time expect is
 // true of their first two seeds, of the first of long ones, with the program that users run.
+// The numbers of their reports are those that the program had before reports were made of
+// sections (revision 4e4aef00): testdata/numbers.txt has their digests. After a change of
+// numbers that is meant, write those that this test prints.
 func TestEmbeddedExperiments(t *testing.T) {
 	needTime(t)
 	programs := builtPrograms(t)
+	text, err := os.ReadFile("testdata/numbers.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, digest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		want[name] = digest
+	}
 	for _, name := range experiment.Names() {
 		set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
 		if err != nil {
@@ -31,11 +50,53 @@ func TestEmbeddedExperiments(t *testing.T) {
 			if slices.Contains(long, name) {
 				seeds = "1"
 			}
-			run := exec.CommandContext(t.Context(), filepath.Join(programs, "csiglab"),
-				"run", name, "--seeds", seeds, "--out", filepath.Join(t.TempDir(), "run"))
-			if out, err := run.CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
+			csiglab, folder := filepath.Join(programs, "csiglab"), filepath.Join(t.TempDir(), "run")
+			if out, err := exec.CommandContext(t.Context(), csiglab, "run", name, "--seeds", seeds, "--out", folder).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			numbers, err := exec.CommandContext(t.Context(), csiglab, "report", folder, "--json").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := digestOf(t, numbers); got != want[name] {
+				t.Errorf("the numbers of the report have another digest; testdata/numbers.txt has %q, want:\n%s %s", want[name], name, got)
 			}
 		})
 	}
+}
+
+// digestOf returns a digest of the JSON form of a report, without its sentences and what
+// depends on the machine and the time. The order of keys and of charts is nobody's.
+func digestOf(t *testing.T, text []byte) string {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var all map[string]any
+	if err := d.Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	delete(all, "story")
+	delete(all, "setup")
+	objects := func(list any) (all []map[string]any) {
+		of, _ := list.([]any)
+		for _, v := range of {
+			all = append(all, v.(map[string]any))
+		}
+		return all
+	}
+	for _, run := range objects(all["runs"]) {
+		delete(run, "wallSeconds")
+		delete(run, "cpuSeconds")
+	}
+	for _, v := range objects(all["variants"]) {
+		v["metrics"] = slices.DeleteFunc(objects(v["metrics"]), func(m map[string]any) bool { return strings.HasSuffix(m["name"].(string), "_seconds") })
+	}
+	charts := objects(all["charts"])
+	slices.SortFunc(charts, func(a, b map[string]any) int { return cmp.Compare(a["id"].(string), b["id"].(string)) })
+	all["charts"] = charts
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:32]
 }
