@@ -3,6 +3,8 @@ package chart
 import (
 	"image/color"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -123,6 +125,28 @@ func TestLevelsOfDifferences(t *testing.T) {
 	}{{0, 0}, {0.1, 0}, {-0.1, 0}, {0.5, 1}, {-0.5, -1}, {2.1, 2}, {-2.1, -2}, {10, 5}, {-10, -5}, {99, 5}, {math.NaN(), 0}} {
 		if got := ChangeOf(c.v, 10); got != c.want {
 			t.Errorf("ChangeOf(%v, 10) = %d, want %d", c.v, got, c.want)
+		}
+	}
+}
+
+// The legend of the diverging scale has each colour once, and its ranges are those of the
+// colours.
+func TestLegendOfDifferences(t *testing.T) {
+	keys := ChangeKeys(20, "points", "less", "more")
+	var fills []Paint
+	for _, k := range keys {
+		fills = append(fills, k.Fills...)
+	}
+	var want []Paint
+	for level := -Changes; level <= Changes; level++ {
+		want = append(want, Change(level))
+	}
+	if !slices.Equal(fills, want) {
+		t.Errorf("colours %v, want %v", fills, want)
+	}
+	for i, name := range map[int]string{0: "12 to 20 points less", 2: "0 to 4 points less", 3: "no difference", 5: "4 to 12 points more"} {
+		if got := strings.ReplaceAll(keys[i].Name, "\u00a0", " "); got != name {
+			t.Errorf("entry %d is %q, want %q", i, got, name)
 		}
 	}
 }

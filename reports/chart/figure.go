@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 )
 
 // Chart is data that draws itself. Draw makes a drawing of a width in user units: about 480 to
@@ -171,18 +172,27 @@ func ScaleKeys(idle string, name func(from, to float64) string) []Key {
 	return keys
 }
 
-// ChangeKeys returns the legend of the diverging scale that ends at most. The words follow a
-// range and its unit, as in "10 to 20 % less in B".
+// ChangeKeys returns the legend of the diverging scale that ends at most: all its levels, two to
+// an entry. The words follow a range and its unit, as in "10 to 20 % less in B".
 func ChangeKeys(most float64, unit, less, more string) (keys []Key) {
-	name := func(level int, words string) string {
-		return fmt.Sprintf("%s to %s %s", number(most*float64(level-1)/Changes), quantity(most*float64(level)/Changes, unit), words)
+	// key returns the entry of a level of one side, and of the next one towards the middle.
+	key := func(level, side int, words string) Key {
+		k := Key{Fills: []Paint{Change(side * level)}}
+		if level > 1 {
+			k.Fills = []Paint{Change(side * level), Change(side * (level - 1))}
+		}
+		if side > 0 {
+			slices.Reverse(k.Fills) // weak ones are nearer to the middle
+		}
+		k.Name = fmt.Sprintf("%s to %s %s", number(most*float64(max(level-2, 0))/Changes), quantity(most*float64(level)/Changes, unit), words)
+		return k
 	}
 	for l := Changes; l > 0; l -= 2 {
-		keys = append(keys, FillKey(name(l, less), Change(-l)))
+		keys = append(keys, key(l, -1, less))
 	}
 	keys = append(keys, FillKey("no difference", Idle))
 	for l := 1; l <= Changes; l += 2 {
-		keys = append(keys, FillKey(name(l, more), Change(l)))
+		keys = append(keys, key(l, 1, more))
 	}
 	return keys
 }
