@@ -74,11 +74,11 @@ func (s *Section) First() *chart.Figure {
 // pictures draws the slowest step of each job: that of the first one, and those of others, which
 // are folded. There is none of a job whose operations are not kept.
 func (s *Section) pictures(first *Job) (f *chart.Figure, others []section.Block) {
-	f = s.picture(first, 1)
+	f = s.picture(first)
 	fold := section.Fold{Title: "Slowest steps of other jobs and variants"}
 	for i := range s.Jobs {
 		if j := &s.Jobs[i]; j != first && j.Slowest >= 0 && j.Picture != nil && len(fold.Blocks)+1 < maxPictures {
-			fold.Blocks = append(fold.Blocks, s.picture(j, len(fold.Blocks)+2))
+			fold.Blocks = append(fold.Blocks, s.picture(j))
 		}
 	}
 	if fold.Blocks != nil {
@@ -88,7 +88,7 @@ func (s *Section) pictures(first *Job) (f *chart.Figure, others []section.Block)
 }
 
 // picture draws the slowest step of a job, nil if its operations are not kept.
-func (s *Section) picture(j *Job, number int) *chart.Figure {
+func (s *Section) picture(j *Job) *chart.Figure {
 	if j.Picture == nil {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (s *Section) picture(j *Job, number int) *chart.Figure {
 		of = fmt.Sprintf(", the slowest of %d", len(j.Paths))
 	}
 	f := &chart.Figure{
-		ID:      fmt.Sprintf("step-%d", number),
+		ID:      "step-" + words.ID(j.Name) + "-" + words.ID(j.Variant),
 		Title:   fmt.Sprintf("Step %d of %s%s: %s", p.Step, j.Name, phrases.In(&s.facts.Facts, j.Variant), tenths(p.US())),
 		Caption: fmt.Sprintf("What the ranks do%s. The row named path says what the critical path is in.", of),
 	}
