@@ -5,6 +5,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -63,11 +64,9 @@ func read(f *runfolder.Folder, of meaning.Of, more []section.New) (*Report, erro
 	}
 	r := &Report{Reading: folder}
 	var readers []reading.Reader
-	for _, list := range [][]section.New{sections, more} {
-		for _, build := range list {
-			s := build(folder)
-			r.sections, readers = append(r.sections, s), append(readers, s)
-		}
+	for _, build := range slices.Concat(sections, more) {
+		s := build(folder)
+		r.sections, readers = append(r.sections, s), append(readers, s)
 	}
 	if err := folder.Survey(readers...); err != nil {
 		return nil, err

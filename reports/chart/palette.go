@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -202,11 +203,11 @@ func newPalette(hatches map[Paint]Hatch, colours ...string) *Palette {
 		panic(fmt.Sprintf("chart: a palette of %d colours, want %d", len(all), paints-1))
 	}
 	for i, text := range all {
-		c := color.NRGBA{A: 0xFF}
-		if _, err := fmt.Sscanf(text, "%02x%02x%02x", &c.R, &c.G, &c.B); err != nil {
+		rgb, err := strconv.ParseUint(text, 16, 24)
+		if err != nil {
 			panic("chart: colour " + text)
 		}
-		p.colours[i+1] = c
+		p.colours[i+1] = color.NRGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), 0xFF}
 	}
 	for paint, hatch := range hatches {
 		p.hatches[paint] = hatch

@@ -236,7 +236,7 @@ const mostText = 200
 
 // plain returns a text that a stranger may have written without what could change the text
 // around it, and not too long.
-func plain(text string) string { // moves to words
+func plain(text string) string {
 	n := 0
 	text = strings.Map(func(c rune) rune {
 		if n++; n > mostText {

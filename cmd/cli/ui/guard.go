@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// headers are of all answers. Nothing of a page may be seen by another site, framed,
+// headers are of all answers, beside the policy. Nothing of a page may be seen by another site, framed,
 // referred to or kept.
 var headers = map[string]string{
-	"Content-Security-Policy":      ownPolicy,
 	"X-Content-Type-Options":       "nosniff",
 	"X-Frame-Options":              "DENY",
 	"Referrer-Policy":              "no-referrer",
@@ -23,9 +22,12 @@ var headers = map[string]string{
 	"Cache-Control":                "no-store",
 }
 
+const policyHeader = "Content-Security-Policy"
+
 // guard refuses requests that no page of this server and no user at an address line makes.
 func guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(policyHeader, ownPolicy())
 		for name, value := range headers {
 			w.Header().Set(name, value)
 		}

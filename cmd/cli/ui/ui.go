@@ -183,7 +183,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, key string, o
 		refuse(w, http.StatusUnprocessableEntity, "The page cannot be made.", err.Error())
 		return
 	}
-	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set(policyHeader, policy)
 	send(w, http.StatusOK, text)
 }
 

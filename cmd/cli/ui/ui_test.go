@@ -243,7 +243,7 @@ func TestPages(t *testing.T) {
 	for _, page := range []string{"<p>no policy", `<meta http-equiv="Content-Security-Policy" content="script-src *">`,
 		strings.Repeat(" ", policyWithin) + `<meta http-equiv="Content-Security-Policy" content="default-src 'none';">`,
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';&#10;X: y\">"} {
-		if w := get(server(dir, &fakeReports{page: page}), "/run/a"); w.Code != 422 || w.Header().Get("Content-Security-Policy") != ownPolicy {
+		if w := get(server(dir, &fakeReports{page: page}), "/run/a"); w.Code != 422 || w.Header().Get("Content-Security-Policy") != ownPolicy() {
 			t.Errorf("%.60q: status %d, %v", page, w.Code, w.Header())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli/top"
@@ -28,17 +29,21 @@ var (
 	//go:embed script.js
 	script string
 
-	templates = template.Must(template.New("page").Funcs(template.FuncMap{
-		"style":  func() template.CSS { return template.CSS(style) },
-		"script": func() template.JS { return template.JS(script) },
-		"when":   when,
-		"took":   took,
-		"size":   size,
-		"path":   url.PathEscape,
-	}).Parse(pageText))
-
-	ownPolicy = "default-src 'none'; style-src 'sha256-" + digest(style) + "'; script-src 'sha256-" + digest(script) +
-		"'; connect-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+	// What takes time to make is made when a page asks for it: other commands need none.
+	templates = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page").Funcs(template.FuncMap{
+			"style":  func() template.CSS { return template.CSS(style) },
+			"script": func() template.JS { return template.JS(script) },
+			"when":   when,
+			"took":   took,
+			"size":   size,
+			"path":   url.PathEscape,
+		}).Parse(pageText))
+	})
+	ownPolicy = sync.OnceValue(func() string {
+		return "default-src 'none'; style-src 'sha256-" + digest(style) + "'; script-src 'sha256-" + digest(script) +
+			"'; connect-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+	})
 )
 
 // digest returns the digest of an inline text as policies have it.
@@ -50,7 +55,7 @@ func digest(text string) string {
 // render sends a page that a template makes.
 func render(w http.ResponseWriter, status int, name string, of any) {
 	var text bytes.Buffer
-	if err := templates.ExecuteTemplate(&text, name, of); err != nil {
+	if err := templates().ExecuteTemplate(&text, name, of); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -262,7 +267,7 @@ func took(d time.Duration) string {
 }
 
 // size returns the size of a folder, "" if that is not known.
-func size(bytes int64) string { // moves to words
+func size(bytes int64) string {
 	switch {
 	case bytes <= 0:
 		return ""

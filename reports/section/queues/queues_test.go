@@ -3,7 +3,6 @@ package queues
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,20 +43,7 @@ func TestQueuesAreLaidOver(t *testing.T) {
 			}
 			return values
 		}
-		var want []chart.Line
-		for i, variant := range []string{"baseline", "csig", "csig-wide"} {
-			l := chart.Line{Name: variant, Look: chart.Nth(i)}
-			var seeds [][]float64
-			for _, n := range e.Records[variant] {
-				seeds = append(seeds, values(n))
-			}
-			for k := range seeds[0] {
-				at := []float64{seeds[0][k], seeds[1][k], seeds[2][k]}
-				slices.Sort(at)
-				l.X, l.Low, l.Y, l.High = append(l.X, (float64(k)+0.5)/10), append(l.Low, at[0]), append(l.Y, at[1]), append(l.High, at[2])
-			}
-			want = append(want, l)
-		}
+		want := sectiontest.OverSeeds(e, values, []string{"baseline", "csig", "csig-wide"})
 		panel := figure.Panels[index]
 		if d := cmp.Diff(panel.Chart.(*chart.Lines).Lines, want, approximately); d != "" {
 			t.Errorf("%s (-got +want):\n%.2000s", port.name, d)

@@ -2,7 +2,6 @@ package rates_test
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,20 +74,7 @@ func TestSlowestIsLaidOver(t *testing.T) {
 		}
 		return values
 	}
-	var want []chart.Line
-	for i, variant := range []string{"baseline", "csig", "csig-wide"} {
-		l := chart.Line{Name: variant, Look: chart.Nth(i)}
-		var seeds [][]float64
-		for _, n := range e.Records[variant] {
-			seeds = append(seeds, values(n))
-		}
-		for k := range seeds[0] {
-			at := []float64{seeds[0][k], seeds[1][k], seeds[2][k]}
-			slices.Sort(at)
-			l.X, l.Low, l.Y, l.High = append(l.X, (float64(k)+0.5)/10), append(l.Low, at[0]), append(l.Y, at[1]), append(l.High, at[2])
-		}
-		want = append(want, l)
-	}
+	want := sectiontest.OverSeeds(e, values, []string{"baseline", "csig", "csig-wide"})
 	if d := cmp.Diff(figure.Panels[0].Chart.(*chart.Lines).Lines, want, approximately); d != "" {
 		t.Errorf("lines (-got +want):\n%.2000s", d)
 	}

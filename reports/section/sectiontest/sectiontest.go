@@ -3,12 +3,16 @@ package sectiontest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 )
 
@@ -95,4 +99,24 @@ func write(b *strings.Builder, blocks []section.Block) {
 			}
 		}
 	}
+}
+
+// OverSeeds returns the lines that a chart of variants with three seeds each must have: at each
+// point the value of the seed in the middle, and a band from the least to the greatest. values
+// returns those of the records of one seed, a point each.
+func OverSeeds(e *readingtest.Experiment, values func(*metrics.Batch) []float64, variants []string) (lines []chart.Line) {
+	for i, variant := range variants {
+		l := chart.Line{Name: variant, Look: chart.Nth(i)}
+		var seeds [][]float64
+		for _, n := range e.Records[variant] {
+			seeds = append(seeds, values(n))
+		}
+		for k := range seeds[0] {
+			at := []float64{seeds[0][k], seeds[1][k], seeds[2][k]}
+			slices.Sort(at)
+			l.X, l.Low, l.Y, l.High = append(l.X, (float64(k)+0.5)/10), append(l.Low, at[0]), append(l.Y, at[1]), append(l.High, at[2])
+		}
+		lines = append(lines, l)
+	}
+	return lines
 }
