@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
 
 // Names of cluster.md.

@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 

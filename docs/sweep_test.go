@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
 
 // testSweep runs the lines of docs/sweep.md on the table of the sweep that its command makes,

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/orchestrator/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // sourceFolder is set by the linker: the folder of the source that this program was built

@@ -18,7 +18,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 )
 
 // workshop is where the tests build csiglabs with modules: with a cache of builds of its

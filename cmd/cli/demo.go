@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 	"github.com/csiglab/csiglab/reports"
 )
 

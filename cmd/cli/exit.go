@@ -7,7 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // Exit codes (docs/run-folder.md#exit-codes).

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // meteredName is the name by which this program runs csiglab and writes what it took into

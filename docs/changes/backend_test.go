@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // newBackend has the line of testdata/memory in the table of backends, and its import.
 var newBackend = map[string][]edit{
-	"orchestrator/campaign/backends.go": {
-		{"\t\"github.com/csiglab/csiglab/orchestrator/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/memory\"\n"},
+	"orchestrator/run/campaign/backends.go": {
+		{"\t\"github.com/csiglab/csiglab/orchestrator/backend/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/memory\"\n"},
 		{"\tinproc.Runtime,\n", "\tmemory.Runtime,\n"},
 	},
 }

@@ -17,7 +17,7 @@ func TestNewcomersController(t *testing.T) {
 	overlay := overlayOf(t, map[string][]edit{
 		"nodes/host/congestion/congestion.go": {{"\tnscc,\n", "\thalving,\n"}},
 	}, map[string]string{"nodes/host/congestion/halving.go": "testdata/newcc/halving.go"})
-	test := exec.Command("go", "test", "-overlay", overlay, "./nodes/host/...", "./orchestrator/experiment", "./orchestrator/campaign",
+	test := exec.Command("go", "test", "-overlay", overlay, "./nodes/host/...", "./orchestrator/experiment", "./orchestrator/run/campaign",
 		"-run", "TestSuite|TestTable|TestCatalogue|Documented|TestMetricsAreDescribed")
 	test.Dir = filepath.Join("..", "..")
 	out, err := test.CombinedOutput()

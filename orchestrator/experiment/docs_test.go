@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/expression"
+	"github.com/csiglab/csiglab/orchestrator/experiment/expression"
 )
 
 var update = flag.Bool("update", false, "write the reference into docs/experiment.md")

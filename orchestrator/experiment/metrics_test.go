@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // compared has a variant with CSIG and one without; the lines of results follow it.

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"

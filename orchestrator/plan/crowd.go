@@ -7,7 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
-	"github.com/csiglab/csiglab/orchestrator/validity"
+	"github.com/csiglab/csiglab/orchestrator/experiment/validity"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/validity"
+	"github.com/csiglab/csiglab/orchestrator/experiment/validity"
 )
 
-var mapFrom = flag.String("map-from", "", "make orchestrator/validity/map.csv and docs/validity.svg from the sweeps in these folders, such as /a,/b")
+var mapFrom = flag.String("map-from", "", "make orchestrator/experiment/validity/map.csv and docs/validity.svg from the sweeps in these folders, such as /a,/b")
 
 // crowdOf returns where validity lies with some settings.
 func crowdOf(t *testing.T, set ...string) crowd {

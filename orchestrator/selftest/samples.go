@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/metrics/statistics"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 const (

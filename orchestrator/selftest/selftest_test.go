@@ -16,8 +16,8 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/backend/netns"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
 
 // TestMain lets the test binary be the supervisor of runs in network namespaces, and the

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // What the experiments of this package share: three links in a row between two hosts, of
