@@ -42,7 +42,7 @@ stress: build ## what the experiments promise, with ten unseen seeds; takes an h
 	bin/csiglab stress --all --promised --out stress/all
 
 MUTANTS ?=
-mutants: ## what tests notice of small mistakes (docs/mutants.md); takes an hour on two cores, goes on where it ended
+mutants: ## what tests notice of small mistakes (docs/explanation/mutants.md); takes an hour on two cores, goes on where it ended
 	go run ./internal/mutants $(MUTANTS)
 
 demo: core ## run the three-flow experiment and name its report

@@ -34,6 +34,9 @@ import (
 // root is the repository, seen from this folder, in which go test runs.
 const root = ".."
 
+// shelves are the folders of docs that hold its pages.
+var shelves = []string{"tutorial", "how-to", "reference", "explanation"}
+
 // limit is how long one command of a document may take.
 const limit = 5 * time.Minute
 
@@ -171,9 +174,13 @@ func programs(t *testing.T, dir string, anew bool) (bin string) {
 // documents returns the paths of the README and of docs/, as far as they exist.
 func documents(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	var list []string
+	for _, shelf := range append([]string{"."}, shelves...) {
+		pages, err := filepath.Glob(filepath.Join(root, "docs", shelf, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, pages...)
 	}
 	readme := filepath.Join(root, "README.md")
 	if _, err := os.Stat(readme); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
-// Exit codes (docs/run-folder.md#exit-codes).
+// Exit codes (docs/reference/run-folder.md#exit-codes).
 const (
 	exitOK             = 0 // all expectations held
 	exitFailed         = 1 // an expectation failed

@@ -24,7 +24,7 @@ import (
 )
 
 // The tags of a field say all that csiglab knows of a key of the experiment file. The decoder,
-// csiglab list, csiglab schema and docs/experiment.md read them.
+// csiglab list, csiglab schema and docs/reference/experiment.md read them.
 //
 //	Queue units.Size `yaml:"queue" is:"queue or auto" default:"auto" doc:"data queue of a switch port"`
 //

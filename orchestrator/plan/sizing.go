@@ -17,7 +17,7 @@ import (
 )
 
 // sizing is what the reference simulator derives from the topology: the network
-// RTT, and from it queues and thresholds (docs/references.md#network-constants and #switch-queue).
+// RTT, and from it queues and thresholds (docs/reference/references.md#network-constants and #switch-queue).
 type sizing struct {
 	links experiment.Links
 	idle

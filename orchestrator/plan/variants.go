@@ -11,7 +11,7 @@ import (
 )
 
 // Limits of all variants of an experiment together, so that a check of it ends within
-// 5 s (docs/reliability.md#hostile-files).
+// 5 s (docs/explanation/reliability.md#hostile-files).
 const (
 	maxMemory    = topologies.MaxMemory // of different fabrics
 	maxSteps     = topologies.MaxSteps  // of the searches of different fabrics

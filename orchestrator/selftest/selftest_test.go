@@ -275,15 +275,15 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// TestDocumented holds that docs/selftest.md has a row for each check.
+// TestDocumented holds that docs/how-to/selftest.md has a row for each check.
 func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(checkout.Repository(t), "docs", "selftest.md"))
+	text, err := os.ReadFile(filepath.Join(checkout.Repository(t), "docs", "how-to", "selftest.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range checks {
 		if !strings.Contains(string(text), "\n| `"+c.name+"` | ") {
-			t.Errorf("docs/selftest.md has no row for %s", c.name)
+			t.Errorf("docs/how-to/selftest.md has no row for %s", c.name)
 		}
 	}
 }

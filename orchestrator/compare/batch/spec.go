@@ -72,7 +72,7 @@ func (r *Runner) spec(run string, trials int, n needs) *batchv1.JobSpecApplyConf
 		WithTemplate(corev1.PodTemplateSpec().WithSpec(r.pod(run, n)))
 }
 
-// failurePolicy says which pods are tried again, by their exit codes (docs/run-folder.md#exit-codes). A pod
+// failurePolicy says which pods are tried again, by their exit codes (docs/reference/run-folder.md#exit-codes). A pod
 // that the cluster has ended does not count.
 func failurePolicy() *batchv1.PodFailurePolicyApplyConfiguration {
 	return batchv1.PodFailurePolicy().WithRules(

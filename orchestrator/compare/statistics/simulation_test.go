@@ -319,10 +319,10 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// The numbers of seeds in docs/statistics.md are enough, and not far too many.
+// The numbers of seeds in docs/explanation/statistics.md are enough, and not far too many.
 func TestSeedsOfTheDocument(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "statistics.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "explanation", "statistics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestSeedsOfTheDocument(t *testing.T) {
 		}
 	}
 	if rows != 10 {
-		t.Errorf("%d rows in docs/statistics.md, want 10", rows)
+		t.Errorf("%d rows in docs/explanation/statistics.md, want 10", rows)
 	}
 }
 

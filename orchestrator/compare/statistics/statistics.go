@@ -3,7 +3,7 @@
 // compared by exact rank tests: Wilcoxon's signed ranks for pairs, rank sums otherwise.
 // Their inversion gives the intervals, which therefore need no normal noise. Tails are
 // compared by a bootstrap with a fixed seed, so that equal samples give equal numbers. The
-// package knows nothing of runs and metrics; docs/statistics.md has the rule for users.
+// package knows nothing of runs and metrics; docs/explanation/statistics.md has the rule for users.
 package statistics
 
 import (

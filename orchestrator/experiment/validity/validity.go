@@ -1,4 +1,4 @@
-// Package validity has the map of docs/validity.md: what CSIG max(Delay) did to the rate of
+// Package validity has the map of docs/explanation/validity.md: what CSIG max(Delay) did to the rate of
 // flows over two bottlenecks, measured with NSCC, by the flows per link, the bandwidth-delay
 // product and the rate. It knows where nothing was measured.
 package validity

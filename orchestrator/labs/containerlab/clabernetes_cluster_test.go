@@ -28,7 +28,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 type object = map[string]any
 
 // topologySchema is what the definitions of clabernetes say of the fields that csiglab writes
-// (docs/references.md#clabernetes). It stands in where the cluster has no clabernetes.
+// (docs/reference/references.md#clabernetes). It stands in where the cluster has no clabernetes.
 func topologySchema(group string) object {
 	text, flag := object{"type": "string"}, object{"type": "boolean"}
 	fields := func(list object, required ...any) object {

@@ -36,7 +36,7 @@ const (
 )
 
 // Limits of a container whose settings give none. An idle switch takes 8 MB
-// (docs/references.md#cost-of-a-hop) and a Go program a handful of threads.
+// (docs/reference/references.md#cost-of-a-hop) and a Go program a handful of threads.
 const (
 	defaultMemory = 256 * units.MiB
 	defaultPIDs   = 256

@@ -20,7 +20,7 @@ import (
 // packet sockets.
 var capabilities = []string{"NET_ADMIN", "NET_RAW"}
 
-// file is a containerlab topology (docs/references.md#containerlab-files), as far as csiglab writes it.
+// file is a containerlab topology (docs/reference/references.md#containerlab-files), as far as csiglab writes it.
 type file struct {
 	Name     string       `yaml:"name"`
 	Mgmt     mgmt         `yaml:"mgmt"`

@@ -23,7 +23,7 @@ type Shaped struct {
 	Dropped    int64
 }
 
-// docs/references.md#shaping has the figures: a tenth above the rate, and a burst of 16 KiB at
+// docs/reference/references.md#shaping has the figures: a tenth above the rate, and a burst of 16 KiB at
 // 100 Mb/s to 512 KiB at 1 Gb/s and more, that is about 1.3 ms.
 const (
 	margin   = 1.1

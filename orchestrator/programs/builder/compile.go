@@ -336,7 +336,7 @@ func (b *build) examine(ctx context.Context, program string, c *content) ([]Desc
 	}
 	for _, path := range slices.Sorted(maps.Keys(registers)) {
 		if !registers[path] {
-			return nil, input("module %s registers nothing: call congestion.Register, balance.Register, aqm.Register, forward.Register, experiment.RegisterTopology or experiment.RegisterWorkload in an init function of its first package, or of one that it imports (docs/extend.md)", path)
+			return nil, input("module %s registers nothing: call congestion.Register, balance.Register, aqm.Register, forward.Register, experiment.RegisterTopology or experiment.RegisterWorkload in an init function of its first package, or of one that it imports (docs/how-to/extend.md)", path)
 		}
 	}
 	if len(about.Modules) != len(c.modules) {

@@ -17,7 +17,7 @@ func TestAQM(t *testing.T) {
 		return algorithm.Choice{Name: "linear", Params: params}
 	}
 	auto := linear(algorithm.Values{"low": "auto", "high": "auto"})
-	// 0.2 and 0.8 of 43 packets (docs/references.md#switch-queue).
+	// 0.2 and 0.8 of 43 packets (docs/reference/references.md#switch-queue).
 	standard := aqm.Thresholds{Low: 9 * 4150, High: 35 * 4150}
 	for _, test := range []struct {
 		links string

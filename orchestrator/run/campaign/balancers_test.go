@@ -15,7 +15,7 @@ type balancerRow struct{ name, hosts string }
 // orderOfBalancers runs a permutation of 2 MB with each load balancer and with numbers of
 // links to the core at a quarter of their rate, which routing does not know. It checks
 // the order that the reference simulator's stored results have
-// (docs/references.md#reference-results): one path is far behind, oblivious next, and the
+// (docs/reference/references.md#reference-results): one path is far behind, oblivious next, and the
 // adaptive ones are ahead. Want has the reference's tails in us, by number of slow links; nil leaves
 // out those with an ACK per packet.
 func orderOfBalancers(t *testing.T, k int, numbers []int, reference map[string][3]float64) {

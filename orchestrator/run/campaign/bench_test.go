@@ -9,8 +9,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/packets"
 )
 
 // permutation is hosts under a fat tree of three tiers, each sending 2 MB to another

@@ -11,8 +11,8 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/packets"
 )
 
 // metricsOf runs an experiment of one variant in virtual time with seed 1, and returns its metrics.
@@ -34,7 +34,7 @@ func metricsOf(t testing.TB, text string) map[string]float64 {
 type line struct{ rate, delay float64 } // bit/s, s of each of the two links
 
 const (
-	mss, header = 4086, 64 // B of payload of a full packet, and of its header: docs/references.md#network-constants
+	mss, header = 4086, 64 // B of payload of a full packet, and of its header: docs/reference/references.md#network-constants
 	coalesced   = 4        // packets of an ACK
 )
 
@@ -157,7 +157,7 @@ jobs: [{name: j, collective: {kind: %s, size: %dB, %s}}]
 }
 
 // TestBusBandwidth: 1 GiB reduced by a ring of 8 ranks at 50 Gb/s has the bus bandwidth of the line, 50 Gb/s,
-// less headers and ACKs (docs/references.md#collectives; without these: workloads/collective, TestBusFactor).
+// less headers and ACKs (docs/reference/references.md#collectives; without these: workloads/collective, TestBusFactor).
 // Without CSIGLAB_E2E=1 the buffer has 64 MiB.
 func TestBusBandwidth(t *testing.T) {
 	checkout.SkipSlowRace(t)

@@ -40,7 +40,7 @@ func fair(t *testing.T, m map[string]float64, rate, within, full float64) {
 
 // TestDCQCNConverges: two flows of DCQCN with the parameters of its paper, which are the
 // defaults at 40 Gbps, and its marks, 1 % at 200 kB and none up to 5 kB, share a link and
-// leave the queue between the two (docs/references.md#dcqcn). Recovery is go-back-N.
+// leave the queue between the two (docs/reference/references.md#dcqcn). Recovery is go-back-N.
 func TestDCQCNConverges(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	m, _ := runVirtual(t, parseText(t, converging("40Gbps", "2us", "600MB 500MB", "20ms|{from: 80ms, to: 200ms}")+`
@@ -53,7 +53,7 @@ links: {trim: false, queue: 20MB, ecn: {low: 5kB, high: 19505kB}} # linear: 1 % 
 	}
 }
 
-// TestDCQCNStaticUnfairness: HotNets'22 (docs/references.md#dcqcn): the flow whose T is
+// TestDCQCNStaticUnfairness: HotNets'22 (docs/reference/references.md#dcqcn): the flow whose T is
 // smaller gets more, the more so the smaller it is; hosts.policies gives it its own.
 func TestDCQCNStaticUnfairness(t *testing.T) {
 	checkout.SkipSlowRace(t)
@@ -72,7 +72,7 @@ links: {trim: false, queue: 20MB, ecn: {low: 5kB, high: 19505kB}}
 }
 
 // TestSwiftConverges: two flows of Swift share a link and leave the delay at the target,
-// which is that of the fabric with flow scaling (docs/references.md#swift).
+// which is that of the fabric with flow scaling (docs/reference/references.md#swift).
 func TestSwiftConverges(t *testing.T) {
 	m, _ := runVirtual(t, parseText(t, converging("100Gbps", "4us", "120MB 100MB", "2ms|{from: 5ms, to: 15ms}")+`
 hosts: {cc: {name: swift, base_target: 40us, hop_target: 0us, flow_range: 20us}}
@@ -91,7 +91,7 @@ links: {trim: false, queue: 10MB}
 }
 
 // TestSwiftPacesIncast: 60 flows into one port at a target that leaves each less than a packet of window
-// (docs/references.md#swift): paced below one packet per RTT they share the port without a
+// (docs/reference/references.md#swift): paced below one packet per RTT they share the port without a
 // loss once they have found the rate.
 func TestSwiftPacesIncast(t *testing.T) {
 	text := `schema: 1

@@ -9,7 +9,7 @@ import (
 
 // The rows of the reference simulator's validation plan with receiver credits, alone (RCCC)
 // and with NSCC, and its stored completion time of the last flow
-// (docs/references.md#reference-results).
+// (docs/reference/references.md#reference-results).
 var creditPlan = []struct {
 	name, fabric, workload string
 	alone, both            float64 // us

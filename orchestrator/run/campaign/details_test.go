@@ -148,7 +148,7 @@ seeds: [%s]
 		}
 	}
 	if measure.SummaryFlows != 1024 || measure.SummaryPortsRuns != 4096 {
-		t.Error("the limits have changed; so does docs/metrics.md")
+		t.Error("the limits have changed; so does docs/reference/metrics.md")
 	}
 }
 

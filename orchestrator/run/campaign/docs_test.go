@@ -44,10 +44,10 @@ func sectionOf(t *testing.T, document, heading string) string {
 }
 
 // describedMetrics returns the names in the first column of the tables of metrics in
-// docs/metrics.md, of all runs and of ports.
+// docs/reference/metrics.md, of all runs and of ports.
 func describedMetrics(t *testing.T) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "metrics.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func describedMetrics(t *testing.T) (names []string) {
 }
 
 // TestMetricsAreDescribed compares the metrics of real runs with those that
-// docs/metrics.md describes, both ways.
+// docs/reference/metrics.md describes, both ways.
 func TestMetricsAreDescribed(t *testing.T) {
 	const text = fatTree16 + `
 workload: {transfers: [0 -> 8 1MB, 4 -> 8 1MB, 0 -> 8 1MB]}
@@ -102,20 +102,20 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 			}
 		}
 	}
-	whole, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "metrics.md"))
+	whole, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range congestion.Table {
 		for _, action := range a.ActionNames() {
 			if !strings.Contains(string(whole), "`"+action+"`") {
-				t.Errorf("docs/metrics.md does not name the action `%s` of %s: add it to the sentence \"Actions are those that the congestion control declares\"", action, a.Name)
+				t.Errorf("docs/reference/metrics.md does not name the action `%s` of %s: add it to the sentence \"Actions are those that the congestion control declares\"", action, a.Name)
 			}
 		}
 	}
 	for _, name := range outcomes {
 		if !strings.Contains(string(whole), "`"+name+"`") {
-			t.Errorf("docs/metrics.md does not name %s", name)
+			t.Errorf("docs/reference/metrics.md does not name %s", name)
 		}
 	}
 	matched := map[string]bool{}
@@ -133,18 +133,18 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 			}
 		}
 		if !found {
-			t.Errorf("docs/metrics.md describes %s, which no run has", name)
+			t.Errorf("docs/reference/metrics.md describes %s, which no run has", name)
 		}
 	}
 	for _, metric := range slices.Sorted(maps.Keys(m)) {
 		if !matched[metric] {
-			t.Errorf("docs/metrics.md does not describe %s", metric)
+			t.Errorf("docs/reference/metrics.md does not describe %s", metric)
 		}
 	}
 }
 
 // TestFilesAreDescribed compares the run folder's files, the columns that readers of its
-// tables know and the keys of its manifest with docs/telemetry.md and docs/run-folder.md.
+// tables know and the keys of its manifest with docs/explanation/telemetry.md and docs/reference/run-folder.md.
 func TestFilesAreDescribed(t *testing.T) {
 	for name, row := range map[string]any{
 		"ports": runfolder.PortRow{}, "flows": runfolder.FlowRow{}, "cc": runfolder.CCRow{},
@@ -152,12 +152,12 @@ func TestFilesAreDescribed(t *testing.T) {
 		"operations": runfolder.OperationRow{}, "instances": runfolder.InstanceRow{}, "truth": runfolder.TruthRow{}, "metrics": runfolder.MetricRow{},
 	} {
 		heading := "### " + name + ".parquet"
-		same(t, "docs/telemetry.md", heading, described(t, "telemetry.md", heading), tags(row, "parquet"))
+		same(t, "docs/explanation/telemetry.md", heading, described(t, "telemetry.md", heading), tags(row, "parquet"))
 		sayNull(t, name, sectionOf(t, "telemetry.md", heading), row)
 	}
-	same(t, "docs/run-folder.md", "manifest.json", described(t, "run-folder.md", "### manifest.json"), tags(runfolder.Manifest{}, "json"))
-	same(t, "docs/run-folder.md", "fidelity", described(t, "run-folder.md", "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
-	same(t, "docs/run-folder.md", "cut", described(t, "run-folder.md", "#### Cut"), tags(runfolder.Cut{}, "json"))
+	same(t, "docs/reference/run-folder.md", "manifest.json", described(t, "run-folder.md", "### manifest.json"), tags(runfolder.Manifest{}, "json"))
+	same(t, "docs/reference/run-folder.md", "fidelity", described(t, "run-folder.md", "#### Fidelity"), tags(runfolder.Fidelity{}, "json"))
+	same(t, "docs/reference/run-folder.md", "cut", described(t, "run-folder.md", "#### Cut"), tags(runfolder.Cut{}, "json"))
 
 	folder := filepath.Join(t.TempDir(), "run")
 	set := parseText(t, fatTree16+"workload: {transfers: [0 -> 1 1kB]}\n")
@@ -172,7 +172,7 @@ func TestFilesAreDescribed(t *testing.T) {
 	for _, e := range entries {
 		files = append(files, e.Name())
 	}
-	same(t, "docs/run-folder.md", "files", described(t, "run-folder.md", "## Files"), files)
+	same(t, "docs/reference/run-folder.md", "files", described(t, "run-folder.md", "## Files"), files)
 }
 
 // sayNull checks that the line of each column says so where the column may be null, and of
@@ -190,7 +190,7 @@ func sayNull(t *testing.T, table, section string, row any) {
 			says = says || of != " all "
 		}
 		if says != nullable {
-			t.Errorf("docs/telemetry.md, %s.parquet: the column %s may be null: %v; its line says so: %v", table, column, nullable, says)
+			t.Errorf("docs/explanation/telemetry.md, %s.parquet: the column %s may be null: %v; its line says so: %v", table, column, nullable, says)
 		}
 	}
 }

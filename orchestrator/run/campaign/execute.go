@@ -18,9 +18,9 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/check"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 

@@ -146,7 +146,7 @@ func TestSlowdownOfALoneFlow(t *testing.T) {
 	}
 }
 
-// The completion time of the reference simulator for one flow (docs/references.md
+// The completion time of the reference simulator for one flow (docs/reference/references.md
 // #reference-results) is that on an idle fabric, to the last digit.
 func TestSlowdownOfTheReference(t *testing.T) {
 	m, _ := runVirtual(t, parseText(t, strings.Replace(permutation(128, 4), "{permutation: {size: 2MB, seed: 1}}", "{transfers: [0 -> 127 2MB at 0us], start_jitter: 0s}", 1)).Variants[0].Experiment, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/units"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/check"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/packets"
 )
 
 // fatTree16 is a fat tree of 16 hosts without oversubscription, the shape of
@@ -98,7 +98,7 @@ type records struct{ metrics.Batch }
 func (r *records) Consume(b *metrics.Batch) { b.Each(r) }
 func (r *records) Err() error               { return nil }
 
-// The reference simulator's own results (docs/references.md#reference-results).
+// The reference simulator's own results (docs/reference/references.md#reference-results).
 // Deterministic ones are exact if store-and-forward, headers and ACK rules are;
 // ours agree to the last digit that it prints.
 var references = []struct {

@@ -91,26 +91,26 @@ func checkKept(t *testing.T, path string, was, is any) (compared int) {
 	return 1
 }
 
-// Every key of summary.json is in its section of docs/run-folder.md, which states the schema.
+// Every key of summary.json is in its section of docs/reference/run-folder.md, which states the schema.
 func TestSummaryIsDescribed(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/run-folder.md")
+	text, err := os.ReadFile("../../../docs/reference/run-folder.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(text), "\n### summary.json\n")
 	if !found {
-		t.Fatal("docs/run-folder.md has no section on summary.json")
+		t.Fatal("docs/reference/run-folder.md has no section on summary.json")
 	}
 	section, _, _ = strings.Cut(section, "\n### ")
 	if want := fmt.Sprintf(`{"schema":%d,`, runfolder.SummarySchema); !strings.Contains(section, want) {
-		t.Errorf("docs/run-folder.md does not have %s", want)
+		t.Errorf("docs/reference/run-folder.md does not have %s", want)
 	}
 	keys := 0
 	for _, of := range []any{runfolder.Summary{}, runfolder.VariantSummary{}, runfolder.RunSummary{}, runfolder.Expectation{}, runfolder.Operand{}} {
 		for _, key := range tags(of, "json") {
 			keys++
 			if !strings.Contains(section, `"`+key+`":`) && !strings.Contains(section, "`"+key+"`") {
-				t.Errorf("docs/run-folder.md does not describe the key %s of %v", key, reflect.TypeOf(of))
+				t.Errorf("docs/reference/run-folder.md does not describe the key %s of %v", key, reflect.TypeOf(of))
 			}
 		}
 	}

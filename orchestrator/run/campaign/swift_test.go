@@ -11,7 +11,7 @@ import (
 // TestSwiftAutoTargetsShare: with the automatic targets of Swift, flows over few and over
 // many switches share a bottleneck within a factor of 3 at several rates and delays, the
 // links are full, and over three bottlenecks in a row the long flow keeps a share
-// (docs/references.md#swift). With targets from the longest round trip alone, the flow
+// (docs/reference/references.md#swift). With targets from the longest round trip alone, the flow
 // over one switch had 9 to 22 times the rate at 100 and 400 Gb/s, and the short flows of
 // the parking lot 180 to 520 times.
 func TestSwiftAutoTargetsShare(t *testing.T) {

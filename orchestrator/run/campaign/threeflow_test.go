@@ -46,7 +46,7 @@ func TestThreeFlowExpectations(t *testing.T) {
 	}
 	m := s.Variants["baseline"].Metrics
 	// The victim's actions: almost no no-op or proportional increase, but
-	// decreases and fair increases (docs/references.md#three-flow).
+	// decreases and fair increases (docs/reference/references.md#three-flow).
 	if got := m["cc_share.1-10.proportional_increase"]; got > 0.01 {
 		t.Errorf("baseline: proportional increase is %.3f of the victim's ACKs, want none", got)
 	}
@@ -78,7 +78,7 @@ func TestRateActs(t *testing.T) {
 }
 
 // The base RTT that learns from NACKs of trimmed packets is a parameter;
-// without it the baseline is less fair (docs/references.md#three-flow: 5.9).
+// without it the baseline is less fair (docs/reference/references.md#three-flow: 5.9).
 func TestBaseRTTFromNack(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	with := measureVariant(t, "baseline")["base_rtt_us.1-10"]

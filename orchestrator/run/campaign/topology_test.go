@@ -32,7 +32,7 @@ Radix_Down 2
 Downlink_Latency_ns 1000
 `
 
-// Counts of docs/references.md#fat-trees and #dragonflies.
+// Counts of docs/reference/references.md#fat-trees and #dragonflies.
 func TestBuildTopology(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "four.topo")
 	if err := os.WriteFile(file, []byte(fourHosts), 0o600); err != nil {

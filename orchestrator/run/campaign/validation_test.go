@@ -13,7 +13,7 @@ const (
 )
 
 // The validation plan of the reference simulator with its stored completion time of the last flow
-// (docs/references.md#reference-results). Its hashes, coins and permutations are others than
+// (docs/reference/references.md#reference-results). Its hashes, coins and permutations are others than
 // ours: the rows agree within 3 %.
 var validation = []struct {
 	name, fabric, workload, hosts string

@@ -94,7 +94,7 @@ func TestValidityPointsOfRates(t *testing.T) {
 	}
 }
 
-// The explanation of docs/validity.md: without fair increase, NSCC's victims lose, and those
+// The explanation of docs/explanation/validity.md: without fair increase, NSCC's victims lose, and those
 // with CSIG do not. 28 packets, 8.5 flows: the sign changes.
 func TestValidityExplanation(t *testing.T) {
 	checkout.SkipLong(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // Entry is a metric, or all metrics whose names have one form. What is known of a metric is
-// in its entry alone: names, reports, docs/metrics.md and csiglab list follow from it.
+// in its entry alone: names, reports, docs/reference/metrics.md and csiglab list follow from it.
 type Entry struct {
 	// Form is the name, with <placeholders> for words that differ: queue_kb.<statistic>.<port>.
 	// A placeholder ends where a word of the name ends.
@@ -38,9 +38,9 @@ type Entry struct {
 // Set takes a value of a metric, with the words of its placeholders.
 type Set func(value float64, words ...string)
 
-// Group is the metrics of one kind of thing, with a heading in docs/metrics.md.
+// Group is the metrics of one kind of thing, with a heading in docs/reference/metrics.md.
 type Group struct {
-	Title string // in docs/metrics.md; "": the table of the group before goes on
+	Title string // in docs/reference/metrics.md; "": the table of the group before goes on
 	Of    string // of what kind of runs or things they are; "": of all
 	Doc   string // before the table
 	More  string // behind it

@@ -23,7 +23,7 @@ const (
 // kindNames are the kinds in manifest.json and summary.json.
 var kindNames = [kinds]string{ofFlow: "flows", ofPort: "ports", ofFlowAndPort: "flows by port", ofCollective: "collectives"}
 
-// Limits of summary.json (docs/metrics.md#where-they-are). They keep it to about 3 MB: a flow
+// Limits of summary.json (docs/reference/metrics.md#where-they-are). They keep it to about 3 MB: a flow
 // has some 40 metrics of 50 bytes, for the run and for the median over the runs.
 const (
 	SummaryFlows     = 1024 // flows, summed over the runs of all variants

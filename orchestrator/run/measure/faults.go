@@ -16,7 +16,7 @@ var faultMetrics = Group{Title: "Faults", Entries: []*Entry{faultDrops, faultDro
 
 var (
 	faultDrops = &Entry{Form: "fault_drops", Better: meaning.Lower, Needs: []*need{needFaults},
-		Doc: "packets that the [faults](faults.md) of the experiment dropped, on links and in switches. They are among `drops`; those of switches are also drops of ports"}
+		Doc: "packets that the [faults](../how-to/faults.md) of the experiment dropped, on links and in switches. They are among `drops`; those of switches are also drops of ports"}
 	faultDropsOfOne = &Entry{Form: "fault_drops.<fault>", Words: []*words{{of: func(s *subjects) []string {
 		names := make([]string, len(s.Plan.Faults))
 		for i := range s.Plan.Faults {

@@ -42,7 +42,7 @@ var (
 	messageTime   = &Entry{Form: "message_us.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: "no message crossed the fabric",
 		Doc: "completion time of the messages that cross the fabric, at the sender: from when a message is ready to be sent, behind earlier ones of its connection, to when its last byte is acknowledged"}
 	holdTime = &Entry{Form: "schedule_hold_us.<statistic>.<job>", Words: []*words{statisticNames, scheduledJobs}, Needs: scheduled, Absent: noSlot,
-		Doc: "of a job with a [schedule](jobs.md#flow-scheduling), over ranks and steps: how long a rank was held back until its slot; 0 where it was late"}
+		Doc: "of a job with a [schedule](../how-to/jobs.md#flow-scheduling), over ranks and steps: how long a rank was held back until its slot; 0 where it was late"}
 	lateTime = &Entry{Form: "schedule_late_us.<statistic>.<job>", Words: []*words{statisticNames, scheduledJobs}, Better: meaning.Lower, Needs: scheduled, Absent: noSlot,
 		Doc: "of a job with a schedule: how long after the last slot its phase began: 0 where it waited for the slot"}
 	collectiveTime = &Entry{Form: "cct_us.<statistic>.<collective>", Words: []*words{statisticNames, collectives}, Better: meaning.Lower, Needs: ofJobs, Absent: noCollective,
@@ -370,7 +370,7 @@ func (j *jobSum) endCollective(open *openInstance, s *jobSums) {
 }
 
 // algorithmBandwidth returns the size of a collective's buffer over its time, in Gb/s:
-// the algorithm bandwidth of nccl-tests (docs/references.md#collectives).
+// the algorithm bandwidth of nccl-tests (docs/reference/references.md#collectives).
 func algorithmBandwidth(size units.Size, time units.Duration) float64 {
 	return float64(size) * 8 / time.Seconds() / float64(units.Gbps)
 }

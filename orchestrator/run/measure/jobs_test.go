@@ -62,7 +62,7 @@ func ofJobs(p *plan.Plan, records *measure.Records) map[string]float64 {
 	return got
 }
 
-// Two ranks compute and exchange gradients. docs/metrics.md#jobs has the definitions; the
+// Two ranks compute and exchange gradients. docs/reference/metrics.md#jobs has the definitions; the
 // numbers follow from them by hand.
 func TestMetricsOfJobs(t *testing.T) {
 	p := withJobs(t, metrics.JobInfo{

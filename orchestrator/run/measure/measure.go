@@ -1,7 +1,7 @@
 // Package measure computes a run's metrics from its plan and its outcome. Each metric is an
 // entry of the Catalogue, in the file that computes it. Values are emitted by entry, and so
 // none has a name that the catalogue does not know. The names that runs of a plan can have
-// (Names), what reports say of a metric (Meaning) and docs/metrics.md follow from the entries.
+// (Names), what reports say of a metric (Meaning) and docs/reference/metrics.md follow from the entries.
 package measure
 
 import (
@@ -78,14 +78,14 @@ func (e *emitter) setOf(kind Kind, m *Entry, value float64, words ...string) {
 var (
 	tagMetrics     = Group{Title: "CSIG tags", Entries: []*Entry{tagOutcomes}}
 	programMetrics = Group{Title: "Programs", Of: "programs", Entries: []*Entry{programFrames, rawBandwidth},
-		Doc: "Hosts that run [programs](applications.md) have these metrics. The flow `h0-h3 app` is all traffic from programs on h0 to programs on h3. The flows of [generators](applications.md#generators), `h0-h3 raw`, have the same, with the samples that switches take where the domain ends. Both have the [metrics of flows](#flows) and of [samples](#csig-samples) too."}
+		Doc: "Hosts that run [programs](../how-to/applications.md) have these metrics. The flow `h0-h3 app` is all traffic from programs on h0 to programs on h3. The flows of [generators](../how-to/applications.md#generators), `h0-h3 raw`, have the same, with the samples that switches take where the domain ends. Both have the [metrics of flows](#flows) and of [samples](#csig-samples) too."}
 )
 
 var (
 	tagOutcomes = &Entry{Form: "tags.<outcome>", Words: []*words{countersOf(func(tags, _ []string) []string { return tags })}, Unit: "tags",
-		Doc: "times that a switch did this to a CSIG tag as a packet left. Outcomes are `updated` (the switch's value was the worse one), `kept`, `frozen` (the D bit), `unknown` (a type or code that is none), `passed`, `stripped`, `terminated`, `untouched` (terminated without a sample, as no hop could measure), `several` (the frame has more than one tag and is left alone), `refused` (a tag that came from outside the domain) and `initiated` (put on as the frame came in). Hosts with [generators](applications.md#generators) count the frames that still have a tag where they arrive: `delivered`, and `delivered_several` with more than one"}
+		Doc: "times that a switch did this to a CSIG tag as a packet left. Outcomes are `updated` (the switch's value was the worse one), `kept`, `frozen` (the D bit), `unknown` (a type or code that is none), `passed`, `stripped`, `terminated`, `untouched` (terminated without a sample, as no hop could measure), `several` (the frame has more than one tag and is left alone), `refused` (a tag that came from outside the domain) and `initiated` (put on as the frame came in). Hosts with [generators](../how-to/applications.md#generators) count the frames that still have a tag where they arrive: `delivered`, and `delivered_several` with more than one"}
 	programFrames = &Entry{Form: "programs.<what>", Words: []*words{countersOf(func(_, programs []string) []string { return programs })}, Unit: "packets", Needs: []*need{needPrograms},
-		Doc: "frames of [programs](applications.md) that did not enter the fabric: questions that the host answers itself (`arp_answered`, `nd_answered`), other broadcast and `multicast`, to hosts that have `no_programs`, from a source address that is not the host's (`other_source`), with a `csig_tag` already, or for UDP 4793, the `transport_port`"}
+		Doc: "frames of [programs](../how-to/applications.md) that did not enter the fabric: questions that the host answers itself (`arp_answered`, `nd_answered`), other broadcast and `multicast`, to hosts that have `no_programs`, from a source address that is not the host's (`other_source`), with a `csig_tag` already, or for UDP 4793, the `transport_port`"}
 	needPrograms = &need{"programs", func(p *plan.Plan) bool {
 		return slices.ContainsFunc(p.Nodes, func(n machine.Spec) bool { _, programs := n.Counters(); return len(programs) > 0 })
 	}, "it has no programs"}

@@ -27,7 +27,7 @@ func phases(job int32, steps ...[2]float64) (list []metrics.Operation) {
 	return list
 }
 
-// docs/metrics.md#jobs has the definitions; the numbers follow from them by hand.
+// docs/reference/metrics.md#jobs has the definitions; the numbers follow from them by hand.
 func TestOverlap(t *testing.T) {
 	info := func(job int32, name string, shares ...int32) metrics.JobInfo {
 		j := metrics.JobInfo{Job: job, Name: name, Ranks: []int32{0, 1}, Steps: 9, Collectives: []metrics.CollectiveInfo{{Name: "sum", Ranks: 2}}}

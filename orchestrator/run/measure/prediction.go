@@ -23,7 +23,7 @@ var (
 		Entry{Form: "iteration_alone_us.<job>", Doc: "predicted by the plan, for jobs of kind profile: an iteration with the network for itself, compute and then the communication through the narrowest port of its ways, with headers"})
 	iterationFluid = predicted(func(p *Prediction) string { return p.NoFluid },
 		Entry{Form: "iteration_fluid_us.<job>", Absent: "the run, or the part of it at which the fluid model looks, ends before the first iteration that the model predicts",
-			Doc: "predicted by the plan: the mean of the second half of the iterations by the [fluid model](jobs.md#what-the-fluid-model-predicts), as `iteration_settled_us` is of the run, under the variant's congestion control, classes and schedules"})
+			Doc: "predicted by the plan: the mean of the second half of the iterations by the [fluid model](../how-to/jobs.md#what-the-fluid-model-predicts), as `iteration_settled_us` is of the run, under the variant's congestion control, classes and schedules"})
 )
 
 // predicted completes the entry of a prediction, which jobs lack for some reason.
@@ -50,7 +50,7 @@ func predicted(lacks func(*Prediction) string, m Entry) *Entry {
 
 // Prediction is what follows from the plan alone about the iterations of a job of kind
 // profile: its times with the network for itself, and under ideal sharing by
-// workloads/fluid (docs/jobs.md).
+// workloads/fluid (docs/how-to/jobs.md).
 type Prediction struct {
 	Compute       units.Duration // of an iteration; with Beside, the part before the communication
 	Beside        units.Duration // of computing beside the communication

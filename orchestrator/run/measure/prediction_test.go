@@ -47,7 +47,7 @@ func near(got units.Duration, want, within float64) bool {
 	return math.Abs(float64(got)/float64(units.Millisecond)-want) <= within
 }
 
-// Each law gives what the table of fluid-model oracles has for two VGG16 (docs/references.md#fluid-model).
+// Each law gives what the table of fluid-model oracles has for two VGG16 (docs/reference/references.md#fluid-model).
 func TestPredictionsByLaw(t *testing.T) {
 	// 114 ms of 5 Gb/s are 71.25 MB on the line, 70.15 MB without headers of 64 in 4150.
 	const bytes = "70.151MB"

@@ -9,11 +9,11 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
-var update = flag.Bool("update", false, "write the reference in docs/metrics.md from the catalogue")
+var update = flag.Bool("update", false, "write the reference in docs/reference/metrics.md from the catalogue")
 
-// TestReference compares docs/metrics.md, below a line that says so, with the catalogue.
+// TestReference compares docs/reference/metrics.md, below a line that says so, with the catalogue.
 func TestReference(t *testing.T) {
-	checkout.Written(t, "metrics.md", reference(), *update)
+	checkout.Written(t, "reference/metrics.md", reference(), *update)
 }
 
 // reference returns a section for each group with a title, and a table of its entries.

@@ -88,7 +88,7 @@ var Runs = Group{Title: "Runs", Entries: []*Entry{
 			return 1
 		}
 		return 0
-	}), Doc: "flows that gave up after a [fault](faults.md#hosts-that-cannot-be-reached) left them no way"},
+	}), Doc: "flows that gave up after a [fault](../how-to/faults.md#hosts-that-cannot-be-reached) left them no way"},
 
 	{Form: "trims", Better: meaning.Lower, Run: ofPorts(func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }),
 		Doc: "packets trimmed by switches"},

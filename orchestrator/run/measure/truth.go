@@ -173,9 +173,9 @@ func (v *portValues) at(h *metrics.HopValue, s *metrics.TaggedSample) int64 {
 // of two formats.
 var (
 	truthMetrics = Group{Title: "Signal truth", Entries: truthEntries("", "", nil, needCSIG, needTruth),
-		Doc: "With [`telemetry.truth`](telemetry.md#signal-truth) the samples that came in the measuring window are compared with the exact values of the hops of their packets. Errors are without their sign, and have the unit of the signal."}
+		Doc: "With [`telemetry.truth`](../explanation/telemetry.md#signal-truth) the samples that came in the measuring window are compared with the exact values of the hops of their packets. Errors are without their sign, and have the unit of the signal."}
 	formatMetrics = Group{Title: "Signal truth by format", Of: "tags of two formats", Entries: truthEntries(".<format>", ", of tags of one format", named(csig.FormatNone.Names()[1:]...), needCSIG, needTruth, needSecond),
-		Doc: "Where tags have [two formats](csig.md#two-formats), each of these also has the metrics of either format, with its name at the end: `csig_abw_gbps.error_p50.wide`, `truth_missed.delay.compact`."}
+		Doc: "Where tags have [two formats](../explanation/csig.md#two-formats), each of these also has the metrics of either format, with its name at the end: `csig_abw_gbps.error_p50.wide`, `truth_missed.delay.compact`."}
 
 	needTruth  = &need{"telemetry.truth", func(p *plan.Plan) bool { return p.Truth != 0 }, "its telemetry.truth is none"}
 	needSecond = &need{"tags of two formats", func(p *plan.Plan) bool { return p.Second != nil }, "its tags have one format"}

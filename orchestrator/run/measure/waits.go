@@ -9,7 +9,7 @@ import (
 )
 
 // share is one of the parts into which the time of the ranks of a job is divided
-// (docs/metrics.md#what-an-iteration-is-made-of).
+// (docs/reference/metrics.md#what-an-iteration-is-made-of).
 type share uint8
 
 const (

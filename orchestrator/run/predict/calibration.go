@@ -75,7 +75,7 @@ func loadPerCPU(file string) float64 {
 	return load / float64(runtime.NumCPU())
 }
 
-// measured are the figures of a 2-core machine under load (docs/references.md#timers).
+// measured are the figures of a 2-core machine under load (docs/reference/references.md#timers).
 // Predictions use them if there is no calibration.
 var measured = calibration{Loads: []calibrationLoad{{0.2, 95 * time.Microsecond}}, FrameHop: 20 * time.Microsecond}
 

@@ -52,7 +52,7 @@ type Growth struct {
 	Factor     float64 // of Hop and Packet
 }
 
-// Reference is the costs on the machine of docs/performance.md. It serves to decide
+// Reference is the costs on the machine of docs/explanation/performance.md. It serves to decide
 // whether a calibration is worth its time, and where none can be made.
 var Reference = Costs{
 	Hop: 110e-9, Packet: 300e-9, Tags: 1.2, Row: 1e-6,
@@ -170,7 +170,7 @@ func Slots(parallel, runs int) (slots []int) {
 // Workers returns how many of the cores of its slot a run of so many hosts uses.
 func Workers(cores, hosts int) int { return max(1, min(cores, hosts/hostsPerCore)) }
 
-// Parallel efficiencies (docs/performance.md#simulator).
+// Parallel efficiencies (docs/explanation/performance.md#simulator).
 const (
 	moreWorkers = 0.75 // what another core adds to a run, of a core
 	restShare   = 0.75 // wall time of the rest of a run over its CPU time: the collector runs beside it
@@ -260,7 +260,7 @@ func (l *Load) plan() float64 {
 }
 
 // Memory of a node with real frames in bytes, as a process and as a container, the
-// engine's share included (docs/performance.md#containers).
+// engine's share included (docs/explanation/performance.md#containers).
 const (
 	processMemory   = 3.7e6
 	containerMemory = 9e6

@@ -144,7 +144,7 @@ func TestMemoryOfRealNodes(t *testing.T) {
 	one := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "lockstep"}, Parallel: 2, Processes: "one"})
 	switches := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "wall"}, Parallel: 2, Processes: "switches"})
 	containers := memory(Way{Way: runtimes.Way{Runtime: "containerlab", Clock: "lockstep"}, Parallel: 2})
-	// docs/performance.md: dragonfly-72 took 333 to 428 MiB in namespaces and 760 to 797 in containers.
+	// docs/explanation/performance.md: dragonfly-72 took 333 to 428 MiB in namespaces and 760 to 797 in containers.
 	if netns < 333*1.05/1.5 || netns > 428*1.05*1.5 || containers < 760*1.05/1.5 || containers > 797*1.05*1.5 || !(one < switches && switches < netns) {
 		t.Errorf("MB: netns %.0f, one process %.0f, switches in one %.0f, containers %.0f", netns, one, switches, containers)
 	}

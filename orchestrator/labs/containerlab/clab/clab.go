@@ -24,7 +24,7 @@ func EngineUsable() bool {
 }
 
 // API groups of clabernetes, which deploys containerlab topologies on Kubernetes
-// (docs/references.md#clabernetes). It renamed its group with version 0.7.
+// (docs/reference/references.md#clabernetes). It renamed its group with version 0.7.
 const (
 	Group    = "c9s.run"
 	OldGroup = "clabernetes.containerlab.dev"
