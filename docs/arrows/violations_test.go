@@ -75,22 +75,21 @@ func with(name, source string) map[string]string {
 var violations = []violation{
 	{"none", below, ""},
 
-	{"unknown package", with("nodes/extra/extra.go", file("extra", "")), "nodes/extra has no layer"},
-	{"unknown top level", with("internal/util/util.go", file("util", "")), "internal/util has no layer"},
+	{"unknown package", with("nodes/extra/extra.go", file("extra", "")), "nodes/extra has no room"},
+	{"unknown top level", with("internal/util/util.go", file("util", "")), "internal/util has no room"},
 	{"code among the tests", with("docs/arrows/code.go", file("arrows", "")), "docs/arrows holds tests only"},
-	{"import of an unknown package", with("nodes/sim/sim.go", importing("sim", "nodes/extra")), "nodes/extra, which has no layer"},
+	{"import of an unknown package", with("nodes/sim/sim.go", importing("sim", "nodes/extra")), "nodes/extra, which has no room"},
 
-	{"own layer", with("units/units.go", importing("units", "internal/fifo")), "no package internal/fifo"},
-	{"layer 0 up", with("units/units.go", importing("units", "nodes/wire")), "units (layer 0) imports nodes/wire (layer 1)"},
-	{"graph imports its reader", with("topologies/topologies.go", importing("topologies", "topologies/htsim")), "imports go down"},
-	{"player imports host", with("nodes/host/player/player.go", importing("player", "nodes/host")), "nodes/host/player (layer 2) imports nodes/host (layer 3)"},
-	{"machine imports driver", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/sim")), "(layer 3) imports nodes/sim (layer 6)"},
-	{"driver imports orchestrator", with("nodes/sim/sim.go", importing("sim", "orchestrator/plan")), "(layer 6) imports orchestrator/plan (layer 9)"},
+	{"a package that is not there", with("nodes/class/class.go", importing("class", "internal/fifo")), "no package internal/fifo"},
+	{"ground imports data", with("units/units.go", importing("units", "nodes/wire")), "units (ground) imports nodes/wire (data, room nodes/wire): imports go down"},
+	{"class imports host", with("nodes/class/class.go", importing("class", "nodes/host")), "nodes/class (machines) imports nodes/host (machines, room nodes/host): imports go down"},
+	{"machine imports driver", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/sim")), "(machines) imports nodes/sim (drivers, room nodes/sim)"},
+	{"driver imports orchestrator", with("nodes/sim/sim.go", importing("sim", "orchestrator/plan")), "(drivers) imports orchestrator/plan (plans, room orchestrator/plan)"},
 	{"command imported", with("orchestrator/run/campaign/campaign.go", importing("campaign", "cmd/csiglab")), "imports cmd/csiglab"},
 	{"command imports command", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/csiglab\"\n"), "commands are the top"},
 
 	{"node program imports labs", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/cli/labs\"\n"), "cmd/csig-host imports cmd/cli/labs: "},
-	{"labs imports its command", with("cmd/cli/labs/labs.go", importing("labs", "cmd/csiglab")), "imports go down"},
+	{"labs imports its command", with("cmd/cli/labs/labs.go", importing("labs", "cmd/csiglab")), "commands are the top"},
 
 	{"host imports switch", with("nodes/host/host.go", importing("host", "nodes/switch/aqm")), "host and switch share"},
 	{"switch imports host", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/host")), "host and switch share"},
@@ -104,14 +103,13 @@ var violations = []violation{
 	{"reports imports sim", with("reports/reports.go", importing("reports", "nodes/sim")), "a report is of a run folder and nothing else"},
 	{"reports imports units", with("reports/reports.go", importing("reports", "units", "metrics/runfolder")), ""},
 	{"section imports section", with("reports/section/jobs/jobs.go", importing("jobs", "reports/section", "reports/section/blame")), "no section imports another"},
-	{"section imports the list", with("reports/section/jobs/jobs.go", importing("jobs", "reports")), "imports go down"},
 	{"section imports orchestrator", with("reports/section/jobs/jobs.go", importing("jobs", "orchestrator/plan")), "a report is of a run folder and nothing else"},
 	{"a new section needs no line here", with("reports/section/extra/extra.go", importing("extra", "reports/section")), ""},
 	{"chart knows runs", with("reports/chart/chart.go", importing("chart", "metrics/runfolder")), "a chart knows nothing but its data"},
 	{"reading makes words", with("reports/reading/reading.go", importing("reading", "reports/section")), "readers make numbers"},
 	{"orchestrator imports reading", with("orchestrator/run/campaign/campaign.go", importing("campaign", "reports/reading")), "imports go down"},
 	{"orchestrator imports reports", with("orchestrator/run/campaign/campaign.go", importing("campaign", "reports")), "imports go down"},
-	{"plan imports a backend", with("orchestrator/plan/plan.go", importing("plan", "orchestrator/backend/netns")), "orchestrator/plan (layer 9) imports orchestrator/backend/netns (layer 12)"},
+	{"plan imports a backend", with("orchestrator/plan/plan.go", importing("plan", "orchestrator/backend/netns")), "orchestrator/plan (plans) imports orchestrator/backend/netns (runs, room orchestrator/backend)"},
 	{"plan imports a driver", with("orchestrator/plan/plan.go", importing("plan", "nodes/sim")), "a plan is data that any driver runs"},
 	{"experiment imports its plan", with("orchestrator/experiment/experiment.go", importing("experiment", "orchestrator/plan")), "imports go down"},
 	{"backend imports backend", with("orchestrator/backend/containers/containers.go", importing("containers", "orchestrator/backend/netns")), "backends know nothing of each other"},
@@ -119,7 +117,9 @@ var violations = []violation{
 	{"netns imports containerlab", with("orchestrator/backend/netns/netns.go", importing("netns", "orchestrator/labs/containerlab")), "backends know nothing of each other"},
 	{"containerlab imports runs", with("orchestrator/labs/containerlab/containerlab.go", importing("containerlab", "orchestrator/labs/runs")), "knows nothing of runs"},
 	{"backend imports campaign", with("orchestrator/backend/netns/netns.go", importing("netns", "orchestrator/run/campaign")), "imports go down"},
-	{"package below a named one", with("orchestrator/backend/netns/more/more.go", file("more", "")), "orchestrator/backend/netns/more has no layer"},
+	{"package in a room", with("orchestrator/backend/netns/more/more.go", file("more", "")), ""},
+	{"package beside the rooms", with("orchestrator/more/more.go", file("more", "")), "orchestrator/more has no room"},
+	{"reports imports a judge", with("reports/reports.go", importing("reports", "orchestrator/compare/verdict")), ""},
 
 	{"one way is no circle", with("metrics/runfolder/runfolder.go", importing("runfolder", "topologies")), ""},
 	{"circle", map[string]string{
@@ -142,6 +142,14 @@ var violations = []violation{
 
 	{"test support in the product", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/switch/aqm/aqmtest")), "is for tests of nodes/switch/aqm"},
 	{"test imports anything", with("reports/reports_test.go", importing("reports", "orchestrator/run/campaign", "nodes/sim")), ""},
+
+	{"what a machine imports", map[string]string{
+		"nodes/node/node.go":               importing("node", "workloads/graph"),
+		"workloads/graph/graph.go":         file("graph", `import _ "os"`),
+		"workloads/tracefile/tracefile.go": file("tracefile", `import _ "os"`),
+	}, "workloads/graph/graph.go:3:8: a machine may not import os"},
+	{"what no machine imports", with("workloads/tracefile/tracefile.go", file("tracefile", `import _ "os"`)), ""},
+	{"as pure as a machine", with("workloads/circle/circle.go", file("circle", `import _ "os"`)), "may not import os"},
 
 	{"net", machine(`import _ "net"`), "may not import net"},
 	{"os", machine(`import _ "os"`), "may not import os"},
