@@ -8,24 +8,6 @@ import (
 	"strings"
 )
 
-// number takes what looks like a number, whose text is then in r.text.
-func (r *Reader) number() error {
-	begin := r.begin
-	r.text = r.text[:0]
-	for {
-		c, ok := r.next()
-		if !ok || !(c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E') {
-			break
-		}
-		if len(r.text) >= maxNumber {
-			return r.Errorf(begin, "the number is longer than %d characters", maxNumber)
-		}
-		r.text = append(r.text, c)
-		r.at++
-	}
-	return nil
-}
-
 // Text reads a number, or a string that holds one, as text.
 func (r *Reader) Text() (string, error) {
 	kind, err := r.Peek()
@@ -35,17 +17,11 @@ func (r *Reader) Text() (string, error) {
 	if kind == String {
 		return r.String()
 	}
-	if err := r.expect(Number); err != nil {
-		return "", err
+	text, err := r.scalar(Number)
+	if err == nil && len(text) > maxNumber {
+		err = r.Errorf(r.Pos(), "the number is longer than %d characters", maxNumber)
 	}
-	if err := r.number(); err != nil {
-		return "", err
-	}
-	text := string(r.text)
-	if _, err := strconv.ParseFloat(text, 64); err != nil && !errors.Is(err, strconv.ErrRange) {
-		return "", r.Errorf(r.begin, "%q is not a number", clip(text))
-	}
-	return text, nil
+	return text, err
 }
 
 // Int reads a whole number from low to high, which may stand in quotes, as protobuf writes
@@ -58,11 +34,11 @@ func (r *Reader) Int(what string, low, high int64) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		if v, err = whole(text); err != nil {
-			return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
+			return 0, r.Errorf(r.Pos(), "%s %q %s", what, clip(text), err)
 		}
 	}
 	if v < low || v > high {
-		return 0, r.Errorf(r.begin, "%s is %d, want %d to %d", what, v, low, high)
+		return 0, r.Errorf(r.Pos(), "%s is %d, want %d to %d", what, v, low, high)
 	}
 	return v, nil
 }
@@ -77,10 +53,10 @@ func (r *Reader) Uint(what string) (uint64, error) {
 	if err != nil {
 		w, err := whole(text)
 		if err != nil {
-			return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
+			return 0, r.Errorf(r.Pos(), "%s %q %s", what, clip(text), err)
 		}
 		if w < 0 {
-			return 0, r.Errorf(r.begin, "%s is %d, want 0 or more", what, w)
+			return 0, r.Errorf(r.Pos(), "%s is %d, want 0 or more", what, w)
 		}
 		v = uint64(w)
 	}
@@ -95,7 +71,7 @@ func (r *Reader) Float(what string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return 0, r.Errorf(r.begin, "%s %q is not a number that fits", what, clip(text))
+		return 0, r.Errorf(r.Pos(), "%s %q is not a number that fits", what, clip(text))
 	}
 	return v, nil
 }
