@@ -160,6 +160,7 @@ func TestNumbers(t *testing.T) {
 		{"99999999999999999999", 0, `f:1:1: n "99999999999999999999" does not fit 64 bits`},
 		{`"x"`, 0, `f:1:1: n "x" is not a whole number`},
 		{`[]`, 0, `f:1:1: a list, want a number`},
+		{`"1.` + strings.Repeat("0", maxNumber) + `"`, 0, "f:1:1: the number is longer than 400 characters"},
 		{"9007199254740994", 0, "f:1:1: n is 9007199254740994, want -1 to 9007199254740993"},
 	} {
 		got, err := New("f", strings.NewReader(c.text)).Int("n", -1, 9007199254740993)

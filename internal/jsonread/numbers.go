@@ -14,12 +14,12 @@ func (r *Reader) Text() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if kind == String {
-		return r.String()
+	if kind != String {
+		kind = Number
 	}
-	text, err := r.scalar(Number)
+	text, err := r.scalar(kind)
 	if err == nil && len(text) > maxNumber {
-		err = r.Errorf(r.Pos(), "the number is longer than %d characters", maxNumber)
+		err = r.Errorf(r.begin, "the number is longer than %d characters", maxNumber)
 	}
 	return text, err
 }
@@ -31,14 +31,12 @@ func (r *Reader) Int(what string, low, high int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
+	v, err := Whole(text)
 	if err != nil {
-		if v, err = whole(text); err != nil {
-			return 0, r.Errorf(r.Pos(), "%s %q %s", what, clip(text), err)
-		}
+		return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
 	}
 	if v < low || v > high {
-		return 0, r.Errorf(r.Pos(), "%s is %d, want %d to %d", what, v, low, high)
+		return 0, r.Errorf(r.begin, "%s is %d, want %d to %d", what, v, low, high)
 	}
 	return v, nil
 }
@@ -51,12 +49,12 @@ func (r *Reader) Uint(what string) (uint64, error) {
 	}
 	v, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		w, err := whole(text)
+		w, err := Whole(text)
 		if err != nil {
-			return 0, r.Errorf(r.Pos(), "%s %q %s", what, clip(text), err)
+			return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
 		}
 		if w < 0 {
-			return 0, r.Errorf(r.Pos(), "%s is %d, want 0 or more", what, w)
+			return 0, r.Errorf(r.begin, "%s is %d, want 0 or more", what, w)
 		}
 		v = uint64(w)
 	}
@@ -71,15 +69,18 @@ func (r *Reader) Float(what string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return 0, r.Errorf(r.Pos(), "%s %q is not a number that fits", what, clip(text))
+		return 0, r.Errorf(r.begin, "%s %q is not a number that fits", what, clip(text))
 	}
 	return v, nil
 }
 
 var errRange, errWhole = errors.New("does not fit 64 bits"), errors.New("is not a whole number")
 
-// whole reads a number such as 5.0 or 1e3.
-func whole(text string) (int64, error) {
+// Whole returns the whole number of a text that Text has returned; a fraction of zeros is whole.
+func Whole(text string) (int64, error) {
+	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return v, nil
+	}
 	f, err := strconv.ParseFloat(text, 64)
 	if errors.Is(err, strconv.ErrRange) {
 		return 0, errRange
