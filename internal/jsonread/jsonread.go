@@ -83,19 +83,19 @@ func (r *Reader) Errorf(at lines.Pos, format string, args ...any) *lines.Error {
 
 // fail returns an error of the decoder with its place.
 func (r *Reader) fail(err error) error {
-	var wrong *jsontext.SyntacticError
+	wrong, syntax := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, errLong):
 		return r.Errorf(r.in.pos(r.next()), "%v", errLong)
 	case err == io.EOF:
 		return r.Errorf(r.in.pos(r.in.read), "the file ends in a value")
-	case errors.As(err, &wrong) && wrong.Err == io.ErrUnexpectedEOF:
+	case syntax && wrong.Err == io.ErrUnexpectedEOF:
 		what := "a value"
 		if within, _ := r.dec.StackIndex(r.dec.StackDepth()); within != 0 {
 			what = Kind(within).String()
 		}
 		return r.Errorf(r.in.pos(r.in.read), "the file ends in %s", what)
-	case errors.As(err, &wrong):
+	case syntax:
 		return r.Errorf(r.in.pos(wrong.ByteOffset), "%v", wrong.Err)
 	}
 	at := r.Errorf(r.in.pos(r.in.read), "cannot read on: %v", err)
