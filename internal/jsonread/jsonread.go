@@ -5,6 +5,7 @@
 package jsonread
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -98,6 +99,7 @@ func (r *Reader) fail(err error) error {
 	case syntax:
 		return r.Errorf(r.in.pos(wrong.ByteOffset), "%v", wrong.Err)
 	}
+	err = cmp.Or(errors.Unwrap(err), err) // without the decoder's words
 	at := r.Errorf(r.in.pos(r.in.read), "cannot read on: %v", err)
 	at.Cause = err
 	return at

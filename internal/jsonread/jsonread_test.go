@@ -192,8 +192,8 @@ func TestValuesInARow(t *testing.T) {
 func TestReadError(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := value(New("f", io.MultiReader(strings.NewReader("[1,"), iotest.ErrReader(broken))))
-	if !errors.Is(err, broken) {
-		t.Errorf("got %v, want one that wraps %v", err, broken)
+	if want := "f:1:4: cannot read on: broken"; !errors.Is(err, broken) || err.Error() != want {
+		t.Errorf("got %v, want %s, which wraps %v", err, want, broken)
 	}
 }
 
