@@ -109,9 +109,9 @@ func pandas(t *testing.T, folder string, modules ...string) (python, before stri
 	return python, "import pandas\npandas.read_parquet = lambda name: pandas.read_json(name + '.json', lines=True)\n"
 }
 
-// testTelemetry runs the lines of docs/telemetry.md on the folder that its command makes.
+// testTelemetry runs the lines of docs/reference/telemetry.md on the folder that its command makes.
 func testTelemetry(t *testing.T, dir string) {
-	const document, section = "telemetry.md", "One line each"
+	const document, section = "reference/telemetry.md", "One line each"
 	if err := os.CopyFS(filepath.Join(dir, "docs", "examples"), os.DirFS("examples")); err != nil {
 		t.Fatal(err)
 	}
@@ -176,13 +176,13 @@ func script(t *testing.T, name string) string {
 	return path
 }
 
-// The blocks of docs/analysis.md run on the folder that its command makes, and the queue
-// and the delays are those that csiglab's own reader finds; the lines of docs/telemetry.md
+// The blocks of docs/how-to/analysis.md run on the folder that its command makes, and the queue
+// and the delays are those that csiglab's own reader finds; the lines of docs/reference/telemetry.md
 // run too. Tools that are not here are
 // skipped; .ci/run installs them.
 func TestAnalysis(t *testing.T) {
 	checkout.SkipLong(t)
-	const document = "analysis.md"
+	const document = "how-to/analysis.md"
 	dir := t.TempDir()
 	programs(t, dir, false)
 	t.Run("telemetry.md", func(t *testing.T) { testTelemetry(t, dir) })

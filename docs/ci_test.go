@@ -22,7 +22,7 @@ var exampleFile = regexp.MustCompile("(?s)<!-- file: ([^ ]+) -->\n```yaml\n(.*?)
 // ciExamples returns the files that ci.md shows, and checks that it names each of them.
 func ciExamples(t *testing.T) (list []example) {
 	t.Helper()
-	text, err := os.ReadFile("ci.md")
+	text, err := os.ReadFile("how-to/ci.md")
 	if err != nil {
 		t.Fatal(err)
 	}

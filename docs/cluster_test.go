@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
 
 // Names of cluster.md.
@@ -74,7 +74,7 @@ func TestCluster(t *testing.T) {
 		t.Logf("ran in %v: %s", time.Since(start).Round(time.Millisecond), text)
 		return string(out)
 	}
-	text, err := os.ReadFile("cluster.md")
+	text, err := os.ReadFile("how-to/cluster.md")
 	if err != nil {
 		t.Fatal(err)
 	}

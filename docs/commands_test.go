@@ -27,12 +27,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
 // root is the repository, seen from this folder, in which go test runs.
 const root = ".."
+
+// shelves are the folders of docs that hold its pages.
+var shelves = []string{"tutorial", "how-to", "reference", "explanation"}
 
 // limit is how long one command of a document may take.
 const limit = 5 * time.Minute
@@ -143,9 +146,7 @@ func environment(bin string) []string {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	programstest.Remove()
-	os.Exit(code)
+	os.Exit(checkout.Main(m, nil, programstest.Remove))
 }
 
 // programs puts the programs into bin/ of a folder: a link to those that all tests share, or, if
@@ -168,18 +169,18 @@ func programs(t *testing.T, dir string, anew bool) (bin string) {
 	return bin
 }
 
-// documents returns the paths of the README and of docs/, as far as they exist.
+// documents returns the paths of the README, of CONTRIBUTING and of the pages of docs.
 func documents(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	var list []string
+	for _, shelf := range append([]string{"."}, shelves...) {
+		pages, err := filepath.Glob(filepath.Join(root, "docs", shelf, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, pages...)
 	}
-	readme := filepath.Join(root, "README.md")
-	if _, err := os.Stat(readme); err == nil {
-		list = append(list, readme)
-	}
-	return list
+	return append(list, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"))
 }
 
 // copyTree copies the repository without its history, programs and runs.
@@ -222,11 +223,7 @@ func copyTree(t *testing.T, to string) {
 // TestCommands runs the commands of every document.
 func TestCommands(t *testing.T) {
 	checkout.SkipLong(t)
-	list := documents(t)
-	if len(list) == 0 {
-		t.Skip("no README.md and no docs/*.md")
-	}
-	for _, name := range list {
+	for _, name := range documents(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(name)
 			if err != nil {

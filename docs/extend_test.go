@@ -10,7 +10,7 @@ import (
 // TestExtendShowsTheModules: the controller and the signal on the page are those that are
 // built.
 func TestExtendShowsTheModules(t *testing.T) {
-	page, err := os.ReadFile("extend.md")
+	page, err := os.ReadFile("how-to/extend.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (files tree) problems() []string {
 				}
 				line = link.ReplaceAllString(line, "")
 			}
-			if name == "docs/references.md" { // where names of code are files of the sources
+			if name == "docs/reference/references.md" { // where names of code are files of the sources
 				line = span.ReplaceAllString(line, "")
 			}
 			for _, m := range citation.FindAllStringSubmatch(line, -1) {
@@ -133,9 +133,13 @@ func prose(name, text string) []string {
 }
 
 // find returns the file that a citation means: a path from the file that cites, from
-// the repository's root, or from docs.
+// the repository's root, from docs or from one of its shelves.
 func (files tree) find(from, cited string) (string, bool) {
-	for _, dir := range []string{path.Dir(from), ".", "docs"} {
+	dirs := []string{path.Dir(from), ".", "docs"}
+	for _, shelf := range shelves {
+		dirs = append(dirs, "docs/"+shelf)
+	}
+	for _, dir := range dirs {
 		if file := path.Join(dir, cited); files.has(file) {
 			return file, true
 		}
@@ -235,8 +239,8 @@ func TestLinkProblems(t *testing.T) {
 			"## Here",
 			"as gone" + md + " says",
 		}, "\n"),
-		"docs/references" + md: "`their/gone" + md + "` but not gone" + md,
-		"README" + md:          "# Top\n",
+		"docs/reference/references" + md: "`their/gone" + md + "` but not gone" + md,
+		"README" + md:                    "# Top\n",
 		"src/x.go": strings.Join([]string{
 			"// docs/a" + md + "#twice, a" + md + ", README" + md + "#top and https://example.org/gone" + md,
 			"// docs/a" + md + "#twice, #twice-1 and #twice-2",
@@ -256,7 +260,7 @@ func TestLinkProblems(t *testing.T) {
 		"docs/b.MD:10: gone.MD: there is no such file",
 		"docs/b.MD:10: link to #not-a-heading: there is no such heading",
 		"docs/b.MD:12: gone.MD: there is no such file",
-		"docs/references.MD:1: gone.MD: there is no such file",
+		"docs/reference/references.MD:1: gone.MD: there is no such file",
 		"src/x.go:2: docs/a.MD has no heading #twice-2",
 		"src/x.go:3: docs/a.MD has no heading #once",
 		"src/x.go:4: docs/gone.MD: there is no such file",

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
 
-// testSweep runs the lines of docs/sweep.md on the table of the sweep that its command makes,
+// testSweep runs the lines of docs/how-to/sweep.md on the table of the sweep that its command makes,
 // and the jobs of its Slurm array, one of which starts twice: they give the same table.
 func testSweep(t *testing.T, dir string) {
-	const document = "sweep.md"
+	const document = "how-to/sweep.md"
 	bin := filepath.Join(dir, "bin")
 	example, err := os.ReadFile(filepath.Join("examples", "sweep.yaml"))
 	if err == nil {
@@ -80,7 +80,7 @@ func testSweep(t *testing.T, dir string) {
 		}
 	})
 	t.Run("Slurm in two jobs", func(t *testing.T) {
-		scripts := fenced(t, "cluster.md", "Without Kubernetes: Slurm and CI", "slurm")
+		scripts := fenced(t, "how-to/cluster.md", "Without Kubernetes: Slurm and CI", "slurm")
 		if len(scripts) != 2 {
 			t.Fatalf("%d scripts, want an array and a merge", len(scripts))
 		}

@@ -87,7 +87,7 @@ func manifestOf(t *testing.T, dir, run string) (m walked) {
 // empty folder that has the program and nothing else.
 func TestWalk(t *testing.T) {
 	checkout.SkipLong(t)
-	text, err := os.ReadFile("first-run.md")
+	text, err := os.ReadFile("tutorial/first-run.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // at the end of the run. Depth and Wait are those of the measuring window, as in
 // PortMeasurement.
 type ClassTotals struct {
-	_              Table  `name:"classes" schema:"ClassRow" doc:"A row is what one port did with one data class over the whole run. Hosts and switches of runs with [classes](fabrics.md#classes) or shared memory emit it at the end; other runs have no rows."`
+	_              Table  `name:"classes" schema:"ClassRow" doc:"A row is what one port did with one data class over the whole run. Hosts and switches of runs with [classes](../how-to/fabrics.md#classes) or shared memory emit it at the end; other runs have no rows."`
 	Node           int32  `column:"node"`
 	_              Column `column:"node_name,dict" names:"Node.Name"`
 	Port           int32  `column:"port"`

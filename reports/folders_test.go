@@ -10,7 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )

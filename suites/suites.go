@@ -1,5 +1,5 @@
 // Package suites has the suites of regression tests that csiglab brings along, as text.
-// Package orchestrator/regress reads them.
+// Package orchestrator/compare/regress reads them.
 package suites
 
 import (

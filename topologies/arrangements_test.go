@@ -45,7 +45,7 @@ func arranged(t testing.TB, p, a, h, groups int, arrangement topologies.Arrangem
 }
 
 // "each group pair has exactly one link; every global port used once; router diameter
-// 3", and the table of distances (docs/references.md#dragonflies), for every arrangement.
+// 3", and the table of distances (docs/reference/references.md#dragonflies), for every arrangement.
 func TestArrangements(t *testing.T) {
 	for _, c := range []struct {
 		p, a, h, groups int
@@ -109,7 +109,7 @@ func TestArrangements(t *testing.T) {
 	}
 }
 
-// The rules of the arrangements, as the reference has them (docs/references.md#dragonflies).
+// The rules of the arrangements, as the reference has them (docs/reference/references.md#dragonflies).
 func TestArrangementRules(t *testing.T) {
 	const p, a, h = 1, 4, 2
 	const groups = a*h + 1

@@ -30,7 +30,7 @@ type DragonflySpec struct {
 }
 
 // Arrangement is how the global links of a Dragonfly join its groups
-// (docs/references.md#dragonflies).
+// (docs/reference/references.md#dragonflies).
 type Arrangement uint8
 
 // Arrangements. Port j of group G is counted over the routers of the group.

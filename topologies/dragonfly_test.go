@@ -106,7 +106,7 @@ func TestNextHops(t *testing.T) {
 }
 
 // A minimal path has at most one local, one global and one local link
-// (docs/references.md#dragonflies), whichever of its next hops each router takes. At
+// (docs/reference/references.md#dragonflies), whichever of its next hops each router takes. At
 // full size there is one such path, although there may be others as short or
 // shorter with two global links.
 func TestDragonflyRoutesAreMinimal(t *testing.T) {
@@ -199,7 +199,7 @@ func TestDragonflyBelowFullSize(t *testing.T) {
 }
 
 // Each group pair has one link, every global port is used once, the router
-// diameter is 3 (docs/references.md#dragonflies, with its table).
+// diameter is 3 (docs/reference/references.md#dragonflies, with its table).
 func TestDragonfly(t *testing.T) {
 	for _, row := range []struct {
 		p, a, h, groups, routers, hosts, radix, global, local int

@@ -16,7 +16,7 @@ type Size struct {
 }
 
 // Limits of the estimated cost of an experiment's fabric: with them, it is built and its paths are found
-// within 5 s and 500 MB (docs/reliability.md#hostile-files). The fat tree of 64-port
+// within 5 s and 500 MB (docs/explanation/reliability.md#hostile-files). The fat tree of 64-port
 // switches, 65,536 hosts, is the largest of its kind that fits.
 const (
 	MaxMemory = 280 * units.MB

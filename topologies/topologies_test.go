@@ -50,7 +50,7 @@ func bundled() topologies.FatTree {
 }
 
 // The k-ary fat tree has k pods, k/2 edge and k/2 agg switches per pod, (k/2)^2
-// cores, k^3/4 hosts and as many links at each level (docs/references.md#fat-trees).
+// cores, k^3/4 hosts and as many links at each level (docs/reference/references.md#fat-trees).
 func TestKAryFatTree(t *testing.T) {
 	for _, row := range []struct{ k, edge, agg, core, switches, hosts int }{
 		{4, 8, 8, 4, 20, 16}, {6, 18, 18, 9, 45, 54}, {8, 32, 32, 16, 80, 128},
@@ -79,7 +79,7 @@ func TestKAryFatTree(t *testing.T) {
 	}
 }
 
-// The wiring rules of docs/references.md#fat-trees, checked against the definition.
+// The wiring rules of docs/reference/references.md#fat-trees, checked against the definition.
 func TestFatTreeWiring(t *testing.T) {
 	g := build(t, bundled())
 	if err := g.Validate(); err != nil {
@@ -110,7 +110,7 @@ func TestFatTreeWiring(t *testing.T) {
 }
 
 // In three-flow the flow 1->10 passes ToR0, Agg0, the core, Agg2 and ToR5
-// (docs/references.md#three-flow).
+// (docs/reference/references.md#three-flow).
 func TestThreeFlowPath(t *testing.T) {
 	g := build(t, threeFlow())
 	p := topologies.NewPaths(g)
@@ -201,7 +201,7 @@ func TestLeafSpine(t *testing.T) {
 }
 
 // Shortest paths have 2 links under one leaf, 4 in a pod or a leaf-spine fabric
-// and 6 between pods (docs/references.md#fat-trees).
+// and 6 between pods (docs/reference/references.md#fat-trees).
 func TestLongestPath(t *testing.T) {
 	leafSpine, err := topologies.LeafSpine(topologies.LeafSpineSpec{Leaves: 128, Spines: 16, HostsPerLeaf: 64, Rate: 800 * units.Gbps, Delay: us})
 	if err != nil {

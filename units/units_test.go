@@ -135,7 +135,7 @@ func TestVolume(t *testing.T) {
 		d    units.Duration
 		want units.Size
 	}{
-		// What an interval holds (docs/references.md#available-bandwidth).
+		// What an interval holds (docs/reference/references.md#available-bandwidth).
 		{50 * units.Gbps, 128 * units.Microsecond, 800_000},
 		{100 * units.Gbps, 128 * units.Microsecond, 1_600_000},
 		{400 * units.Gbps, 128 * units.Microsecond, 6_400_000},

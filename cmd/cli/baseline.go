@@ -11,7 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 )
 
 func (a *app) baseline() *cobra.Command {

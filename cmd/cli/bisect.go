@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
-	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/orchestrator/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // bisectFlags are the flags of bisect.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/bisect"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 )
 
 // gitRepository is a repository of a test.

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli/revision"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/orchestrator/bisect"
-	"github.com/csiglab/csiglab/orchestrator/regress"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/revision"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 )
 
 // Files of a search's folder, beside the journal of its trials.

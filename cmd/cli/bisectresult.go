@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli/revision"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/meaning"
-	"github.com/csiglab/csiglab/orchestrator/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/revision"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // bisectResult is what csiglab bisect --json prints, and result.json.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/orchestrator/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // sourceFolder is set by the linker: the folder of the source that this program was built
@@ -27,7 +27,7 @@ func (a *app) build() *cobra.Command {
 		Use:   "build --with MODULE[=FOLDER]... [-o FILE]",
 		Short: "Build a csiglab with algorithms of your own, from Go modules that register them",
 		Long: "Build csiglab and the node programs with Go modules that register algorithms (cc, lb, aqm), topologies or\n" +
-			"workloads under new names; docs/extend.md has an example. It needs a Go toolchain. MODULE is of a folder with\n" +
+			"workloads under new names; docs/how-to/extend.md has an example. It needs a Go toolchain. MODULE is of a folder with\n" +
 			"=FOLDER, or else of a version, as in MODULE@v1.2.3. The new csiglab is FILE; its node programs are in\n" +
 			"FILE" + builder.ProgramsFolder("") + ". --also adds what containers, a cluster or serve need. What was built before\n" +
 			"from the same source comes from the cache.",

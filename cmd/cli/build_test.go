@@ -18,7 +18,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 )
 
 // workshop is where the tests build csiglabs with modules: with a cache of builds of its
@@ -91,7 +91,7 @@ func (w *workshop) temporary() []string {
 	return left
 }
 
-// worstHop is a small experiment with the controller of docs/extend.md.
+// worstHop is a small experiment with the controller of docs/how-to/extend.md.
 const worstHop = `schema: 1
 name: worst
 topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 10Gbps, delay: 1us}}
@@ -101,7 +101,7 @@ hosts:
   cc: {name: worst-hop, target: 20us}
 `
 
-// TestBuild builds a csiglab with the module of docs/extend.md and uses it as a user does,
+// TestBuild builds a csiglab with the module of docs/how-to/extend.md and uses it as a user does,
 // in every runtime that the machine has.
 func TestBuild(t *testing.T) {
 	needTime(t)

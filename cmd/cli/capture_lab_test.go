@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // captured captures links of a lab, until Ctrl-C and for a while.

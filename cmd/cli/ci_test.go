@@ -9,10 +9,10 @@ import (
 	"github.com/google/shlex"
 )
 
-// The commands of csiglab in the examples of docs/ci.md have a subcommand, flags and
+// The commands of csiglab in the examples of docs/how-to/ci.md have a subcommand, flags and
 // arguments that there are. What they do is shown by the documents' tests.
 func TestCIDocCommands(t *testing.T) {
-	text, err := os.ReadFile("../../docs/ci.md")
+	text, err := os.ReadFile("../../docs/how-to/ci.md")
 	if err != nil {
 		t.Fatal(err)
 	}

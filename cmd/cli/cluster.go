@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 	"github.com/csiglab/csiglab/reports/compare"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )

@@ -30,7 +30,7 @@ func (a *app) config() *cobra.Command {
 		Short: "Print the settings of this user and machine, and where each comes from",
 		Long: "Print the settings of this user and machine, and where each comes from: a flag, an environment variable,\n" +
 			"./" + settings.FolderFile + ", $XDG_CONFIG_HOME/csiglab/config.yaml (default: ~/.config), or the default, in this order.\n" +
-			"The flags here stand for those of the commands. docs/config.md has the rest.",
+			"The flags here stand for those of the commands. docs/how-to/config.md has the rest.",
 		Example: "  csiglab config\n  csiglab config --json",
 		Args:    cobra.NoArgs,
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/predict"
-	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // configured is a working directory with a file of settings, and the environment of a user

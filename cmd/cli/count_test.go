@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// "counts for (16,32,16) without traffic": the table of docs/references.md#dragonflies.
+// "counts for (16,32,16) without traffic": the table of docs/reference/references.md#dragonflies.
 func TestTopoCount(t *testing.T) {
 	command := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer

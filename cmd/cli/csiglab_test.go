@@ -17,13 +17,13 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 	"github.com/csiglab/csiglab/reports"
 )
 
@@ -53,7 +53,7 @@ func (a *app) demo() *cobra.Command {
 		Short: "Run a demonstration: three-flow against its published figures, or one step of a training job",
 		Long: "Run a demonstration.\n\n" +
 			"three-flow, without a name: three flows and two bottlenecks, compared with the published figures.\n" +
-			"training-step: one step of a GPT without and with CSIG. It names three things to look at; docs/demo.md\n" +
+			"training-step: one step of a GPT without and with CSIG. It names three things to look at; docs/how-to/demo.md\n" +
 			"is a talk about them.",
 		Example:   "  csiglab demo\n  csiglab demo training-step --out runs/talk",
 		Args:      atMostOne("a demo"),
@@ -122,6 +122,6 @@ Three things to look at:
    the signature: which links are busy when in the step; for slides, there is a PNG beside it
 3. csiglab serve %s
    serves the run to Grafana, which then has the dashboards at %s
-   (docs/demo.md: what to say at each picture, and how the dashboards get there)
+   (docs/how-to/demo.md: what to say at each picture, and how the dashboards get there)
 `, report, filepath.Join(dir, figure), folder, dashboardOfSteps), nil
 }

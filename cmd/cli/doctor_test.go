@@ -16,8 +16,8 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 )
 
 // examined returns the findings of csiglab doctor, as a process of its own that a command

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 )
 
 // long are embedded experiments of which one seed takes as much time as two of all others.

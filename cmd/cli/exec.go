@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // Exit codes of a command that cannot be started, equal to a shell's (POSIX.1,

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
-// Exit codes (docs/run-folder.md#exit-codes).
+// Exit codes (docs/reference/run-folder.md#exit-codes).
 const (
 	exitOK             = 0 // all expectations held
 	exitFailed         = 1 // an expectation failed

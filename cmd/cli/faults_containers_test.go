@@ -16,7 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 )
 
 // TestFaultsContainers does faults to runs in containers: each ends with exit

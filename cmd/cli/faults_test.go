@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 )
 
 // Flows of the runs that faults are done to: one that has ended before the run is

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // TestTwoOnOneEngine: two csiglabs with their own lists of runs use one Docker engine, as

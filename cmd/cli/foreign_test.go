@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // A run of another csiglab is listed as foreign and cannot be entered or ended.

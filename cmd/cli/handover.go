@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli/builder"
-	"github.com/csiglab/csiglab/cmd/cli/revision"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/orchestrator/compare/revision"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // handOver lets a csiglab with the modules of a request do this command, if this one has

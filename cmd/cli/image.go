@@ -13,7 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
@@ -22,7 +22,7 @@ func (a *app) image() *cobra.Command {
 		Use:   "image",
 		Short: "Make the container image of this csiglab, for pods of a cluster",
 		Long: "Make the container image of this csiglab, for pods of a Kubernetes cluster: csiglab, csiglab-cluster, csig-host\n" +
-			"and csig-switch, and nothing else. The same programs make the same image, to the digest. docs/cluster.md has the rest.",
+			"and csig-switch, and nothing else. The same programs make the same image, to the digest. docs/how-to/cluster.md has the rest.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // sayAfter is after how long a user is told what a command does that shows no progress.

@@ -27,7 +27,7 @@ func (a *app) jobsFit() *cobra.Command {
 		Use:   "fit JOB...",
 		Short: "Say which training jobs fit on a link together, with which start offsets, and how long iterations take",
 		Long: "Say whether the communication of training jobs can interleave on the links that they share, with which start\n" +
-			"offsets, and how long iterations take then (docs/jobs.md). Two jobs with a burst each fit if and only if both\n" +
+			"offsets, and how long iterations take then (docs/how-to/jobs.md). Two jobs with a burst each fit if and only if both\n" +
 			"bursts together are no longer than the greatest common divisor of the periods. A JOB is\n\n" +
 			"  a preset                       " + "see csiglab jobs list\n" +
 			"  " + fit.Inline + "\n" +

@@ -117,7 +117,7 @@ func TestJobsFitOfFilesAndExperiments(t *testing.T) {
 	}
 }
 
-// "the infrastructure failed" has exit code 3 (docs/run-folder.md#exit-codes), and so has an
+// "the infrastructure failed" has exit code 3 (docs/reference/run-folder.md#exit-codes), and so has an
 // interrupted command, which has no result.
 func TestJobsFitInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

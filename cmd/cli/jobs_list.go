@@ -17,7 +17,7 @@ func (a *app) jobsList() *cobra.Command {
 		Use:   "list",
 		Short: "List the presets of published training jobs, with what is published of them and what is derived",
 		Long: "List the presets of published training jobs: computing and communication of a step, and what of that is published\n" +
-			"and what is derived (docs/jobs.md). A job without computing is for experiments that give it.",
+			"and what is derived (docs/how-to/jobs.md). A job without computing is for experiments that give it.",
 		Example: "  csiglab jobs list\n  csiglab jobs list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -5,12 +5,12 @@ import (
 	"io"
 
 	"github.com/csiglab/csiglab/cmd/cli/labs"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/packets"
-	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/packets"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
 )
 

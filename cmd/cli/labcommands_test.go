@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/google/go-cmp/cmp"
 )
 

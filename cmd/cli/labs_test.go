@@ -22,8 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // labText is a fabric of seven nodes, slow enough for any machine, a budget that

@@ -12,7 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/suites"
 )
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/backend/netns"
 )
 
 // sameSignal is the time after a signal in which a second one counts as the same.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/csiglab/csiglab/orchestrator/predict"
 	"github.com/csiglab/csiglab/orchestrator/programs"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // measureName is the command that a prediction starts to measure what runs cost on this

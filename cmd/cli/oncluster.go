@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/programs"
-	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

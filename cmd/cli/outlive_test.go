@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // ways are ways to start a program so that neither its environment, its session nor its

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/placement"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/parts/placement"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/predict"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // fabricCut is how a fabric is cut into parts, which is alike for some variants, and what

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 )
 
 // plant is a change of csiglab's source.

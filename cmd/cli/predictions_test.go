@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // meteredName is the name by which this program runs csiglab and writes what it took into
@@ -78,7 +78,7 @@ func meter(t *testing.T, args ...string) (u consumed) {
 
 // Bounds of the ratio of a prediction to what a run took. Memory hardly depends on what
 // else the machine does. CPU time does: the caches are shared, and on the machine of
-// docs/performance.md the same run took up to 1.6 times as much beside others. The
+// docs/explanation/performance.md the same run took up to 1.6 times as much beside others. The
 // calibration and the run see different neighbours.
 const (
 	memoryFactor = 1.5
@@ -120,7 +120,7 @@ var predictedExperiments = []predicted{
 }
 
 // TestPredictions: what validate predicts is what csiglab run takes, as a process of its
-// own, from its start to its report. It prints the table of docs/performance.md.
+// own, from its start to its report. It prints the table of docs/explanation/performance.md.
 func TestPredictions(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)

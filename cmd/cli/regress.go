@@ -17,9 +17,9 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/regress"
-	"github.com/csiglab/csiglab/orchestrator/trial"
 	"github.com/csiglab/csiglab/suites"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // TestRegressBuildKilled: a regression that is killed while it gets its programs is resumed.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/csiglab/csiglab/orchestrator/campaign"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // withResume are the flags of run that go with --resume. All others say what a new run

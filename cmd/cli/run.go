@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/predict"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
-	"github.com/csiglab/csiglab/orchestrator/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
 )
 
 func (a *app) scrapeConfig() *cobra.Command {

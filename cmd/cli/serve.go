@@ -20,9 +20,9 @@ import (
 	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
-	"github.com/csiglab/csiglab/orchestrator/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs"
-	"github.com/csiglab/csiglab/orchestrator/runs"
 )
 
 // loadFlags say how run folders become series.

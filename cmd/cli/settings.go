@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/cmd/cli/settings"
-	"github.com/csiglab/csiglab/orchestrator/predict"
-	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // noSetting annotates a flag that has the name of a setting and another meaning.

@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/orchestrator/shards"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/parts/shards"
 )
 
 // shard runs one part of a run: in a pod, or as a process that run --shards starts.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // TestValidateShards: validate says how a fabric is cut, and what that costs.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/cmd/cli/builder"
-	"github.com/csiglab/csiglab/cmd/cli/revision"
-	"github.com/csiglab/csiglab/metrics/verdict"
 	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/revision"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // sideFlags are the flags that name a side of a comparison.

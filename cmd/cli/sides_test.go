@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/modules"
-	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 )
 
 // TestModulesApart: this csiglab with modules is not compared with one without them.

@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/orchestrator/compare/stress"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/orchestrator/stress"
-	"github.com/csiglab/csiglab/orchestrator/sweep"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // stressFlags are the flags of csiglab stress.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/stress"
+	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 )
 
 // shortStress is an experiment of two short flows: what it expects of a time holds at one rate

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/stress"
+	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 )
 
 // stressResults is what csiglab stress --json prints.

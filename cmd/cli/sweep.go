@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
-	"github.com/csiglab/csiglab/orchestrator/sweep"
-	"github.com/csiglab/csiglab/orchestrator/trial"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // sweepFlags are the flags of csiglab sweep.

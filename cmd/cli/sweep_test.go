@@ -22,7 +22,7 @@ import (
 // The sweep does faults to csiglab at drawn moments, each to a process or an
 // interface that is drawn too: kill -9 of any process that csiglab started, and other
 // faults. Whatever is hit, no command waits for more than patience, none panics, and
-// csiglab down and clean leave the machine as it was. docs/reliability.md says how to
+// csiglab down and clean leave the machine as it was. docs/explanation/reliability.md says how to
 // run all of it.
 const (
 	sweepEnv     = "TEST_SWEEP"      // kills,faults: how many points; such as 200,100

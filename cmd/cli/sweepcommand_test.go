@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/sweep"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 )
 
 // pointsText is an experiment with a sweep of short runs: two points, each with a variant

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/csiglab/csiglab/orchestrator/sweep"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 )
 
 // Bounds of the table of a sweep on the terminal; results.parquet has everything.

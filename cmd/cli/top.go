@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/csiglab/csiglab/cmd/cli/top"
-	"github.com/csiglab/csiglab/orchestrator/live"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // Bounds of the time between two looks at a lab.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // topped prints the table of a lab once, as where there is no terminal.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/topologies/draw"
 	"github.com/csiglab/csiglab/topologies/htsim"

@@ -22,9 +22,9 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/metrics/verdict"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/predict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/regression"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
-	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // labFlags are the flags of up and hold.

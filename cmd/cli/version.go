@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/cmd/cli/builder"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/nodes/watchdog"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // release is set by the linker in a release's build.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
-	"github.com/csiglab/csiglab/orchestrator/reaper"
+	"github.com/csiglab/csiglab/orchestrator/labs/reaper"
 )
 
 func main() {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 )
 
 // examined is a cluster that is examined.

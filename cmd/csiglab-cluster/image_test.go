@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/image"
+	"github.com/csiglab/csiglab/orchestrator/cluster/image"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
-	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // unpack writes the files of an image into a folder.

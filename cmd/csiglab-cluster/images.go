@@ -8,10 +8,10 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli"
 	"github.com/csiglab/csiglab/nodes/modules"
-	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/image"
+	"github.com/csiglab/csiglab/orchestrator/cluster/image"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/programs"
-	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // Push implements cli.Images.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/csiglab/csiglab/orchestrator/cluster"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // podProgram is the csiglab of a pod, which is the first process of its container. The path

@@ -11,10 +11,10 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli"
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
-	"github.com/csiglab/csiglab/orchestrator/batch"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
-	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/compare/batch"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 )
 
 // kubernetes implements cli.Cluster; inpod.go and images.go have the rest.

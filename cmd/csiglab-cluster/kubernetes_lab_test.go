@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // podsText is a fabric of seven nodes, slow enough for any machine.

@@ -21,8 +21,8 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/parts/shards"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
-	"github.com/csiglab/csiglab/orchestrator/shards"
 )
 
 // fatTreeText is the fat tree of 4-port switches.

@@ -18,7 +18,7 @@ import (
 	client "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 

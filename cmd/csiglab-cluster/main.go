@@ -11,8 +11,8 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/csiglab/csiglab/cmd/cli"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
-	pods "github.com/csiglab/csiglab/orchestrator/kubernetes"
+	pods "github.com/csiglab/csiglab/orchestrator/parts/pods"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 func main() {

@@ -15,14 +15,14 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli"
-	"github.com/csiglab/csiglab/metrics/results"
-	"github.com/csiglab/csiglab/orchestrator/batch"
-	"github.com/csiglab/csiglab/orchestrator/batch/batchtest"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
+	"github.com/csiglab/csiglab/orchestrator/compare/batch"
+	"github.com/csiglab/csiglab/orchestrator/compare/batch/batchtest"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
-	"github.com/csiglab/csiglab/orchestrator/sweep"
-	"github.com/csiglab/csiglab/orchestrator/trial"
 )
 
 // pointsFile returns an experiment with a sweep of short runs: two points and two seeds of

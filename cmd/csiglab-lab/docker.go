@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
-	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/clab"
-	"github.com/csiglab/csiglab/orchestrator/containers"
+	"github.com/csiglab/csiglab/orchestrator/backend/containers"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/clab"
 )
 
 // answerTime is how long the engine may take to say what it is.

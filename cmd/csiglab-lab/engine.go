@@ -5,9 +5,9 @@ import (
 	"io"
 
 	"github.com/csiglab/csiglab/cmd/cli"
-	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/containers"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/backend/containers"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )

@@ -7,9 +7,9 @@ import (
 	"os"
 
 	"github.com/csiglab/csiglab/cmd/cli"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/terminal"
-	"github.com/csiglab/csiglab/orchestrator/containers"
+	"github.com/csiglab/csiglab/orchestrator/backend/containers"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/terminal"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 func main() {

@@ -23,8 +23,8 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/containerlab"
-	"github.com/csiglab/csiglab/orchestrator/containerlab/containerlabtest"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 

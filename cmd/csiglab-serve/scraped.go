@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/promserver"
-	"github.com/csiglab/csiglab/orchestrator/live"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // lookEach is how often the list of runs is asked whether a lab is still there.

@@ -13,8 +13,8 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/promserver"
-	"github.com/csiglab/csiglab/orchestrator/live"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // prometheus implements cli.Server.

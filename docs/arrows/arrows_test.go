@@ -25,6 +25,20 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// TestLayers holds the layers to a number that one can recite, and each room to one place.
+func TestLayers(t *testing.T) {
+	if len(layers) > mostLayers {
+		t.Errorf("%d layers, want %d at most", len(layers), mostLayers)
+	}
+	seen := map[string]bool{}
+	for _, room := range rooms() {
+		if seen[room] {
+			t.Errorf("the room %s stands twice", room)
+		}
+		seen[room] = true
+	}
+}
+
 // TestMissing proves that a name without a package is found, as is a file that is not
 // there.
 func TestMissing(t *testing.T) {

@@ -21,8 +21,8 @@ var entryPoints = []string{
 	"cmd/csig-switch/main.go",
 	"internal/mutants/main.go",
 	"internal/testlog/main.go",
-	"orchestrator/netns/supervise.go",
-	"orchestrator/containerlab/containerlabtest/alone.go",
+	"orchestrator/backend/netns/supervise.go",
+	"orchestrator/labs/containerlab/containerlabtest/alone.go",
 }
 
 // ending are the functions that end the process, by import path. Names that end in

@@ -9,45 +9,43 @@ import (
 	"strings"
 )
 
-// layers names every package of the module, bottom to top. A package imports its own
-// layer and those below it. A name that ends in "/..." stands for a folder and what lies
-// below it.
-var layers = [][]string{
-	0:  {"units", "internal/fifo", "internal/spelling", "internal/wildcard", "nodes/modules"},
-	1:  {"nodes/algorithm", "nodes/algorithm/algorithmtest", "nodes/csig", "nodes/wire", "topologies", "workloads", "workloads/graph", "workloads/jitter", "workloads/pipeline", "workloads/training", "workloads/circle", "workloads/fluid", "workloads/collective", "workloads/trace", "metrics", "metrics/histogram"},
-	2:  {"nodes/node", "nodes/node/nodetest", "nodes/fault", "nodes/class", "nodes/deadlock", "nodes/host/player", "nodes/emu/lockstep"}, // the Board is as pure as a machine
-	3:  slices.Concat(hostPackages, switchPackages),
-	4:  {"nodes/machine"},
-	5:  {"internal/lazy", "internal/tagdoc", "internal/cause", "internal/checkout", "internal/crash", "internal/own", "internal/lines", "internal/jsonread", "suites", "topologies/htsim", "topologies/netbench", "topologies/draw", "workloads/htsim", "workloads/tracefile", "workloads/chakra", "workloads/pytorch", "workloads/traffic", "workloads/hpcc", "workloads/goal", "workloads/simai", "workloads/formats", "workloads/profilefile", "workloads/inspect", "metrics/exposition", "metrics/exposition/endpoint", "metrics/meaning", "metrics/statistics", "metrics/phases", "metrics/verdict", "metrics/perfetto", "metrics/runfolder", "metrics/tables", "metrics/series", "metrics/promserver", "metrics/promserver/limits", "metrics/stream", "nodes/capture", "nodes/capture/capturetest", "nodes/capture/spool", "nodes/netio", "nodes/netio/netiotest", "nodes/watchdog", "metrics/results"},
-	6:  {"nodes/sim", "nodes/sim/simtest", "nodes/emu", "nodes/emu/lockstep/shared", "nodes/emu/wall"},
-	7:  {"nodes/emu/gateway", "nodes/emu/timekeeper", "nodes/emu/process"},
-	8:  {"orchestrator/programs", "orchestrator/programs/programstest", "orchestrator/runtimes", "orchestrator/expression", "orchestrator/experiment", "orchestrator/validity"},
-	9:  {"orchestrator/failure", "orchestrator/plan"},
-	10: {"orchestrator/cluster", "orchestrator/image", "orchestrator/reaper", "orchestrator/shape", "orchestrator/application", "orchestrator/runs", "orchestrator/live", "orchestrator/containerlab", "orchestrator/containerlab/clab", "orchestrator/containerlab/containerlabtest", "orchestrator/containerlab/terminal"},
-	11: {"orchestrator/backend"},
-	12: {"orchestrator/inproc", "orchestrator/netns", "orchestrator/containers", "orchestrator/backend/backendtest", "orchestrator/tunnel"},
-	13: {"orchestrator/check", "orchestrator/kubernetes", "orchestrator/measure", "orchestrator/packets", "orchestrator/placement", "orchestrator/predict", "orchestrator/shards"},
-	14: {"orchestrator/campaign"},
-	15: {"reports/chart", "reports/words", "reports/reading", "reports/reading/readingtest", "reports/section/...", "reports/phrases", "reports/series", "reports/waits", "reports/heat", "reports/page", "reports/nccl", "reports/profiles", "orchestrator/selftest", "orchestrator/trial", "orchestrator/sweep", "orchestrator/regress", "orchestrator/stress"},
-	16: {"orchestrator/batch", "orchestrator/batch/batchtest", "dashboards", "dashboards/dashboardstest", "dashboards/describe", "dashboards/grafana", "orchestrator/bisect", "orchestrator/regress", "reports", "reports/browsertest", "reports/compare", "reports/regression"}, // of sections
-	17: {"cmd/cli/builder", "cmd/cli/doctor", "cmd/cli/fit", "cmd/cli/labs", "cmd/cli/revision", "cmd/cli/settings", "cmd/cli/startup", "cmd/cli/top", "cmd/cli/ui", "internal/mutants", "internal/testlog"},                                                                     // parts of the commands
-	18: {"cmd/cli"},
-	19: {"cmd/csiglab", "cmd/csiglab-lab", "cmd/csiglab-serve", "cmd/csiglab-cluster", "cmd/csig-host", "cmd/csig-switch"},
+// A layer is a part of csiglab that a person can name. Its rooms are folders.
+type layer struct {
+	name  string
+	rooms []string
 }
 
-var (
-	hostPackages = []string{
-		"nodes/host", "nodes/host/balance", "nodes/host/balance/balancetest", "nodes/host/collector", "nodes/host/congestion", "nodes/host/congestion/congestiontest",
-		"nodes/host/generator", "nodes/host/raw", "nodes/host/shim", "nodes/host/transport",
-	}
-	switchPackages = []string{
-		"nodes/switch/aqm", "nodes/switch/aqm/aqmtest", "nodes/switch/buffer", "nodes/switch/dataplane", "nodes/switch/forward", "nodes/switch/forward/forwardtest", "nodes/switch/meter",
-	}
-)
+// layers has every room of the module once, from the bottom to the top. A package belongs to the
+// room whose folder it lies in. It imports its own room and those that stand before it.
+var layers = []layer{
+	{"ground", []string{
+		"units", "nodes/modules", "internal/cause", "internal/checkout", "internal/crash", "internal/fifo", "internal/lazy", "internal/spelling",
+		"internal/own", "internal/lines", "internal/jsonread", "internal/tagdoc", "internal/wildcard",
+	}},
+	{"data", []string{"nodes/algorithm", "nodes/csig", "nodes/wire", "topologies", "metrics", "workloads", "suites"}},
+	{"machines", []string{"nodes/node", "nodes/class", "nodes/fault", "nodes/deadlock", "nodes/host", "nodes/switch", "nodes/machine"}},
+	{"drivers", []string{"nodes/watchdog", "nodes/netio", "nodes/capture", "nodes/sim", "nodes/emu"}},
+	{"plans", []string{"orchestrator/programs", "orchestrator/experiment", "orchestrator/plan"}},
+	{"runs", []string{
+		"orchestrator/labs", "orchestrator/backend", "orchestrator/cluster", "orchestrator/run/measure", "orchestrator/run/predict", "orchestrator/parts", "orchestrator/run",
+		"orchestrator/compare", "orchestrator/selftest",
+	}},
+	{"readers", []string{"reports", "dashboards"}},
+	{"commands", []string{"cmd/cli", "cmd", "internal/mutants", "internal/testlog"}},
+}
 
-// machineLayers is the number of layers, from the bottom, that hold machines
-// and what they are made of: pure Go (see purity_test.go).
-const machineLayers = 5
+// mostLayers is how many layers there may be: as many as one can recite.
+const mostLayers = 8
+
+// alsoPure are packages outside of the machines' layer that are as pure as a machine, though no
+// machine imports them. What machines import is pure in any case (purity_test.go).
+var alsoPure = []string{
+	"internal/wildcard", "workloads/circle", "workloads/collective", "workloads/fluid", "workloads/jitter", "workloads/pipeline", "workloads/trace",
+	"workloads/training", "nodes/emu/lockstep",
+}
+
+// judges are the packages of orchestrator that reports may import: arithmetic and plain data about compared runs.
+var judges = []string{"orchestrator/compare/statistics", "orchestrator/compare/results", "orchestrator/compare/verdict"}
 
 // testsOnly lists the folders that hold tests and nothing that can be imported.
 var testsOnly = []string{"docs", "docs/arrows", "docs/changes"}
@@ -71,19 +69,19 @@ var exceptions = []exception{
 	{from: []string{"nodes/emu/..."}, to: []string{"nodes/sim"},
 		why: "the drivers know nothing of each other"},
 	{from: []string{"nodes/host/congestion", "nodes/host/balance", "nodes/switch/aqm", "nodes/switch/forward"},
-		to:  layers[3],
+		to:  []string{"nodes/host/...", "nodes/switch/..."},
 		why: "congestion, balance, aqm and forward are leaves"},
-	{from: []string{"orchestrator/inproc"}, to: []string{"orchestrator/netns", "orchestrator/containers"},
+	{from: []string{"orchestrator/backend/inproc"}, to: []string{"orchestrator/backend/netns", "orchestrator/backend/containers"},
 		why: "backends know nothing of each other"},
-	{from: []string{"orchestrator/netns"}, to: []string{"orchestrator/inproc", "orchestrator/containers", "orchestrator/containerlab"},
+	{from: []string{"orchestrator/backend/netns"}, to: []string{"orchestrator/backend/inproc", "orchestrator/backend/containers", "orchestrator/labs/containerlab"},
 		why: "backends know nothing of each other"},
-	{from: []string{"orchestrator/containers"}, to: []string{"orchestrator/inproc", "orchestrator/netns"},
+	{from: []string{"orchestrator/backend/containers"}, to: []string{"orchestrator/backend/inproc", "orchestrator/backend/netns"},
 		why: "backends know nothing of each other"},
 	{from: []string{"orchestrator/plan", "orchestrator/experiment"}, to: []string{"nodes/sim", "nodes/emu/..."},
 		why: "a plan is data that any driver runs"},
-	{from: []string{"orchestrator/containerlab/..."}, to: []string{"orchestrator/runs", "orchestrator/application"},
+	{from: []string{"orchestrator/labs/containerlab/..."}, to: []string{"orchestrator/labs/runs", "orchestrator/labs/application"},
 		why: "containerlab deploys topologies and knows nothing of runs"},
-	{from: []string{"reports/..."}, to: []string{"nodes/...", "orchestrator/...", "topologies/...", "workloads/..."},
+	{from: []string{"reports/..."}, to: []string{"nodes/...", "orchestrator/...", "topologies/...", "workloads/..."}, but: judges,
 		why: "a report is of a run folder and nothing else, so that it works on last month's run"},
 	{from: []string{"reports/section/..."}, to: []string{"reports/section/..."}, but: []string{"reports/section"},
 		why: "no section imports another: what two need is a fact, or a reader that they share"},
@@ -91,11 +89,11 @@ var exceptions = []exception{
 		why: "a chart knows nothing but its data"},
 	{from: []string{"reports/reading", "reports/waits", "reports/heat"}, to: []string{"..."}, but: []string{"metrics/...", "reports/reading"},
 		why: "readers make numbers, not words or pictures"},
-	{from: []string{"reports/regression"}, to: []string{"..."}, but: []string{"metrics/verdict", "reports/chart", "reports/page", "reports/section", "reports/words"},
+	{from: []string{"reports/regression"}, to: []string{"..."}, but: []string{"orchestrator/compare/verdict", "reports/chart", "reports/page", "reports/section", "reports/words"},
 		why: "regression renders verdicts and nothing else"},
 	{from: []string{"cmd/csig-host", "cmd/csig-switch"}, to: []string{"cmd/..."},
 		why: "commands are the top"},
-	{from: []string{"..."}, to: layers[19],
+	{from: []string{"..."}, to: []string{"cmd/csiglab", "cmd/csiglab-lab", "cmd/csiglab-serve", "cmd/csiglab-cluster", "cmd/csig-host", "cmd/csig-switch"},
 		why: "commands are the top"},
 }
 
@@ -112,15 +110,41 @@ func matchesAny(patterns []string, dir string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, dir) })
 }
 
-// layerOf returns the layer of a folder, or -1 if no layer names it.
-func layerOf(dir string) int {
-	return slices.IndexFunc(layers, func(names []string) bool { return matchesAny(names, dir) })
+// rooms returns all rooms in their order.
+func rooms() (list []string) {
+	for _, l := range layers {
+		list = append(list, l.rooms...)
+	}
+	return list
 }
 
-// missing returns the packages that the layers name and the module does not have.
+// roomOf returns the number of the room that a folder lies in, or -1 if there is none. Of rooms
+// in each other it is the innermost one.
+func roomOf(dir string) int {
+	found, list := -1, rooms()
+	for i, room := range list {
+		if matches(room+"/...", dir) && (found < 0 || len(room) > len(list[found])) {
+			found = i
+		}
+	}
+	return found
+}
+
+// layerOf returns the name of the layer that a room belongs to.
+func layerOf(room int) string {
+	for _, l := range layers {
+		if room < len(l.rooms) {
+			return l.name
+		}
+		room -= len(l.rooms)
+	}
+	return ""
+}
+
+// missing returns the rooms and packages that the rules name and the module does not have.
 func missing(m *module) (names []string) {
-	for _, name := range slices.Concat(layers...) {
-		if m.packages[strings.TrimSuffix(name, "/...")] == nil {
+	for _, name := range slices.Concat(rooms(), alsoPure, judges) {
+		if !slices.ContainsFunc(m.sorted(), func(p *sourcePackage) bool { return matches(name+"/...", p.dir) }) {
 			names = append(names, name)
 		}
 	}
@@ -183,7 +207,7 @@ func supported(dir string) (of string, ok bool) {
 	return parent, path.Base(dir) == path.Base(parent)+"test"
 }
 
-// checkLayers finds the packages that no layer names and the imports that go
+// checkLayers finds the packages that lie in no room and the imports that go
 // up, across, or into the support of a package's tests. Tests themselves may
 // import what they like.
 func checkLayers(m *module, ps *problems) {
@@ -194,8 +218,8 @@ func checkLayers(m *module, ps *problems) {
 			}
 			continue
 		}
-		if layerOf(p.dir) < 0 {
-			ps.add(p.all()[0].Package, "%s has no layer: name it in docs/arrows/layers_test.go", p.dir)
+		if roomOf(p.dir) < 0 {
+			ps.add(p.all()[0].Package, "%s has no room: name it in docs/arrows/layers_test.go", p.dir)
 			continue
 		}
 		for _, f := range p.files {
@@ -228,12 +252,9 @@ func checkImport(from, to string, spec *ast.ImportSpec, ps *problems) {
 	if of, ok := supported(from); ok && of == to {
 		return
 	}
-	switch layer := layerOf(to); {
-	case slices.Contains(testsOnly, to) || layer < 0:
-		ps.add(spec.Pos(), "%s imports %s, which has no layer", from, to)
-		return
-	case layer > layerOf(from):
-		ps.add(spec.Pos(), "%s (layer %d) imports %s (layer %d): imports go down", from, layerOf(from), to, layer)
+	source, room := roomOf(from), roomOf(to)
+	if slices.Contains(testsOnly, to) || room < 0 {
+		ps.add(spec.Pos(), "%s imports %s, which has no room", from, to)
 		return
 	}
 	for _, e := range exceptions {
@@ -241,5 +262,8 @@ func checkImport(from, to string, spec *ast.ImportSpec, ps *problems) {
 			ps.add(spec.Pos(), "%s imports %s: %s", from, to, e.why)
 			return
 		}
+	}
+	if room > source {
+		ps.add(spec.Pos(), "%s (%s) imports %s (%s, room %s): imports go down", from, layerOf(source), to, layerOf(room), rooms()[room])
 	}
 }

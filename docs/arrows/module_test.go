@@ -127,7 +127,7 @@ func readSources(root string) (map[string]string, error) {
 		case entry.IsDir() && file != root && (ignored || name == "testdata"):
 			return filepath.SkipDir
 		case entry.IsDir() && file != root && hasModule(file):
-			return filepath.SkipDir // a module of its own, such as that of docs/extend.md
+			return filepath.SkipDir // a module of its own, such as that of docs/how-to/extend.md
 		case entry.IsDir() || ignored || filepath.Ext(name) != ".go":
 			return nil
 		}

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// machineImports is everything from outside the module that the layers of the
-// machines may import: arithmetic, text, bytes, hashes, seeded generators.
+// machineImports is everything from outside the module that machines, and what they are made of,
+// may import: arithmetic, text, bytes, hashes, seeded generators.
 // What is missing is missing on purpose: net, os, io, bufio, log and syscall
 // reach the world; time is the wall's (a machine uses units.Time); sync,
 // context and runtime are for goroutines; math/rand has a global source, and
@@ -107,18 +107,42 @@ func checkMachines(m *module, files exports, ps *problems) {
 		info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}},
 		ps:   ps,
 	}
-	for _, p := range m.sorted() {
-		if layer := layerOf(p.dir); layer < 0 || layer >= machineLayers || len(p.files) == 0 {
-			continue
-		}
-		if _, support := supported(p.dir); support {
-			continue
-		}
+	for _, p := range pure(m) {
 		c.check(p)
 		for _, f := range p.files {
 			c.checkFile(f)
 		}
 	}
+}
+
+// pure returns the packages that have to be pure: those of the machines' layer but the support of
+// tests, all that these import, and alsoPure.
+func pure(m *module) (list []*sourcePackage) {
+	seen := map[string]bool{}
+	var visit func(dir string)
+	visit = func(dir string) {
+		p := m.packages[dir]
+		if p == nil || len(p.files) == 0 || seen[dir] {
+			return
+		}
+		seen[dir], list = true, append(list, p)
+		for _, f := range p.files {
+			for _, spec := range f.Imports {
+				if to, ok := inModule(spec); ok {
+					visit(to)
+				}
+			}
+		}
+	}
+	for _, p := range m.sorted() {
+		if room := roomOf(p.dir); room < 0 || layerOf(room) != "machines" && !slices.Contains(alsoPure, p.dir) {
+			continue
+		}
+		if _, support := supported(p.dir); !support {
+			visit(p.dir)
+		}
+	}
+	return list
 }
 
 // Import implements types.Importer: the module's packages come from source.

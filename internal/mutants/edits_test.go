@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/regress"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/suites"
 )
 

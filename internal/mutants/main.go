@@ -1,7 +1,7 @@
 // Command mutants measures what the tests of csiglab notice. It applies each edit of
 // edits.yaml, a small change that makes the program wrong, to a copy of the checkout, builds
 // the copy, and asks the unit tests, the suite standard and the self-test whether they fail.
-// It is a tool for this checkout: nothing of it is in csiglab. docs/mutants.md has its results.
+// It is a tool for this checkout: nothing of it is in csiglab. docs/explanation/mutants.md has its results.
 package main
 
 import (

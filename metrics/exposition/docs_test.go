@@ -9,9 +9,9 @@ import (
 	"github.com/csiglab/csiglab/metrics/exposition"
 )
 
-// docs/live.md has a row about every family, in the order of the table.
+// docs/how-to/live.md has a row about every family, in the order of the table.
 func TestDocsHaveEveryFamily(t *testing.T) {
-	text, err := os.ReadFile("../../docs/live.md")
+	text, err := os.ReadFile("../../docs/how-to/live.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestDocsHaveEveryFamily(t *testing.T) {
 		}
 	}
 	if a, b := strings.Join(got, "\n"), strings.Join(want, "\n"); a != b {
-		t.Errorf("the rows of docs/live.md are\n%s\n\nwant\n%s", a, b)
+		t.Errorf("the rows of docs/how-to/live.md are\n%s\n\nwant\n%s", a, b)
 	}
 	for name, f := range map[string]string{"utilisation": exposition.PortWindowUtilisation, "queue": exposition.PortWindowQueue} {
 		buckets := ""
@@ -42,7 +42,7 @@ func TestDocsHaveEveryFamily(t *testing.T) {
 			buckets += fmt.Sprintf(" %g", b)
 		}
 		if !strings.Contains(string(text), buckets[1:]) {
-			t.Errorf("docs/live.md lacks the buckets of %s: %s", name, buckets[1:])
+			t.Errorf("docs/how-to/live.md lacks the buckets of %s: %s", name, buckets[1:])
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package meaning is what comparisons and reports know of a metric of a run: its unit, and in
-// which direction it improves. The catalogue of orchestrator/measure says so; what reads run
+// which direction it improves. The catalogue of orchestrator/run/measure says so; what reads run
 // folders alone is given an Of.
 package meaning
 

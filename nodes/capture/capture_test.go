@@ -230,7 +230,7 @@ func vlan(frame []byte, skip int, etherType, tci uint16) []byte {
 	return append(append(bytes.Clone(frame[:12+skip]), tag...), frame[12+skip:]...)
 }
 
-// The stacks of docs/references.md#tag-position.
+// The stacks of docs/reference/references.md#tag-position.
 func TestDissectorStacks(t *testing.T) {
 	for _, profile := range profiles {
 		domain := newDomain(t, profile.format, profile.dialect)
@@ -285,7 +285,7 @@ func TestDissectorTPIDs(t *testing.T) {
 	}
 }
 
-// The trailer of real frames (docs/wire.md) follows the IP packet, behind a tag
+// The trailer of real frames (docs/reference/wire.md) follows the IP packet, behind a tag
 // and without one.
 func TestDissectorTrailer(t *testing.T) {
 	domain := newDomain(t, csig.FormatWide, csig.UEC050)

@@ -1,5 +1,5 @@
 -- A Wireshark dissector for CSIG tags, the transport of csiglab and the trailer
--- of its real frames. docs/wire.md has the fields.
+-- of its real frames. docs/reference/wire.md has the fields.
 --
 --   csiglab dissector > csig.lua
 --   wireshark -X lua_script:csig.lua FILE

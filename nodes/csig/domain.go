@@ -40,7 +40,7 @@ type Config struct {
 	Decode     DecodeMode       // default auto
 	TrimRule   TrimRule         // default force_local
 	// OverrideD lists the types that hops update in spite of the D bit
-	// (docs/references.md#open-choices); default none.
+	// (docs/reference/references.md#open-choices); default none.
 	OverrideD [Types]bool
 	Locators  LocatorConfig
 	// Second is of the tags of the other format, if the fabric carries both; nil: it carries
@@ -254,7 +254,7 @@ func (d *Domain) Peek(b []byte) (t Type, doNotUpdate bool) {
 	return Type(word >> typeShift), word&d.dMask != 0
 }
 
-// Update is the compare-and-update of one hop (docs/references.md#hop-update): it
+// Update is the compare-and-update of one hop (docs/reference/references.md#hop-update): it
 // quantises value, in the raw unit of the tag's type, and overwrites signal and
 // locator when the code is strictly worse than the tag's. Of equal codes the
 // first hop's stays. D and reserved bits never change. locator must not exceed
@@ -351,7 +351,7 @@ type Sample struct {
 	// value is the initial one.
 	Locator uint16
 	// DoNotUpdate reports that the packet was trimmed: the value may be forced
-	// and must not feed a delay or headroom loop (docs/references.md#trimming-and-d).
+	// and must not feed a delay or headroom loop (docs/reference/references.md#trimming-and-d).
 	DoNotUpdate bool
 	// Saturated reports that the code also stands for values beyond the
 	// quantiser's range. Point is then taken as if the range went on evenly.

@@ -14,7 +14,7 @@ import (
 )
 
 // banded is a compact domain whose codes are neither dense nor in order, as
-// docs/references.md#worked-tags describes for one family of switches: a fixed
+// docs/reference/references.md#worked-tags describes for one family of switches: a fixed
 // prefix 0b10 and eight ranges; here the prefix's codes are also shuffled.
 var banded = Config{Format: FormatCompact, Quantisers: [Types]Quantiser{
 	ABW:   {Edges: []uint64{0, 10, 20, 30, 40, 50, 60, 70}, Bands: []uint8{20, 17, 22, 16, 23, 18, 21, 19}},
@@ -49,7 +49,7 @@ func codeOf(d *Domain, t Type, v uint64) (code uint32, order uint64) {
 	return uint32(r), uint64(r)
 }
 
-// docs/references.md#hop-update: (1) the signal after k hops is the code of the
+// docs/reference/references.md#hop-update: (1) the signal after k hops is the code of the
 // extremum; (2) the locator is the first hop's that reaches the winning code,
 // or still the initial one; (3) a second pass changes nothing; (4) D freezes.
 func TestUpdateProperties(t *testing.T) {
@@ -114,7 +114,7 @@ func TestUpdateProperties(t *testing.T) {
 	}
 }
 
-// docs/references.md#worked-tags: codes are compared by the rank of their range.
+// docs/reference/references.md#worked-tags: codes are compared by the rank of their range.
 func TestBandIds(t *testing.T) {
 	d := newDomain(t, banded)
 	for _, test := range []struct {
@@ -213,7 +213,7 @@ func TestForeignBytes(t *testing.T) {
 	}
 }
 
-// docs/references.md#open-choices: a domain may override D for a type.
+// docs/reference/references.md#open-choices: a domain may override D for a type.
 func TestOverrideD(t *testing.T) {
 	for _, format := range []Format{FormatCompact, FormatWide} {
 		d := newDomain(t, Config{Format: format, OverrideD: [Types]bool{ABW: true}})
@@ -234,7 +234,7 @@ func TestOverrideD(t *testing.T) {
 	}
 }
 
-// docs/references.md#trimming-and-d.
+// docs/reference/references.md#trimming-and-d.
 func TestTrim(t *testing.T) {
 	const locator = 3
 	for _, c := range layouts {
@@ -321,7 +321,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// docs/references.md#tpids: TPIDs that are refused.
+// docs/reference/references.md#tpids: TPIDs that are refused.
 func TestConfigRefusals(t *testing.T) {
 	refuse := func(c Config, sentinel error, says string) {
 		t.Helper()

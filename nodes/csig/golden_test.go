@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goldenHops are the numbers of docs/references.md#worked-path: what each hop's
+// goldenHops are the numbers of docs/reference/references.md#worked-path: what each hop's
 // egress port measures, and its place.
 var goldenHops = []struct {
 	abw, share, delay uint64
@@ -62,7 +62,7 @@ func TestGoldenWalk(t *testing.T) {
 	}
 }
 
-// docs/references.md#worked-path: three signals, three different bottlenecks.
+// docs/reference/references.md#worked-path: three signals, three different bottlenecks.
 func TestGoldenSamples(t *testing.T) {
 	for _, test := range []struct {
 		format Format

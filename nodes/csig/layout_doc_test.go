@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// docField is a line of the table of bits in docs/wire.md.
+// docField is a line of the table of bits in docs/reference/wire.md.
 type docField struct {
 	bit, width int
 	name       string
@@ -21,17 +21,17 @@ type docField struct {
 
 type docLayout struct{ format, dialect string }
 
-// docSection returns the section of docs/wire.md on the tag.
+// docSection returns the section of docs/reference/wire.md on the tag.
 func docSection(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/wire.md")
+	text, err := os.ReadFile("../../docs/reference/wire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(text), "\n## CSIG tag\n")
 	section, _, end := strings.Cut(section, "\n## ")
 	if !found || !end {
-		t.Fatal("docs/wire.md has no section CSIG tag")
+		t.Fatal("docs/reference/wire.md has no section CSIG tag")
 	}
 	return section
 }
@@ -41,7 +41,7 @@ func cells(t *testing.T, section, head string) (rows [][]string) {
 	t.Helper()
 	_, table, found := strings.Cut(section, head)
 	if !found {
-		t.Fatalf("docs/wire.md has no table %s", head)
+		t.Fatalf("docs/reference/wire.md has no table %s", head)
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, line := range strings.Split(table, "\n")[2:] {
@@ -76,12 +76,12 @@ func docLayouts(t *testing.T) map[docLayout][]docField {
 // mask returns the bits of a tag of some length that a field takes.
 func (f docField) mask(length int) uint64 { return (1<<f.width - 1) << (length - f.bit - f.width) }
 
-// Each field that docs/wire.md draws is where AppendTag writes it, bit by bit, and the
+// Each field that docs/reference/wire.md draws is where AppendTag writes it, bit by bit, and the
 // fields leave no gap.
 func TestDocumentedLayout(t *testing.T) {
 	docs := docLayouts(t)
 	if len(docs) != len(layouts) {
-		t.Errorf("docs/wire.md has %d layouts, want %d", len(docs), len(layouts))
+		t.Errorf("docs/reference/wire.md has %d layouts, want %d", len(docs), len(layouts))
 	}
 	for _, c := range layouts {
 		*map[Format]*uint16{FormatCompact: &c.TPIDCompact, FormatWide: &c.TPIDWide}[c.Format] = 0xffff
@@ -182,7 +182,7 @@ func TestDrawnLayout(t *testing.T) {
 func TestDocumentedLocator(t *testing.T) {
 	rows := cells(t, docSection(t), "| format | dialect | tier | direction |")
 	if len(rows) != len(layouts) {
-		t.Errorf("docs/wire.md has locators of %d layouts, want %d", len(rows), len(layouts))
+		t.Errorf("docs/reference/wire.md has locators of %d layouts, want %d", len(rows), len(layouts))
 	}
 	for _, row := range rows {
 		c := Config{}

@@ -14,7 +14,7 @@ import (
 // Tier is a switch's level as a locator holds it. The zero value is TierToR.
 type Tier uint8
 
-// Tiers (docs/references.md#locators).
+// Tiers (docs/reference/references.md#locators).
 const (
 	TierToR   Tier = iota // or leaf
 	TierAgg               // or spine

@@ -16,7 +16,7 @@ func TestStructuredLocators(t *testing.T) {
 		place  Place
 		want   uint16
 	}{
-		// docs/references.md#worked-path.
+		// docs/reference/references.md#worked-path.
 		{layouts[0], Place{Tier: TierToR, Dir: Up, Port: 1}, 1},
 		{layouts[0], Place{Tier: TierAgg, Dir: Up, Port: 1}, 17},
 		{layouts[0], Place{Tier: TierCore, Dir: Down, Port: 1}, 41},

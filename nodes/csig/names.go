@@ -45,7 +45,7 @@ func ParseFormat(text string) (Format, error) {
 type Dialect uint8
 
 // Dialects; the two share no locator field, so that a domain must not mix them
-// (docs/references.md#open-choices).
+// (docs/reference/references.md#open-choices).
 const (
 	UEC050  Dialect = iota // locator of 6 or 15 bits, then the D bit
 	Draft01                // locator of 7 or 16 bits, no D bit
@@ -70,7 +70,7 @@ func (d *Dialect) UnmarshalText(text []byte) error {
 	return spelling.Enum(d, "dialect", text, dialectNames)
 }
 
-// Type is the signal that a tag carries (docs/references.md#signal-types).
+// Type is the signal that a tag carries (docs/reference/references.md#signal-types).
 type Type uint8
 
 // Types of signal and the unit of their raw values. Modules register others (Register).
@@ -108,7 +108,7 @@ func (t Type) String() string {
 // sets D. The zero value is TrimForceLocal.
 type TrimRule uint8
 
-// Trim rules (docs/references.md#trimming-and-d).
+// Trim rules (docs/reference/references.md#trimming-and-d).
 const (
 	TrimForceLocal TrimRule = iota // the worst code of the type and the hop's locator
 	TrimMeasured                   // its value, if worse than the tag's

@@ -21,7 +21,7 @@ func (q Quantiser) appendProfile(b []byte) []byte {
 }
 
 // Profile returns the 32-bit hash of what the nodes of a domain must share
-// (docs/references.md#domain-profile): FNV-1a over format, dialect, TPIDs, interval and
+// (docs/reference/references.md#domain-profile): FNV-1a over format, dialect, TPIDs, interval and
 // the codes of the quantisers, and the types of modules. A node of another profile would read locators as D
 // bits and values as other values. It is 0 of no domain, nil.
 func (d *Domain) Profile() uint32 {

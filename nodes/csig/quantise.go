@@ -101,7 +101,7 @@ func (d *bands) decode(code uint16, s *Sample) bool {
 }
 
 // linear is the quantiser of a wide tag for one type: equal steps of a power of
-// two above a base, clamped at both ends (docs/references.md#wide-quantiser).
+// two above a base, clamped at both ends (docs/reference/references.md#wide-quantiser).
 type linear struct {
 	base  uint64
 	shift uint8

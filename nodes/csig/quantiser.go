@@ -15,7 +15,7 @@ import (
 
 // Quantiser maps the raw values of one type to codes. It is given by Name, or
 // explicitly by Edges (compact) or Step (wide); the zero value is the default
-// of the type and format (docs/references.md#wide-quantiser, #compact-quantisers):
+// of the type and format (docs/reference/references.md#wide-quantiser, #compact-quantisers):
 //
 //	          compact            wide
 //	abw       abw-geo(MaxRate)   linear with the smallest step, at least 2^17 B/s, that covers MaxRate

@@ -31,7 +31,7 @@ func checkWideCode(t *testing.T, v wideVector) {
 	}
 }
 
-// Vectors of docs/references.md#wide-quantiser.
+// Vectors of docs/reference/references.md#wide-quantiser.
 func TestWideVectors(t *testing.T) {
 	for _, v := range []wideVector{
 		{0, 0, 17, 0}, {2_500_000_000, 0, 17, 19073}, {12_500_000_000, 0, 17, 95367}, {100_000_000_000, 0, 17, 762939},
@@ -39,7 +39,7 @@ func TestWideVectors(t *testing.T) {
 		{1023, 1024, 5, 0}, {1024, 1024, 5, 0}, {1055, 1024, 5, 0}, {1056, 1024, 5, 1},
 		{33555455, 1024, 5, 1048575}, {33555456, 1024, 5, 1048575},
 		{10521, 0, 4, 657}, {18000, 0, 4, 1125}, {16777215, 0, 4, 1048575}, {16777216, 0, 4, 1048575},
-		// The worked lines of the IETF slides, corrected (docs/references.md#wide-quantiser).
+		// The worked lines of the IETF slides, corrected (docs/reference/references.md#wide-quantiser).
 		{40, 16, 3, 3}, {32, 16, 3, 2}, {16, 16, 3, 0}, {32, 16, 4, 1}, {8, 32, 4, 0},
 		{math.MaxUint64, 0, 0, 1048575},
 	} {
@@ -47,7 +47,7 @@ func TestWideVectors(t *testing.T) {
 	}
 }
 
-// docs/references.md#wide-quantiser: the smallest step that covers Cmax maps Cmax to
+// docs/reference/references.md#wide-quantiser: the smallest step that covers Cmax maps Cmax to
 // 762939 at every speed from 100G (2^14) to 1.6T (2^18).
 func TestWideStepOfSpeed(t *testing.T) {
 	for shift, rate := range map[uint]units.Rate{14: 100 * units.Gbps, 15: 200 * units.Gbps, 16: 400 * units.Gbps, 17: 800 * units.Gbps, 18: 1600 * units.Gbps} {
@@ -62,7 +62,7 @@ func TestWideStepOfSpeed(t *testing.T) {
 	}
 }
 
-// The first edges and the last of the tables of docs/references.md#compact-quantisers.
+// The first edges and the last of the tables of docs/reference/references.md#compact-quantisers.
 func TestTables(t *testing.T) {
 	checkTable(t, "delay-geo_ns", []any{0., 250., 315., 397., 500., 630., 794., 1000., 1260.})
 	checkTable(t, "delay-lin-1us_ns", []any{0., 1000., 2000., 3000.})
@@ -170,7 +170,7 @@ func decodeOne(t *testing.T, d *Domain, signal Type, v uint64) (Sample, bool) {
 }
 
 // A decoded interval holds the value, and its point lies inside; the errors of
-// the points are those of docs/references.md#wide-quantiser and #compact-quantisers.
+// the points are those of docs/reference/references.md#wide-quantiser and #compact-quantisers.
 func TestDecodeBounds(t *testing.T) {
 	const seed = 3
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -10,7 +10,7 @@ import (
 )
 
 // Signal is a type of signal that a module adds. T 4 to 7 are reserved in the sources
-// (docs/references.md#signal-types); what they mean is for those who build the fabric.
+// (docs/reference/references.md#signal-types); what they mean is for those who build the fabric.
 type Signal struct {
 	Name string // in experiments, tables and reports: lower-case letters, digits and -
 	Doc  string // one line, which csiglab list prints
@@ -96,7 +96,7 @@ var knownTypes, minTypes uint16 = 1<<ABW | 1<<ABWC | 1<<Delay | 1<<NQD, 1<<ABW |
 func (t Type) bit() uint16 { return 1 << t }
 
 // Register adds a type of signal. It is for the init functions of modules that csiglab
-// build compiles in (docs/extend.md). A signal whose name or T is taken, or that lacks
+// build compiles in (docs/how-to/extend.md). A signal whose name or T is taken, or that lacks
 // something, is not added; csiglab and the node programs then say so and do not start
 // (modules.Check).
 func Register(s Signal) {

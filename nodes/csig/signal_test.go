@@ -114,7 +114,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// "strictly better replaces, and only then LM is rewritten" (docs/references.md#hop-update):
+// "strictly better replaces, and only then LM is rewritten" (docs/reference/references.md#hop-update):
 // of types of modules too, by their Min, in both formats.
 func TestRegisteredUpdate(t *testing.T) {
 	if wrong := registered(t, depth("update-depth", 4), room("update-room", 6)); wrong != "" {

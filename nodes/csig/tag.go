@@ -7,7 +7,7 @@ import (
 )
 
 // Layout of a tag behind its TPID; bit 0 is the most significant
-// (docs/references.md#tag-layout). The word that follows the TPID holds the locator
+// (docs/reference/references.md#tag-layout). The word that follows the TPID holds the locator
 // in both formats.
 //
 //	compact, 16 bits   T 3, R 1, S 5, LM 6, D 1      draft-01: T 3, R 1, S 5, LM 7
@@ -53,7 +53,7 @@ func (d *Domain) setLayout(f Format, dialect Dialect) {
 }
 
 // initCode is the signal of a fresh tag: all ones of a type whose hops keep the smallest
-// value, and otherwise 0 (docs/references.md#open-choices).
+// value, and otherwise 0 (docs/reference/references.md#open-choices).
 func initCode(min bool, width uint) uint32 {
 	if min {
 		return 1<<width - 1

@@ -44,7 +44,7 @@ type tagVector struct {
 	wire   string // TPID included
 }
 
-// tagVectors are worked tags in hex, those of docs/references.md#worked-tags and more.
+// tagVectors are worked tags in hex, those of docs/reference/references.md#worked-tags and more.
 func tagVectors() []tagVector {
 	compact, wide := Config{Format: FormatCompact}, Config{Format: FormatWide}
 	draft := Config{Format: FormatCompact, Dialect: Draft01, TPIDCompact: 0x9900}
@@ -196,7 +196,7 @@ func TestParseTagRefuses(t *testing.T) {
 	}
 }
 
-// docs/references.md#worked-tags: 2B85 of draft-01 (S 23, LM 5) reads as
+// docs/reference/references.md#worked-tags: 2B85 of draft-01 (S 23, LM 5) reads as
 // S 23, LM 2 and a set D bit in uec-0.50.
 func TestInteropTrap(t *testing.T) {
 	b := unhex(t, "99002b85")

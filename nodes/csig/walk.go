@@ -53,7 +53,7 @@ type Frame struct {
 	Format Format // of that tag; FormatNone without one
 	L3     uint8  // offset of the network layer, the byte behind EtherType
 	// Second reports whether another CSIG tag follows the first
-	// (docs/references.md#hop-update), and More has the bytes of all CSIG tags behind
+	// (docs/reference/references.md#hop-update), and More has the bytes of all CSIG tags behind
 	// the first.
 	Second bool
 	More   uint8
@@ -65,7 +65,7 @@ type Frame struct {
 
 // Walk steps over the tags of an Ethernet frame and writes into f what it finds:
 // VLAN tags, one SecTAG and CSIG tags of both formats in any order
-// (docs/references.md#tag-position). It stops at a second SecTAG, and at one behind which
+// (docs/reference/references.md#tag-position). It stops at a second SecTAG, and at one behind which
 // the bytes are encrypted or changed. It reads the frame only up to the network
 // layer and keeps nothing of it.
 //

@@ -13,7 +13,7 @@ import (
 
 const macs = "020000000002020000000001"
 
-// stacks are the headers of docs/references.md#tag-position, and more, and what must be found.
+// stacks are the headers of docs/reference/references.md#tag-position, and more, and what must be found.
 // For the stacks with a tag, bare is the header without it, and inserted the header
 // with the tag put on again, where that is another place.
 var stacks = []struct {
@@ -207,7 +207,7 @@ func TestInsertLeavesCiphertextAlone(t *testing.T) {
 	}
 }
 
-// Property (5) of docs/references.md#hop-update: untagged stays untagged. A hop that
+// Property (5) of docs/reference/references.md#hop-update: untagged stays untagged. A hop that
 // walks a frame without a tag has nothing to update.
 func TestUntaggedStaysUntagged(t *testing.T) {
 	d := newDomain(t, Config{Format: FormatCompact})

@@ -50,7 +50,7 @@ type Config struct {
 }
 
 // DefaultFrameTimeout is thousands of times what a frame took in the worst case
-// measured (docs/references.md#lockstep-prototype).
+// measured (docs/reference/references.md#lockstep-prototype).
 const DefaultFrameTimeout = 3 * time.Second
 
 // Port is one end of a link.

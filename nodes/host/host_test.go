@@ -23,7 +23,7 @@ import (
 	"github.com/csiglab/csiglab/workloads"
 )
 
-// docs/references.md#sending: the NIC serves its flows in turn.
+// docs/reference/references.md#sending: the NIC serves its flows in turn.
 func TestRoundRobin(t *testing.T) {
 	c := config(0)
 	c.CC.Params = map[string]string{"cwnd": "16600B"} // four packets each
@@ -88,7 +88,7 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// docs/references.md#sending: control packets go first, 10 to 1 while data waits.
+// docs/reference/references.md#sending: control packets go first, 10 to 1 while data waits.
 func TestControlBurst(t *testing.T) {
 	c := config(0)
 	c.CC.Params = map[string]string{"cwnd": "12450B"} // three packets

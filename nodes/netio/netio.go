@@ -60,7 +60,7 @@ var ErrClosed = errors.New("netio: closed")
 
 // Slots is the least number of frames that a Conn keeps until they are received.
 // A fabric of 100 Gb/s under lockstep never had more than 16 waiting
-// (docs/references.md#lockstep-prototype).
+// (docs/reference/references.md#lockstep-prototype).
 const Slots = 512
 
 // slotsPerPort is the least number per port, for nodes with many of them.

@@ -392,7 +392,7 @@ func openPair(t *testing.T, more func(loopback int)) (a, b *netio.Packet) {
 func openPairWith(t *testing.T, open func(indices []int) (*netio.Packet, error), more func(loopback int)) (a, b *netio.Packet) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("a private network namespace needs root; the tests of orchestrator/netns cover user namespaces")
+		t.Skip("a private network namespace needs root; the tests of orchestrator/backend/netns cover user namespaces")
 	}
 	var err error
 	outer := inNewNamespace(func() {

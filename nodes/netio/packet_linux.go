@@ -16,7 +16,7 @@ import (
 // Packet is a Conn over AF_PACKET: one TPACKET_V2 receive ring for all its
 // interfaces, which tells the port by the interface's index, and one socket to
 // send from. TPACKET_V3 would add its block timeout to every frame at low rates,
-// and AF_XDP gains nothing on veth (docs/references.md#cost-of-a-hop).
+// and AF_XDP gains nothing on veth (docs/reference/references.md#cost-of-a-hop).
 type Packet struct {
 	rx, tx    int
 	ring      []byte

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// docs/wire.md is the format's description: its tables must have the offsets of
+// docs/reference/wire.md is the format's description: its tables must have the offsets of
 // the code and leave no gap.
 func TestDocumentedOffsets(t *testing.T) {
-	tables := readTables(t, "../../docs/wire.md")
+	tables := readTables(t, "../../docs/reference/wire.md")
 	tests := []struct {
 		table   string
 		length  int
@@ -58,7 +58,7 @@ func TestDocumentedOffsets(t *testing.T) {
 }
 
 func TestDocumentedFlags(t *testing.T) {
-	text, err := os.ReadFile("../../docs/wire.md")
+	text, err := os.ReadFile("../../docs/reference/wire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestDocumentedFlags(t *testing.T) {
 		"HostDelay": HostDelay,
 	} {
 		if row := fmt.Sprintf("| 0x%02x | %s |", uint8(flag), name); !strings.Contains(string(text), row) {
-			t.Errorf("docs/wire.md has no row %q", row)
+			t.Errorf("docs/reference/wire.md has no row %q", row)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package wire is the packet as machines see it: header bytes exactly as on the
 // wire, edited in place, and the formats of Ethernet, IPv4, UDP and the
-// UET-like transport. docs/wire.md has every field.
+// UET-like transport. docs/reference/wire.md has every field.
 //
 // The package knows no policy: machines decide what to mark, trim or tag. Package
 // csig finds the tags of a frame and knows the content of the CSIG tag, which is

@@ -109,7 +109,7 @@ func (p *Packet) walk(frame []byte, f Format) error {
 
 // opaque reports whether what follows a frame's tags is nothing for switches to
 // read or edit: a SecTAG protects it from one end to the other, or it has a second
-// CSIG tag (docs/references.md#hop-update).
+// CSIG tag (docs/reference/references.md#hop-update).
 func (p *Packet) opaque() bool { return p.front.MACsec || p.front.Second }
 
 // addressed reports whether an IPv4 packet, of which ip may be only the beginning,

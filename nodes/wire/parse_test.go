@@ -247,7 +247,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // Neither the tag nor its presence enters the ECMP hash
-// (docs/references.md#tag-position), and trimming keeps the path.
+// (docs/reference/references.md#tag-position), and trimming keeps the path.
 func TestHashIgnoresTheTag(t *testing.T) {
 	r, seed := random()
 	for range 500 {

@@ -100,7 +100,7 @@ func (p *Packet) ParseHead(head []byte, length int, f Format) error {
 }
 
 // SecondTag reports whether the packet has more than one CSIG tag, which only a raw
-// frame can have. Tag is the first of them (docs/references.md#hop-update).
+// frame can have. Tag is the first of them (docs/reference/references.md#hop-update).
 func (p *Packet) SecondTag() bool { return p.front.Second }
 
 // RemoveTags removes each CSIG tag of the packet for which remove reports true, the

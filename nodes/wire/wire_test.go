@@ -418,7 +418,7 @@ func TestInsertTagTwicePanics(t *testing.T) {
 }
 
 // The declared wire size: payload + header for data, header for the others, the
-// tag only when it is counted (docs/wire.md#declared-wire-size).
+// tag only when it is counted (docs/reference/wire.md#declared-wire-size).
 func TestSizes(t *testing.T) {
 	r, _ := random()
 	for _, kind := range kinds {
@@ -532,7 +532,7 @@ func random() (*rand.Rand, uint64) {
 	return rand.New(rand.NewPCG(seed, 0)), seed
 }
 
-// docs/wire.md: "4 bits e and 12 bits m stand for m · 2^e ns".
+// docs/reference/wire.md: "4 bits e and 12 bits m stand for m · 2^e ns".
 func TestHostDelay(t *testing.T) {
 	for _, tc := range []struct{ give, want units.Duration }{
 		{0, 0}, {499, 0}, {500, units.Nanosecond}, {-1, 0},

@@ -7,8 +7,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/nodes/emu/process"
-	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // exposures are where and what the processes of a run serve; nil: nothing.

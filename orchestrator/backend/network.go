@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/nodes/host/shim"
-	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/shape"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/shape"
 	"github.com/csiglab/csiglab/topologies"
 )
 

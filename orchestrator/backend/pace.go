@@ -11,7 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
-	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
 )
 
 // Times of a run in real time.

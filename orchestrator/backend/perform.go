@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs"
-	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
 )
 
 // Perform gives a run with real nodes an id and runs it. While it lasts, the run is

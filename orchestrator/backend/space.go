@@ -13,9 +13,9 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/wire"
-	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/shape"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/shape"
 	"github.com/csiglab/csiglab/topologies"
 )
 

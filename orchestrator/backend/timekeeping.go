@@ -6,7 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu/timekeeper"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
-	"github.com/csiglab/csiglab/orchestrator/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
 )
 
 // timekeeping joins this part of a run in real time with the others; nil: the run is not cut.

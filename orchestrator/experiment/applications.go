@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 

@@ -37,7 +37,7 @@ type Entry struct {
 // a kind of topology or workload.
 type EntryKey struct {
 	Path     string `json:"key"`  // below the name, such as tiers[].rate
-	Type     string `json:"type"` // as in docs/experiment.md: number, rate, time, size, bool, name, text, file or list
+	Type     string `json:"type"` // as in docs/reference/experiment.md: number, rate, time, size, bool, name, text, file or list
 	Required bool   `json:"required,omitempty"`
 	Default  string `json:"default,omitempty"` // empty without
 	Range    string `json:"range,omitempty"`   // what the value may be, in words; empty: not listed

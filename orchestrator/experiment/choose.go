@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/orchestrator/expression"
+	"github.com/csiglab/csiglab/orchestrator/experiment/expression"
 )
 
 // choose returns the names of the variants to run, nil for all.

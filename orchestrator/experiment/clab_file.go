@@ -35,7 +35,7 @@ var clabRoles = map[string]topologies.CustomNode{
 	"superspines": {Kind: topologies.Switch, Tier: topologies.TierCore}, "core": {Kind: topologies.Switch, Tier: topologies.TierCore},
 }
 
-// Names of containerlab 0.79 (docs/references.md#containerlab-files).
+// Names of containerlab 0.79 (docs/reference/references.md#containerlab-files).
 var (
 	// clabHosts are the kinds of node that are hosts; all other kinds are switches.
 	clabHosts = []string{"linux", "host", "ext-container", "generic_vm", "openbsd", "freebsd", "k8s-kind", "keysight_ixia-c-one", "spirent_stc", "ostinato"}

@@ -59,7 +59,7 @@ type PFC struct {
 	Headroom units.Size `yaml:"headroom" is:"threshold or auto" default:"auto" doc:"for what comes in beyond 'xoff' until the peer has stopped. auto: from delay, rate and MTU of the link: 'csiglab validate' says how much"`
 	// Deadlock is for how long a paused class must have been unable to send to be looked at
 	// as part of a deadlock.
-	Deadlock units.Duration `yaml:"deadlock" is:"1us to 1s" default:"1ms" doc:"after which a class that was paused all the time is looked at as part of a deadlock, see [classes](fabrics.md#classes)"`
+	Deadlock units.Duration `yaml:"deadlock" is:"1us to 1s" default:"1ms" doc:"after which a class that was paused all the time is looked at as part of a deadlock, see [classes](../how-to/fabrics.md#classes)"`
 }
 
 // Lossless reports whether a class is.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/orchestrator/expression"
+	"github.com/csiglab/csiglab/orchestrator/experiment/expression"
 	"github.com/csiglab/csiglab/units"
 )
 

@@ -10,17 +10,17 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/expression"
+	"github.com/csiglab/csiglab/orchestrator/experiment/expression"
 )
 
-var update = flag.Bool("update", false, "write the reference into docs/experiment.md")
+var update = flag.Bool("update", false, "write the reference into docs/reference/experiment.md")
 
 var sample = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestReference holds that docs/experiment.md says of each key what its tags say, and is short
+// TestReference holds that docs/reference/experiment.md says of each key what its tags say, and is short
 // otherwise.
 func TestReference(t *testing.T) {
-	checkout.Written(t, "experiment.md", reference(StandardTables()), *update)
+	checkout.Written(t, "reference/experiment.md", reference(StandardTables()), *update)
 }
 
 // reference returns the keys of an experiment file as Markdown.
@@ -148,13 +148,13 @@ func TestTags(t *testing.T) {
 }
 
 func TestDocumentedExample(t *testing.T) {
-	byHand, _, _ := checkout.Page(t, "experiment.md")
+	byHand, _, _ := checkout.Page(t, "reference/experiment.md")
 	examples := sample.FindAllStringSubmatch(byHand, -1)
 	if len(examples) == 0 {
-		t.Fatal("docs/experiment.md has no example")
+		t.Fatal("docs/reference/experiment.md has no example")
 	}
 	for _, m := range examples {
-		set, err := Parse("docs/experiment.md", "", []byte(m[1]), Options{Tables: StandardTables()})
+		set, err := Parse("docs/reference/experiment.md", "", []byte(m[1]), Options{Tables: StandardTables()})
 		if err != nil {
 			t.Error(err)
 			continue
@@ -167,10 +167,10 @@ func TestDocumentedExample(t *testing.T) {
 
 // TestDocumentedFunctions holds that the functions of expressions are named.
 func TestDocumentedFunctions(t *testing.T) {
-	byHand, _, _ := checkout.Page(t, "experiment.md")
+	byHand, _, _ := checkout.Page(t, "reference/experiment.md")
 	for _, name := range expression.Functions() {
 		if !strings.Contains(byHand, name+"(") {
-			t.Errorf("docs/experiment.md does not name %s", name)
+			t.Errorf("docs/reference/experiment.md does not name %s", name)
 		}
 	}
 }

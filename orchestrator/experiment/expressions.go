@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/orchestrator/expression"
+	"github.com/csiglab/csiglab/orchestrator/experiment/expression"
 )
 
 // results checks the expressions over metrics, and the published figures, as far as that

@@ -12,7 +12,7 @@ import (
 // has depends on its kind, see faultKinds.
 type Fault struct {
 	Name      string `yaml:"name" is:"group" doc:"in results; without: the kind and its place in the list, such as 'down-0'"`
-	Kind      string `yaml:"kind,required" is:"fault" doc:"what fails, see [Kinds](faults.md#kinds)"`
+	Kind      string `yaml:"kind,required" is:"fault" doc:"what fails, see [Kinds](../how-to/faults.md#kinds)"`
 	Links     string `yaml:"links" is:"links pattern" doc:"of kinds 'down', 'rate', 'loss' and 'corruption': name of a link, such as 'tor0-agg0', or a pattern with '*', such as 'agg*-core*'. A pattern that begins with '*' stands in quotes"`
 	Random    int    `yaml:"random" is:"model size or all" default:"all" doc:"how many of these, drawn by seed. Variants with the same seed draw the same"`
 	Direction string `yaml:"direction" is:"fault direction" default:"both" doc:"of kinds 'rate', 'loss' and 'corruption': 'up' is away from the node that the link's name begins with, the one nearer to the hosts; 'down' is towards it; 'both'"`

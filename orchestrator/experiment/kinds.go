@@ -162,7 +162,7 @@ func sectionOf(field reflect.Type) (section string, ok bool) {
 }
 
 // RegisterTopology adds the kind of a module to the table of topologies. The type of k.Spec is
-// a struct whose fields have tags, a text or a slice of such structs; docs/extend.md describes
+// a struct whose fields have tags, a text or a slice of such structs; docs/how-to/extend.md describes
 // the tags. RegisterTopology is for variables of packages, as in
 //
 //	var _ = RegisterTopology(TopologyKind{…})

@@ -8,7 +8,7 @@ import (
 
 // Limits of the text of an experiment. Reading takes time and memory that grow with the
 // text, and the YAML parser's grow faster with some shapes of it. With these limits,
-// every text gets an answer within 5 s and 500 MB (docs/reliability.md#hostile-files).
+// every text gets an answer within 5 s and 500 MB (docs/explanation/reliability.md#hostile-files).
 const (
 	maxFile         = 1 << 20 // bytes of an experiment file
 	maxTopologyFile = 1 << 20

@@ -15,7 +15,7 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/orchestrator/expression"
+	"github.com/csiglab/csiglab/orchestrator/experiment/expression"
 )
 
 // Options are the layers above the file, and the tables of names.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // compared has a variant with CSIG and one without; the lines of results follow it.
@@ -135,9 +135,9 @@ func TestDerivedOfSomeVariants(t *testing.T) {
 	}
 }
 
-// The patterns of docs/experiment.md fit the experiment at its top.
+// The patterns of docs/reference/experiment.md fit the experiment at its top.
 func TestDocumentedPatterns(t *testing.T) {
-	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "experiment.md"))
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "experiment.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,9 +147,9 @@ func TestDocumentedPatterns(t *testing.T) {
 	_, results, _ = strings.Cut(results, "```\n")
 	results, _, ok := strings.Cut(results, "```\n")
 	if !ok || !strings.HasPrefix(results, "derived:\n") {
-		t.Fatalf("docs/experiment.md has no patterns: %q", results)
+		t.Fatalf("docs/reference/experiment.md has no patterns: %q", results)
 	}
-	set, err := experiment.Parse("docs/experiment.md", "", []byte(text+"\n"+results), experiment.Options{Tables: experiment.StandardTables(), Names: measure.NamesOfSet})
+	set, err := experiment.Parse("docs/reference/experiment.md", "", []byte(text+"\n"+results), experiment.Options{Tables: experiment.StandardTables(), Names: measure.NamesOfSet})
 	if err != nil {
 		t.Fatal(err)
 	}

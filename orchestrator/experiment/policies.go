@@ -16,7 +16,7 @@ type CSIGPolicy struct {
 	// Signals are the types that the tags ask for, with weights: of a transfer beside
 	// those that its CC and its LB want, of programs in place of Applications.Signals.
 	Signals map[string]int `yaml:"signals" doc:"what the tags ask for, with weights from 1 to 255: '{abw: 3, delay: 1}'. For transfers the types that CC and LB want are added, each with its own weight; for programs this replaces 'applications.signals'"`
-	Format  string         `yaml:"format" is:"tag format" doc:"format of the tags: 'compact' or 'wide', see [Two formats](csig.md#two-formats)"`
+	Format  string         `yaml:"format" is:"tag format" doc:"format of the tags: 'compact' or 'wide', see [Two formats](../explanation/csig.md#two-formats)"`
 }
 
 // CSIGMatch says which packets a policy is for: those that fit all lists that are not

@@ -1,6 +1,6 @@
 package experiment
 
-import "github.com/csiglab/csiglab/orchestrator/runtimes"
+import "github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 
 // Way returns where and how the experiment runs.
 func (e *Experiment) Way() runtimes.Way { return runtimes.Way{Runtime: e.Runtime, Clock: e.Clock} }

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/generator"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -24,7 +24,7 @@ import (
 )
 
 // The tags of a field say all that csiglab knows of a key of the experiment file. The decoder,
-// csiglab list, csiglab schema and docs/experiment.md read them.
+// csiglab list, csiglab schema and docs/reference/experiment.md read them.
 //
 //	Queue units.Size `yaml:"queue" is:"queue or auto" default:"auto" doc:"data queue of a switch port"`
 //

@@ -46,12 +46,12 @@ type Experiment struct {
 	Measure      Measure        `yaml:"measure" doc:"the measuring window, and groups of flows that metrics are computed over"`
 	End          units.Duration `yaml:"end" is:"span or auto" default:"auto" doc:"the run is cut off here; auto: it ends when nothing is left to do"`
 	Variants     []Variant      `yaml:"variants" doc:"without them there is one, 'run', see [Variants](#variants)"`
-	Sweep        *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [sweep.md](sweep.md#points)"`
+	Sweep        *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [sweep.md](../how-to/sweep.md#points)"`
 	Seeds        []uint64       `yaml:"seeds" default:"1" doc:"a run of each variant for each seed: '[1, 2, 5]' or '1..5', at most 10000"`
 	TieSeed      uint64         `yaml:"tie_seed" default:"0" doc:"permutes packets that reach a node at the very same picosecond; 0: in port order"`
 	Derived      []Derived      `yaml:"derived" doc:"metrics made of metrics, computed for every run, in order"`
 	Expect       []string       `yaml:"expect" doc:"assertions, see [Results](#results)"`
-	Robust       []Promise      `yaml:"robust" doc:"which expectations hold under which other settings; 'csiglab stress' checks it ([sweep.md](sweep.md#stress)). It decides nothing about a run, and without it nothing is promised but the experiment as it is"`
+	Robust       []Promise      `yaml:"robust" doc:"which expectations hold under which other settings; 'csiglab stress' checks it ([sweep.md](../how-to/sweep.md#stress)). It decides nothing about a run, and without it nothing is promised but the experiment as it is"`
 	Published    []Published    `yaml:"published" doc:"figures to compare medians with; they decide nothing"`
 	Runtime      string         `yaml:"runtime" is:"runtime" default:"inproc" doc:"'inproc': this process; 'netns': real frames, a network namespace per node; 'containerlab': a container per node; 'kubernetes': a pod per part of the fabric, a network namespace per node"`
 	Clock        string         `yaml:"clock" is:"clock" default:"virtual" doc:"'virtual' with inproc; 'lockstep' or 'wall' with the others. Where one of the two alone is written, the other follows ('clock: wall' means netns). A flag that names one of them keeps the other where the two fit"`
@@ -60,7 +60,7 @@ type Experiment struct {
 
 // Wall is the wall clock's dilation, and how far from real time a run may be.
 type Wall struct {
-	Dilation int    `yaml:"dilation" is:"1 to 1000000000 or auto" default:"auto" doc:"with clock wall: wall seconds for a model second; auto: the least that this machine keeps, see [wall.md](wall.md)"`
+	Dilation int    `yaml:"dilation" is:"1 to 1000000000 or auto" default:"auto" doc:"with clock wall: wall seconds for a model second; auto: the least that this machine keeps, see [wall.md](../explanation/wall.md)"`
 	Budget   Budget `yaml:"budget" doc:"how far from real time a run may be; beyond that it is invalid"`
 }
 
@@ -114,8 +114,8 @@ type CSIG struct {
 	Dialect      csig.Dialect        `yaml:"dialect" default:"uec-0.50" doc:"'uec-0.50': locator of 6 or 15 bits and the D bit; 'draft-01': 7 or 16 bits, no D bit"`
 	TPIDCompact  uint16              `yaml:"tpid_compact" is:"0x0600 to 0xFFFF" default:"0x88B5" doc:"EtherType of compact tags"`
 	TPIDWide     uint16              `yaml:"tpid_wide" is:"0x0600 to 0xFFFF" default:"0x88B6" doc:"EtherType of wide tags"`
-	Locators     Locators            `yaml:"locators" doc:"how switch ports are named in tags: 'structured', by tier, direction, switch and port; 'registry', by a number of their own; or a mapping with the keys below. See [Locators](csig.md#locators)"`
-	Signal       csig.Type           `yaml:"signal" is:"signal" default:"delay" doc:"what hosts ask for unless CC, LB or a policy asks: 'delay', 'abw', 'abw-c', 'nqd', or one of a [module](extend.md#signals)"`
+	Locators     Locators            `yaml:"locators" doc:"how switch ports are named in tags: 'structured', by tier, direction, switch and port; 'registry', by a number of their own; or a mapping with the keys below. See [Locators](../explanation/csig.md#locators)"`
+	Signal       csig.Type           `yaml:"signal" is:"signal" default:"delay" doc:"what hosts ask for unless CC, LB or a policy asks: 'delay', 'abw', 'abw-c', 'nqd', or one of a [module](../how-to/extend.md#signals)"`
 	Interval     units.Duration      `yaml:"interval" is:"100ns to 1s" default:"128us" doc:"window over which available bandwidth is measured"`
 	Meter        meter.Mode          `yaml:"meter" default:"tumbling" doc:"the last whole window, or 'sliding': eighths of one"`
 	Phase        meter.Phase         `yaml:"phase" default:"seeded" doc:"where the windows of a port begin: 'seeded', at a time within an interval that the seed gives to each port; 'aligned', at the start of the run at every port, so that a traffic pattern with the interval's period reads the same wrong value everywhere"`
@@ -124,15 +124,15 @@ type CSIG struct {
 	OverrideD    []csig.Type         `yaml:"override_d" is:"abw|abw-c" doc:"types whose tags switches go on updating after one has set D, because it trimmed the packet: 'abw', 'abw-c' (SAI-CSIG §5.3). Not of 'csig.dialect: draft-01', which has no D"`
 	Delay        dataplane.DelayMode `yaml:"delay" default:"residence" doc:"'residence': first bit in to first bit out, that is serialisation at the rate of the link it came from, the switch's own delay and waiting; 'wait': waiting alone"`
 	NQD          meter.DepthMode     `yaml:"nqd" default:"occupancy" doc:"queue depth as a share of the queue, 'occupancy', or of the network RTT's worth of draining, 'drain'"`
-	Quantisers   map[string]string   `yaml:"quantisers" doc:"what the codes of a signal mean: '{delay: delay-lin-500ns}', see [Signals](csig.md#signals)"`
+	Quantisers   map[string]string   `yaml:"quantisers" doc:"what the codes of a signal mean: '{delay: delay-lin-500ns}', see [Signals](../explanation/csig.md#signals)"`
 	Decode       csig.DecodeMode     `yaml:"decode" default:"auto" doc:"the point of a code's range: 'lower', 'midpoint', 'geometric'; auto: lower for abw, geometric for delay-geo, else midpoint"`
 	TrimRule     csig.TrimRule       `yaml:"trim_rule" default:"force_local" doc:"a switch that trims writes the worst code and its own locator ('force_local'), the value that the packet would have met in the queue if that is worse ('measured'), or 'none'"`
 	Init         string              `yaml:"init" is:"init" default:"every" doc:"packets that start with a tag: 'every'; 'none'; '1/N', one of each N data packets of a flow, drawn; 'stride/N', every Nth; '1/20us', at most one in that time; or 'probe/20us': probes of each flow that has data to send, which queue with data and are answered. If only some packets have tags, each of these asks for an ACK of its own"`
 	MaxAge       units.Duration      `yaml:"max_age" is:"link delay or auto" default:"auto" doc:"up to this age of its packet a sample of delay or queue depth is used for ACKs that bring none; auto: twice the flow's last RTT, so that it is used for one RTT after it has come. Samples of available bandwidth are used up to twice the RTT or 'csig.interval', whichever is longer"`
-	PortDown     dataplane.PortDown  `yaml:"port_down" default:"silent" doc:"what the sender hears of a data packet that a switch drops because the link of the port is down: nothing, 'silent', or at once a NACK with the port's locator, 'notify' (see [faults.md](faults.md#links-that-go-down))"`
+	PortDown     dataplane.PortDown  `yaml:"port_down" default:"silent" doc:"what the sender hears of a data packet that a switch drops because the link of the port is down: nothing, 'silent', or at once a NACK with the port's locator, 'notify' (see [faults.md](../how-to/faults.md#links-that-go-down))"`
 	Second       *CSIGSecond         `yaml:"second" doc:"tags of the format that 'csig.format' is not; without it there are none"`
 	Policies     []CSIGPolicy        `yaml:"policies" doc:"exceptions from 'csig.init', 'csig.signal' and 'csig.format' for some flows or packets. A policy is for the packets that fit all lists of its 'match', each by one of its items; one that no flow fits is an error. Later ones win, 'init', 'signals' and 'format' each by itself"`
-	Ports        []CSIGPort          `yaml:"ports" doc:"what some switch ports do to tags, see [Ports](csig.md#ports)"`
+	Ports        []CSIGPort          `yaml:"ports" doc:"what some switch ports do to tags, see [Ports](../explanation/csig.md#ports)"`
 	Collector    *Collector          `yaml:"collector" doc:"host to which switches send samples of tags that end at their ports; without it to nobody"`
 }
 
@@ -165,7 +165,7 @@ type LocatorLabel struct {
 type Collector struct {
 	Host     int            `yaml:"host,required" is:"host" doc:"the collector, to which switches send the samples of tags that end at their ports as [postcards](wire.md#postcard)"`
 	Interval units.Duration `yaml:"interval" is:"1us to 10s" default:"100us" doc:"a switch sends at most one postcard of each flow and signal in this time: its first sample. All postcards of a switch together take 1 % of its slowest port at most"`
-	Loop     string         `yaml:"loop" is:"loop" default:"none" doc:"what the collector does with postcards: 'none': it counts them; 'abw': it sets the weights of 'routing: wcmp' by available bandwidth, see [Postcards](csig.md#postcards)"`
+	Loop     string         `yaml:"loop" is:"loop" default:"none" doc:"what the collector does with postcards: 'none': it counts them; 'abw': it sets the weights of 'routing: wcmp' by available bandwidth, see [Postcards](../explanation/csig.md#postcards)"`
 	Period   units.Duration `yaml:"period" is:"1us to 10s" default:"500us" doc:"least time between two settings"`
 }
 
@@ -236,7 +236,7 @@ type Generator struct {
 	Start units.Duration `yaml:"start" is:"time" default:"0s" doc:"when the first frame is ready"`
 	Every units.Duration `yaml:"every" is:"span or auto" default:"auto" doc:"from one frame to the next"`
 	Rate  units.Rate     `yaml:"rate" is:"frame rate or auto" default:"auto" doc:"in place of 'every': mean rate in wire bytes, exact in the long run"`
-	Stack string         `yaml:"stack" doc:"tags in front of the network layer, from the outermost inwards, such as 's-tag c-tag csig:delay'; see [Generators](applications.md#generators)"`
+	Stack string         `yaml:"stack" doc:"tags in front of the network layer, from the outermost inwards, such as 's-tag c-tag csig:delay'; see [Generators](../how-to/applications.md#generators)"`
 	DSCP  int            `yaml:"dscp" is:"dscp" default:"0" doc:"of the IPv4 header"`
 	Paths int            `yaml:"paths" is:"paths" default:"1" doc:"UDP source ports that the frames take in turn, so that ECMP spreads them"`
 }

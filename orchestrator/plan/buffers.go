@@ -19,7 +19,7 @@ import (
 // A link that a fault has slowed has the queues and thresholds of a link of the rate that is
 // left: what follows from the rate does so again, and sizes that the experiment gives are
 // scaled by the share of the rate, as the reference simulator scales those of the links that
-// it slows (docs/references.md#load-balancing). A queue holds two packets at least.
+// it slows (docs/reference/references.md#load-balancing). A queue holds two packets at least.
 
 // share scales the sizes of an experiment for a part of a link's rate.
 type share struct{ of, full units.Rate }

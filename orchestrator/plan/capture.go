@@ -9,7 +9,7 @@ import (
 	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/capture"
-	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/topologies"
 )
 

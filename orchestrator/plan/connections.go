@@ -16,7 +16,7 @@ import (
 )
 
 // Limits of jobs, so that a check of an experiment ends within 5 s
-// (docs/reliability.md#hostile-files).
+// (docs/explanation/reliability.md#hostile-files).
 const (
 	mostStepOperations = 1 << 27 // of a step of all jobs of a variant
 	checkedOperations  = 1 << 20 // that are played to see whether the jobs of a variant get stuck

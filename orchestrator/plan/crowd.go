@@ -7,7 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
-	"github.com/csiglab/csiglab/orchestrator/validity"
+	"github.com/csiglab/csiglab/orchestrator/experiment/validity"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -176,7 +176,7 @@ func (g *crowding) full(port int) bool {
 }
 
 // crowdedBottlenecks finds flows over several bottlenecks that CSIG max(Delay) has
-// lengthened where their experiment lies on the map of docs/validity.md. It says nothing
+// lengthened where their experiment lies on the map of docs/explanation/validity.md. It says nothing
 // outside the map, which is of NSCC as it is, with trimming and packets of 4150 B.
 func crowdedBottlenecks(c *signalling) []string {
 	const measured = 4150 * units.Byte
@@ -198,5 +198,5 @@ func crowdedBottlenecks(c *signalling) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("hosts.cc.csig: flows over several bottlenecks, such as %s, have %.1f packets of bandwidth-delay product each there (%.0f packets, %.1f flows per link): "+
-		"where that was measured, CSIG max(Delay) %v; see docs/validity.md", found.first, found.bdp/found.flows, found.bdp, found.flows, place)}
+		"where that was measured, CSIG max(Delay) %v; see docs/explanation/validity.md", found.first, found.bdp/found.flows, found.bdp, found.flows, place)}
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/validity"
+	"github.com/csiglab/csiglab/orchestrator/experiment/validity"
 )
 
-var mapFrom = flag.String("map-from", "", "make orchestrator/validity/map.csv and docs/validity.svg from the sweeps in these folders, such as /a,/b")
+var mapFrom = flag.String("map-from", "", "make orchestrator/experiment/validity/map.csv and docs/explanation/validity.svg from the sweeps in these folders, such as /a,/b")
 
 // crowdOf returns where validity lies with some settings.
 func crowdOf(t *testing.T, set ...string) crowd {
@@ -101,9 +101,9 @@ func readMap(t *testing.T, folder string) (points []validity.Point) {
 	return points
 }
 
-// The picture of docs/validity.md is that of map.csv. With -map-from both are made.
+// The picture of docs/explanation/validity.md is that of map.csv. With -map-from both are made.
 func TestValidityMap(t *testing.T) {
-	csv, svg := filepath.FromSlash("../validity/map.csv"), filepath.FromSlash("../../docs/validity.svg")
+	csv, svg := filepath.FromSlash("../validity/map.csv"), filepath.FromSlash("../../docs/explanation/validity.svg")
 	points := validity.Points()
 	if *mapFrom != "" {
 		points = nil
@@ -129,7 +129,7 @@ func TestValidityMap(t *testing.T) {
 	}
 	got, err := os.ReadFile(svg)
 	if err != nil || string(got) != validity.Picture(points) {
-		t.Errorf("docs/validity.svg is not the picture of map.csv (%v); make both with -map-from", err)
+		t.Errorf("docs/explanation/validity.svg is not the picture of map.csv (%v); make both with -map-from", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/host/player"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
-	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"

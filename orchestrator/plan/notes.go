@@ -22,7 +22,7 @@ import (
 // change. A rule looks only at signals that the variant uses.
 type noteRule func(c *signalling) []string
 
-// noteRules is the table of the rules about CSIG (docs/references.md#misleading-configurations
+// noteRules is the table of the rules about CSIG (docs/reference/references.md#misleading-configurations
 // has the bounds and their sources). A new rule is an entry.
 var noteRules = []noteRule{
 	eachFormat(targetBeyondLastEdge),

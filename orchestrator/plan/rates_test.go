@@ -113,7 +113,7 @@ func TestThresholdsAreCheckedAtEveryRate(t *testing.T) {
 }
 
 // With equal rates every port has what the reference gives to all
-// (docs/references.md#switch-queue): 43, 9 and 35 packets in three tiers at 100 Gb/s.
+// (docs/reference/references.md#switch-queue): 43, 9 and 35 packets in three tiers at 100 Gb/s.
 func TestEqualRatesKeepTheReferencesSizes(t *testing.T) {
 	p := shape(t, "schema: 1\nname: t\ntopology: {k_ary: {k: 4, rate: 100Gbps, delay: 1us}}\nworkload: {transfers: [0 -> 13 2MB]}\n").compile(t)
 	for n := p.Hosts(); n < len(p.Nodes); n++ {

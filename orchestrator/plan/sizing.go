@@ -11,13 +11,13 @@ import (
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
 // sizing is what the reference simulator derives from the topology: the network
-// RTT, and from it queues and thresholds (docs/references.md#network-constants and #switch-queue).
+// RTT, and from it queues and thresholds (docs/reference/references.md#network-constants and #switch-queue).
 type sizing struct {
 	links experiment.Links
 	idle

@@ -96,7 +96,7 @@ func (p *Plan) hostLoads() []float64 {
 
 // Shares of a worker's load by which a cut between two pods, and between two racks, may be
 // worse than the one that balances best. They are small: workers wait for the slowest at
-// the end of every window, while a packet that crosses costs little (docs/performance.md).
+// the end of every window, while a packet that crosses costs little (docs/explanation/performance.md).
 const (
 	podTolerance  = 0.05
 	rackTolerance = 0.1

@@ -5,13 +5,13 @@ import (
 	"reflect"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
 
 // Limits of all variants of an experiment together, so that a check of it ends within
-// 5 s (docs/reliability.md#hostile-files).
+// 5 s (docs/explanation/reliability.md#hostile-files).
 const (
 	maxMemory    = topologies.MaxMemory // of different fabrics
 	maxSteps     = topologies.MaxSteps  // of the searches of different fabrics

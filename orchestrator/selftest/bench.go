@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 //go:embed experiments/*.yaml

@@ -11,12 +11,12 @@ import (
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
-	"github.com/csiglab/csiglab/orchestrator/check"
-	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/check"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 
@@ -157,7 +157,7 @@ func lostFrame(link string, nth int) func(context.Context, *bench) ([]Claim, err
 		case err != nil:
 			return nil, err
 		}
-		return []Claim{word("a real frame that is lost on "+link, "the run ended, and named the link", measured, basis{"frames read = frames sent, on each link", "the counters that nodes publish (docs/lockstep.md)"})}, nil
+		return []Claim{word("a real frame that is lost on "+link, "the run ended, and named the link", measured, basis{"frames read = frames sent, on each link", "the counters that nodes publish (docs/explanation/lockstep.md)"})}, nil
 	}
 }
 
@@ -179,7 +179,7 @@ func parity(inject ...string) func(context.Context, *bench) ([]Claim, error) {
 		if err != nil {
 			return nil, err
 		}
-		theorem := basis{"conservative parallel simulation processes the events of each node in the sequential order", "docs/lockstep.md"}
+		theorem := basis{"conservative parallel simulation processes the events of each node in the sequential order", "docs/explanation/lockstep.md"}
 		real, simulated := runs["run"][0], virtual["run"][0]
 		return []Claim{
 			word("trace of each node", "holds", outcomeOf("parity", real.checks), theorem),

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/metrics/statistics"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 const (
@@ -33,7 +33,7 @@ func judged(same, slower float64) func(context.Context, *bench) ([]Claim, error)
 		for _, r := range runs["run"] {
 			value, ok := r.metrics[sampled]
 			if !ok {
-				return []Claim{r.some("runs with "+sampled, sampled, "", basis{"all", "docs/metrics.md"})}, nil
+				return []Claim{r.some("runs with "+sampled, sampled, "", basis{"all", "docs/reference/metrics.md"})}, nil
 			}
 			values = append(values, value)
 		}
@@ -87,8 +87,8 @@ func count(values []float64, same, slower float64) (n counts) {
 func (n counts) claims() []Claim {
 	const deviations = 4 // beyond which a count lies once in 30,000
 	margin := deviations * math.Sqrt(draws*level*(1-level))
-	exactLevel := basis{"5 % of 300, and 4 standard deviations of the binomial distribution", "Wilcoxon 1945: exact under exchange of the two sides (docs/references.md, statistics)"}
-	power := basis{"at least 95 % of 300", "the noise is below a third of the distance to the limit (docs/selftest.md)"}
+	exactLevel := basis{"5 % of 300, and 4 standard deviations of the binomial distribution", "Wilcoxon 1945: exact under exchange of the two sides (docs/reference/references.md, statistics)"}
+	power := basis{"at least 95 % of 300", "the noise is below a third of the distance to the limit (docs/how-to/selftest.md)"}
 	m := metrics{"falseFails": float64(n.falseFails), "covered": float64(n.covered), "passed": float64(n.passed), "found": float64(n.found)}
 	return []Claim{
 		m.between("false fails in 300 A/A comparisons", "falseFails", "", 0, math.Floor(draws*level+margin), exactLevel),

@@ -16,8 +16,8 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/failure"
-	"github.com/csiglab/csiglab/orchestrator/netns"
+	"github.com/csiglab/csiglab/orchestrator/backend/netns"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
 
 // TestMain lets the test binary be the supervisor of runs in network namespaces, and the
@@ -275,15 +275,15 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// TestDocumented holds that docs/selftest.md has a row for each check.
+// TestDocumented holds that docs/how-to/selftest.md has a row for each check.
 func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(checkout.Repository(t), "docs", "selftest.md"))
+	text, err := os.ReadFile(filepath.Join(checkout.Repository(t), "docs", "how-to", "selftest.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range checks {
 		if !strings.Contains(string(text), "\n| `"+c.name+"` | ") {
-			t.Errorf("docs/selftest.md has no row for %s", c.name)
+			t.Errorf("docs/how-to/selftest.md has no row for %s", c.name)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/csiglab/csiglab/orchestrator/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // What the experiments of this package share: three links in a row between two hosts, of
@@ -31,7 +31,7 @@ func alone(n, gbps, delay float64) float64 {
 // bytes, ACKs of A bytes.
 const (
 	aloneFormula = "2kD + (n-1+k)M/r + kA/r"
-	slowdownDoc  = "store and forward (docs/metrics.md, slowdown)"
+	slowdownDoc  = "store and forward (docs/reference/metrics.md, slowdown)"
 )
 
 // contrast is a check of sensitivity: an experiment with two variants, before and after.
@@ -98,7 +98,7 @@ var halfBuffer = contrast{experiment: "buffer", claims: func(before, after metri
 var fanIn = contrast{experiment: "fan-in", claims: func(before, after metrics) []Claim {
 	const n, tolerance = 1000, 0.05
 	bound := func(senders float64) float64 { return alone(senders*n, 100, 1) }
-	fluid := basis{"2kD + (Nn-1+k)M/r + kA/r, to 5 % more", "the last link carries N n packets; the reference simulator's incast is 3.3 % above (docs/references.md)"}
+	fluid := basis{"2kD + (Nn-1+k)M/r + kA/r, to 5 % more", "the last link carries N n packets; the reference simulator's incast is 3.3 % above (docs/reference/references.md)"}
 	return []Claim{
 		before.between("last FCT of 4 senders", "fct_us.max", "us", bound(4)-exact, bound(4)*(1+tolerance), fluid),
 		after.between("last FCT of 8 senders", "fct_us.max", "us", bound(8)-exact, bound(8)*(1+tolerance), fluid),
@@ -111,7 +111,7 @@ var collective = contrast{experiment: "collective", claims: func(before, after m
 		name, tolerance = "cct_us.max.ring.all_reduce", 0.02
 	)
 	added := 2 * (ranks - 1) * packets * onWire(full, 100)
-	ring := basis{"2(N-1) rounds of S/N, at M/r for a packet", "ring all-reduce (docs/references.md, collectives); 2 % for CC, which starts anew in each round"}
+	ring := basis{"2(N-1) rounds of S/N, at M/r for a packet", "ring all-reduce (docs/reference/references.md, collectives); 2 % for CC, which starts anew in each round"}
 	return []Claim{
 		before.between("CCT of 16 MiB", name, "us", added, added*(1+tolerance), ring),
 		after.near("CCT of 32 MiB", name, "us", before[name]+added, added*tolerance, ring),
@@ -121,7 +121,7 @@ var collective = contrast{experiment: "collective", claims: func(before, after m
 var load = contrast{experiment: "load", claims: func(before, after metrics) []Claim {
 	const rate, interval = 100.0, 128.0
 	resolution := full * 8 / interval / 1000 // Gb/s of one packet in a window
-	left := basis{"C - load, ± one packet in a window", "CSIG: available bandwidth over a window (docs/references.md)"}
+	left := basis{"C - load, ± one packet in a window", "CSIG: available bandwidth over a window (docs/reference/references.md)"}
 	return []Claim{
 		before.near("ABW at 40 Gb/s", "csig_abw_gbps.mean.0-1", "Gb/s", rate-40, resolution, left),
 		after.near("ABW at 80 Gb/s", "csig_abw_gbps.mean.0-1", "Gb/s", rate-80, resolution, left),

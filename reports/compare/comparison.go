@@ -10,7 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/metrics/statistics"
+	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section/variants"
 	"github.com/csiglab/csiglab/reports/words"

@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/measure"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/control"
 	"github.com/csiglab/csiglab/reports/section/heatmap"

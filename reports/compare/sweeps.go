@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
-	"github.com/csiglab/csiglab/metrics/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
 
 // Errors of MeasureSweep, beside those of package results; test with errors.Is.

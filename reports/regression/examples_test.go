@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 )
 
 // sample is a metric of an example: pairs around a change, and what came of them.

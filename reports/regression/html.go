@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/page"
 	"github.com/csiglab/csiglab/reports/section"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/browsertest"
 	"github.com/csiglab/csiglab/reports/chart"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 )
 
 func junitOf(t *testing.T, d *verdict.Document) string {

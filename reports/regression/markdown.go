@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
 

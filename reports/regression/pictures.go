@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/words"
 )

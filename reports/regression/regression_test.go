@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/browsertest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
 

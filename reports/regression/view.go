@@ -1,4 +1,4 @@
-// Package regression renders the verdict of csiglab regress (package metrics/verdict) as
+// Package regression renders the verdict of csiglab regress (package orchestrator/compare/verdict) as
 // Markdown for a pull request, as an offline HTML page, as JUnit XML and as text for a
 // terminal. All of them begin with what got worse, by how much, how sure that is, and the
 // command that shows it again. It computes no statistics.
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/csiglab/csiglab/metrics/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
 

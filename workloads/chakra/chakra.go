@@ -1,6 +1,6 @@
 // Package chakra reads and writes Chakra execution traces (MLCommons), the nodes of each rank of
 // a training job with their dependencies, in protobuf and in both forms of JSON that Chakra's
-// tools have; gzip may be around each. Sources: docs/references.md#chakra-execution-traces.
+// tools have; gzip may be around each. Sources: docs/reference/references.md#chakra-execution-traces.
 //
 // A rank's trace is a file <name>.<rank>.et (or .json): messages of et_def.proto, each behind
 // its length, first GlobalMetadata, then Node. What becomes of a node:

@@ -10,7 +10,7 @@ import (
 )
 
 // defaultAngle is the width of a sector of the discretised circle, in degrees
-// (docs/references.md#compatible-jobs).
+// (docs/reference/references.md#compatible-jobs).
 const defaultAngle = 5.0
 
 // Limits of the discretised circle.

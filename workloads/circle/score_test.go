@@ -23,7 +23,7 @@ func scored(profiles []Profile, angle float64) (*Scored, error) {
 	return score(profiles, 50*units.Gbps, angle, &left)
 }
 
-// The vectors are those of docs/references.md#compatible-jobs.
+// The vectors are those of docs/reference/references.md#compatible-jobs.
 func TestScoreOfSectors(t *testing.T) {
 	const any = -9 // not in the vector
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// The vectors are those of docs/references.md#compatible-jobs.
+// The vectors are those of docs/reference/references.md#compatible-jobs.
 func TestPairOfTwoJobs(t *testing.T) {
 	for _, c := range []struct {
 		t1, d1, t2, d2 float64

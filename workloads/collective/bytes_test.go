@@ -31,7 +31,7 @@ func sent(s graph.Source, rank int) (sum, largest units.Size) {
 }
 
 // TestBytes compares what each rank sends with the published formulas, written here once more
-// (docs/references.md#collectives; S bytes of buffer, N ranks).
+// (docs/reference/references.md#collectives; S bytes of buffer, N ranks).
 func TestBytes(t *testing.T) {
 	type rule func(S units.Size, N, rank int) units.Size
 	all := func(S units.Size, N, _ int) units.Size { return S }
@@ -106,7 +106,7 @@ func TestBytes(t *testing.T) {
 
 // TestVectors: 1 GiB in 2, 4, 8, 16, 64 and 256 ranks is 1, 1.5, 1.75, 1.875, 1.96875 and 1.9921875 GiB
 // sent per rank; 8 x 4 ranks in a hierarchy send 1792 MiB within the server and 192 MiB across
-// (docs/references.md#collectives).
+// (docs/reference/references.md#collectives).
 func TestVectors(t *testing.T) {
 	const GiB, MiB = 1 << 30, 1 << 20
 	for n, want := range map[int]float64{2: 1, 4: 1.5, 8: 1.75, 16: 1.875, 64: 1.96875, 256: 1.9921875} {

@@ -5,7 +5,7 @@
 //
 // Append writes one collective of one rank into a graph.Builder, for generators of whole jobs. New
 // makes a job of one collective that runs again and again, as nccl-tests do. Sources of the
-// algorithms: docs/references.md#collectives.
+// algorithms: docs/reference/references.md#collectives.
 package collective
 
 import (
@@ -126,7 +126,7 @@ func AlgorithmsOf(k Kind) []Algorithm { return slices.Clone(has[k]) }
 
 // BusFactor returns what nccl-tests multiply a collective's algorithm bandwidth (bytes of the
 // buffer by time) with to get its bus bandwidth, which compares with the rate of a link
-// whatever the number n of ranks (docs/references.md#collectives).
+// whatever the number n of ranks (docs/reference/references.md#collectives).
 func BusFactor(k Kind, n int) float64 {
 	if n < 1 {
 		return 0

@@ -7,7 +7,7 @@ import (
 )
 
 // Sent returns how many bytes the rank c.Me sends in a valid call, in closed form
-// (docs/references.md#collectives). An array that n does not divide has pieces that differ
+// (docs/reference/references.md#collectives). An array that n does not divide has pieces that differ
 // by one byte, the larger ones first; so have channels. A rank of a ring sends all pieces of a
 // loop but one in a reduce-scatter, and all but one in an all-gather.
 func Sent(c *Call) units.Size {

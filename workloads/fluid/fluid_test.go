@@ -61,7 +61,7 @@ func all(by, slack int, times ...float64) want { return want{times, by, slack} }
 func never(times ...float64) want { return want{times: times, by: unsettled} }
 
 // TestTable holds the solver to the table of fluid-model oracles, every cell to 1 %
-// (docs/references.md#fluid-model).
+// (docs/reference/references.md#fluid-model).
 func TestTable(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	for _, row := range []struct {
@@ -126,7 +126,7 @@ func near(got, want []float64, within float64) bool {
 }
 
 // TestFirstIterations: "VGG16 weights: J1 312.0, 283.5, 269.2, 262.1: the distance to 255
-// halves each time" (docs/references.md#fluid-model).
+// halves each time" (docs/reference/references.md#fluid-model).
 func TestFirstIterations(t *testing.T) {
 	set := repeat(2, 141, 114)
 	set[0].Weight = 2
@@ -145,7 +145,7 @@ func TestFirstIterations(t *testing.T) {
 
 // TestMLTCPShift: two identical jobs whose phases start D apart are D + S D (aT-D) /
 // (I aT + S D) apart in the next iteration (MLTCP, equation 2;
-// docs/references.md#mltcp), with aT the time of their communication.
+// docs/reference/references.md#mltcp), with aT the time of their communication.
 func TestMLTCPShift(t *testing.T) {
 	set := repeat(2, 150, 100)
 	set[1].Offset = ms(1)

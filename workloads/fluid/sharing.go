@@ -27,7 +27,7 @@ type Sharing struct {
 	Strict bool
 }
 
-// Modes of sharing (docs/references.md#fluid-model).
+// Modes of sharing (docs/reference/references.md#fluid-model).
 var (
 	// Weighted divides by the jobs' weights, equally where these are equal: what different
 	// timers of DCQCN aim at.

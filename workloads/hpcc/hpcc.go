@@ -7,7 +7,7 @@
 //
 // The lines are in the order of their starts. Nodes are hosts by number; the files have no
 // number of hosts. Source: simulation/scratch/third.cc and traffic_gen/traffic_gen.py of
-// alibaba-edu/High-Precision-CC. See docs/references.md#hpcc-flow-files.
+// alibaba-edu/High-Precision-CC. See docs/reference/references.md#hpcc-flow-files.
 package hpcc
 
 import (

@@ -98,7 +98,7 @@ const (
 	maxID          = math.MaxUint32
 	maxBytes       = 1_000_000_000_000_000_000 // of all transfers
 	// autoLimit is the start below which Auto reads microseconds; see
-	// docs/references.md#htsim-connection-matrices: the files with microseconds hold 1 to 40.
+	// docs/reference/references.md#htsim-connection-matrices: the files with microseconds hold 1 to 40.
 	autoLimit = 1000
 )
 

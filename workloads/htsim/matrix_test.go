@@ -115,7 +115,7 @@ func TestRead(t *testing.T) {
 }
 
 // 0 < max(start) < 1000 is taken as microseconds, larger as picoseconds
-// (docs/references.md#htsim-connection-matrices).
+// (docs/reference/references.md#htsim-connection-matrices).
 func TestStartUnit(t *testing.T) {
 	for _, c := range []struct {
 		start string

@@ -1,6 +1,6 @@
 // Package pipeline makes the programs of pipeline parallelism: which forward and backward
 // passes a stage runs in which order, and the messages between stages. Package training
-// builds whole jobs on the same schedules. Sources: docs/references.md#training-jobs.
+// builds whole jobs on the same schedules. Sources: docs/reference/references.md#training-jobs.
 package pipeline
 
 import (

@@ -1,5 +1,5 @@
 // Package profilefile reads and writes the communication profiles of training jobs as JSON
-// (docs/jobs.md#profile-files). A profile that was measured from a run says from which one,
+// (docs/how-to/jobs.md#profile-files). A profile that was measured from a run says from which one,
 // and how far it may be off. Package workloads/circle says what profiles mean.
 package profilefile
 

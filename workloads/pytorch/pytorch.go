@@ -1,6 +1,6 @@
 // Package pytorch reads execution traces of PyTorch, JSON of its execution trace observer with
 // a schema such as 1.1.0-chakra.0.0.4, with or without the times that Chakra's trace_link adds.
-// Sources: docs/references.md#pytorch-execution-traces.
+// Sources: docs/reference/references.md#pytorch-execution-traces.
 //
 // A trace lists the operators of one rank, with their parents. What is played of them:
 //

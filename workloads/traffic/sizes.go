@@ -25,7 +25,7 @@ type point struct{ size, share float64 }
 func Fixed(size units.Size) Sizes { return Sizes{[]point{{float64(size), 1}}} }
 
 // published are CDFs of flow sizes as the public HPCC simulator has them
-// (docs/references.md#flow-sizes), in bytes and per cent.
+// (docs/reference/references.md#flow-sizes), in bytes and per cent.
 var published = map[string][][2]float64{
 	"web-search": {
 		{0, 0}, {10000, 15}, {20000, 20}, {30000, 30}, {50000, 40}, {80000, 53}, {200000, 60}, {1e6, 70}, {2e6, 80}, {5e6, 90}, {10e6, 97}, {30e6, 100},

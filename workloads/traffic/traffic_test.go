@@ -32,7 +32,7 @@ func added(t *testing.T, item Item) *workloads.Workload {
 }
 
 func TestPublishedMeans(t *testing.T) {
-	// Trapezoids under the published points (docs/references.md#flow-sizes), by hand: the
+	// Trapezoids under the published points (docs/reference/references.md#flow-sizes), by hand: the
 	// sum of each step's share times the middle of its sizes.
 	for name, want := range map[string]float64{"web-search": 1_711_250, "hadoop": 120_421, "storage": 40_870} {
 		s, ok := Published(name)

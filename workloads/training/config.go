@@ -2,7 +2,7 @@
 // tensor, pipeline, data, expert and context parallelism, with its compute times, its
 // collectives and what overlaps what. Profile is the simple form, a time of compute and a
 // number of bytes, in which the literature describes jobs that share a link. Sources:
-// docs/references.md#training-jobs.
+// docs/reference/references.md#training-jobs.
 //
 // # Ranks
 //

@@ -12,7 +12,7 @@ import (
 const TestbedRate = 38_837 * units.Mbps
 
 // ProfilePreset is a model as a job that computes and then communicates, on the testbed of
-// Rajasekaran et al. 2022 ("the paper" here; docs/references.md#published-jobs).
+// Rajasekaran et al. 2022 ("the paper" here; docs/reference/references.md#published-jobs).
 type ProfilePreset struct {
 	Name       string
 	Parameters int64          // 0: not published

@@ -15,8 +15,8 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/shape"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/shape"
 	"github.com/csiglab/csiglab/units"
 )
 

@@ -54,12 +54,12 @@ func (r *Result) advise(jobs []Job, given []circle.Profile, o Options) {
 		}
 	}
 	if slots {
-		say("Flow scheduling keeps jobs apart: give each the schedule above (docs/jobs.md#flow-scheduling).")
+		say("Flow scheduling keeps jobs apart: give each the schedule above (docs/how-to/jobs.md#flow-scheduling).")
 		levers := "adaptive R_AI, mltcp and csig-share"
 		if pairs {
 			levers = "adaptive R_AI, mltcp, csig-share, unequal timers and strict priorities"
 		}
-		say("Unfairness looks for such offsets by itself: %s (docs/jobs.md#levers).", levers)
+		say("Unfairness looks for such offsets by itself: %s (docs/how-to/jobs.md#levers).", levers)
 	}
 	if broken {
 		say("Where jobs do not fit, static unfairness and priorities help one at the cost of another. Adaptive R_AI and mltcp end fair. Another placement, with pairs that fit, helps all.")

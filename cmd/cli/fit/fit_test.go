@@ -91,7 +91,7 @@ func answer(t *testing.T, o Options, args ...string) *Result {
 	return r
 }
 
-// The published pair: an iteration of 255 ms with 141 ms of computing (docs/references.md).
+// The published pair: an iteration of 255 ms with 141 ms of computing (docs/reference/references.md).
 func TestTwoVGG16Fit(t *testing.T) {
 	r := answer(t, Options{}, "vgg16=255ms:114ms@50Gbps", "vgg16=255ms:114ms@50Gbps")
 	if !r.Compatible || r.Separate != "yes" || r.Jobs[1].Name != "vgg16-2" {

@@ -27,7 +27,7 @@ type Slot struct {
 }
 
 // slack is by which part schedules are longer than periods on the grid, at least: a hundredth.
-// A late job catches up by it (docs/jobs.md#flow-scheduling).
+// A late job catches up by it (docs/how-to/jobs.md#flow-scheduling).
 const slack = 100
 
 // schedule sets the slots of a cluster whose jobs fit: all periods grow by one factor, and

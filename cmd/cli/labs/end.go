@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // Ending is how a lab ended.

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // Holder holds a lab in this process:

@@ -2,7 +2,7 @@
 // somebody asks for its end, and hands over the report of its run. The command up calls
 // Start, which starts csiglab a second time with the command hold; that one calls Hold.
 // Package labs knows neither flags nor experiments, and it does not run the lab:
-// orchestrator/campaign does, in the holder.
+// orchestrator/run/campaign does, in the holder.
 package labs
 
 import (
@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator/application"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/application"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // logFile, in the run's folder, takes what the holder prints once the lab is up.

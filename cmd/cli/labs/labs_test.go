@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // TestEnd tests where the report comes from and when End cleans.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // holderFile is the descriptor on which a holder writes its start.

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/campaign"
-	"github.com/csiglab/csiglab/orchestrator/runs"
-	"github.com/csiglab/csiglab/orchestrator/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // Setting is an entry of the table.

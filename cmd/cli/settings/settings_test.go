@@ -260,10 +260,10 @@ func errFirst(errs ...error) error {
 	return nil
 }
 
-// No variable but that of the runtime is one of an experiment, and docs/config.md has the table.
+// No variable but that of the runtime is one of an experiment, and docs/how-to/config.md has the table.
 func TestTable(t *testing.T) {
 	paths := experiment.Paths(experiment.StandardTables())
-	text, err := os.ReadFile("../../../docs/config.md")
+	text, err := os.ReadFile("../../../docs/how-to/config.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestTable(t *testing.T) {
 		}
 		row := fmt.Sprintf("| %s | %s | `%s` | %s | %s |", key, flag, s.Variable, value, strings.ReplaceAll(s.Doc, "`", ""))
 		if !strings.Contains(string(text), "\n"+row+"\n") {
-			t.Errorf("docs/config.md lacks the row\n%s", row)
+			t.Errorf("docs/how-to/config.md lacks the row\n%s", row)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
-	"github.com/csiglab/csiglab/orchestrator/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
 )
 
 // Moment is what the nodes of a lab said at one moment. For a process that did not answer it

@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/top"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/exposition"
-	"github.com/csiglab/csiglab/orchestrator/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
 	"github.com/csiglab/csiglab/units"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/browsertest"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"

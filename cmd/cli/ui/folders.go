@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/metrics/results"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
 
 // VerdictFile is the file of a verdict's folder that has its numbers.

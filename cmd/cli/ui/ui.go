@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // Reports makes pages. A function writes a whole page of HTML that has a content policy of

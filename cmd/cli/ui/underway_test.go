@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 // Runs in real time are listed with their states; those without metrics have no page.

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli/top"
-	"github.com/csiglab/csiglab/orchestrator/live"
-	"github.com/csiglab/csiglab/orchestrator/runs"
+	"github.com/csiglab/csiglab/orchestrator/labs/live"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
 var (

@@ -1,6 +1,6 @@
 // Package sumtrim is a type of CSIG signal for csiglab: sumTrimTxByte, the bytes that a port
 // has sent in trimmed packets. The sources name it and define nothing
-// (docs/references.md#signal-types). Here it is the sum of the last csig.interval, and the
+// (docs/reference/references.md#signal-types). Here it is the sum of the last csig.interval, and the
 // tag brings back the sum of the worst port.
 package sumtrim
 

@@ -53,7 +53,7 @@ func TestSingleKeepsItsEV(t *testing.T) {
 	}
 }
 
-// docs/references.md#load-balancing: a lap of oblivious has each EV once, under a new
+// docs/reference/references.md#load-balancing: a lap of oblivious has each EV once, under a new
 // mask each time; so has one of mixed as long as nothing comes back.
 func TestLapVisitsEveryEVOnce(t *testing.T) {
 	for _, a := range []Algorithm{oblivious, bitmap, mixed} {
@@ -114,7 +114,7 @@ func TestBitmapWalks(t *testing.T) {
 	}
 }
 
-// Penalties of docs/references.md#load-balancing, bitmap.
+// Penalties of docs/reference/references.md#load-balancing, bitmap.
 func TestPenalties(t *testing.T) {
 	for _, test := range []struct {
 		outcomes []Outcome
@@ -147,7 +147,7 @@ func TestPenalties(t *testing.T) {
 	}
 }
 
-// docs/references.md#load-balancing, bitmap: a walk takes 1 off the first penalised EV
+// docs/reference/references.md#load-balancing, bitmap: a walk takes 1 off the first penalised EV
 // that it meets, and gives up after N.
 func TestPenaltyWalk(t *testing.T) {
 	for _, test := range []struct {
@@ -198,7 +198,7 @@ func TestPenaltyWalk(t *testing.T) {
 	}
 }
 
-// docs/references.md#load-balancing, mixed: good EVs first, in the order in which they
+// docs/reference/references.md#load-balancing, mixed: good EVs first, in the order in which they
 // came back, then the bitmap's walk; both get all feedback.
 func TestMixedReusesGoodEVsFirst(t *testing.T) {
 	m := build(t, mixed, 64).(*mixedState)

@@ -14,7 +14,7 @@ import (
 )
 
 // csigWeighted sends EVs in proportion to weights that follow from the CSIG samples of
-// their paths (docs/references.md#csig-weighted): (1 - nQD)^gamma, or the least available
+// their paths (docs/reference/references.md#csig-weighted): (1 - nQD)^gamma, or the least available
 // bandwidth. A share of the packets explores all EVs alike. Two rules keep it from chasing
 // what no path can help: a sample that is too old is forgotten, and one whose locator is
 // a last hop lowers no weight.
@@ -38,7 +38,7 @@ var csigWeighted = Algorithm{
 }
 
 // leastExplored is the smallest share of packets that explore
-// (docs/references.md#csig-weighted).
+// (docs/reference/references.md#csig-weighted).
 const leastExplored = 1.0 / 32
 
 // wholeShare is a share of 1. Decimal fractions of up to nine places are exact.

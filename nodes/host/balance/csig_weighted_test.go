@@ -66,7 +66,7 @@ func chiSquare(counts []int) (sum float64) {
 // picks are the ways to pick an EV.
 var picks = []string{"round-robin", "two-choice"}
 
-// docs/references.md#csig-weighted: "equal values give the distribution of oblivious". 103.4
+// docs/reference/references.md#csig-weighted: "equal values give the distribution of oblivious". 103.4
 // is the 99.9th percentile of chi-square with 63 degrees of freedom.
 func TestEqualValuesAreOblivious(t *testing.T) {
 	for _, pick := range picks {
@@ -98,7 +98,7 @@ func TestEqualValuesAreOblivious(t *testing.T) {
 	}
 }
 
-// docs/references.md#csig-weighted: "a path whose queue is full gets what explores alone".
+// docs/reference/references.md#csig-weighted: "a path whose queue is full gets what explores alone".
 func TestFullPathIsExploredAlone(t *testing.T) {
 	const packets = 64 * 3200
 	for _, pick := range picks {
@@ -122,7 +122,7 @@ func TestFullPathIsExploredAlone(t *testing.T) {
 	}
 }
 
-// docs/references.md#csig-weighted: "with the bottleneck at the last hop no weight changes":
+// docs/reference/references.md#csig-weighted: "with the bottleneck at the last hop no weight changes":
 // the very EVs are those of a flow that gets no such samples.
 func TestLastHopMovesNothing(t *testing.T) {
 	values := func(w *weighted) {

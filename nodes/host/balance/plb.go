@@ -22,7 +22,7 @@ var plb = Algorithm{
 		{Name: "signal", Kind: algorithm.Enum, Default: "ecn", Values: []string{"ecn", "delay"}, Doc: "what makes a packet a congested one: a mark, or an RTT above delay"},
 		{
 			Name: "delay", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration),
-			// NSCC's target of 0.75 network RTT (docs/references.md#network-constants) above an idle path.
+			// NSCC's target of 0.75 network RTT (docs/reference/references.md#network-constants) above an idle path.
 			Doc: "with signal delay: RTT above which a packet is congested; auto: 1.75 of the network RTT",
 		},
 		{Name: "share", Kind: algorithm.Number, Default: "0.5", Check: algorithm.Share, Doc: "a round is congested from this share of congested bytes, above 0, up to 1"}, // tcp_plb_cong_thresh: 128 of 256

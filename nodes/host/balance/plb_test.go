@@ -50,7 +50,7 @@ func newRounds(t *testing.T, values algorithm.Values) *rounds {
 	}
 }
 
-// docs/references.md#load-balancing, PLB: "a round is congested if the share of congested
+// docs/reference/references.md#load-balancing, PLB: "a round is congested if the share of congested
 // bytes reaches K"; after M congested rounds in a row the flow moves.
 func TestPLBRounds(t *testing.T) {
 	if got := newRounds(t, nil).run(12, 4); got != 12 {

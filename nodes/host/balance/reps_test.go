@@ -27,7 +27,7 @@ func next(b Balancer, n int) (evs []uint16) {
 	return evs
 }
 
-// docs/references.md#load-balancing, REPS: a clean ACK stores its EV in a ring of 8, and
+// docs/reference/references.md#load-balancing, REPS: a clean ACK stores its EV in a ring of 8, and
 // a packet takes the oldest that has not been used since; marks and trims store nothing.
 func TestREPSRecyclesOnce(t *testing.T) {
 	s := repsOf(t, nil)

@@ -17,7 +17,7 @@ func with(t *testing.T, a Algorithm, f Flow, values algorithm.Values) Balancer {
 	return b
 }
 
-// docs/references.md#load-balancing, ECMP: the EV follows from the flow alone. The seed
+// docs/reference/references.md#load-balancing, ECMP: the EV follows from the flow alone. The seed
 // does not change it, and no feedback does; other flows have others.
 func TestECMP(t *testing.T) {
 	f, other := testFlow(), testFlow()
@@ -41,7 +41,7 @@ func TestECMP(t *testing.T) {
 	}
 }
 
-// docs/references.md#load-balancing, flowlet: a new EV after a pause that is longer than
+// docs/reference/references.md#load-balancing, flowlet: a new EV after a pause that is longer than
 // the gap, and only then, whatever comes back.
 func TestFlowlet(t *testing.T) {
 	const gap = 20 * units.Microsecond

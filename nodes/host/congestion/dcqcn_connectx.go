@@ -4,7 +4,7 @@ import "github.com/csiglab/csiglab/units"
 
 // connectX is DCQCN's reaction point with the rules of ConnectX NICs, as NVIDIA's table of
 // parameters and the public HPCC simulator (alibaba-edu, rdma-hw.cc) have them. Beside the
-// parameters, whose defaults differ there (docs/references.md#dcqcn), it departs from the
+// parameters, whose defaults differ there (docs/reference/references.md#dcqcn), it departs from the
 // paper in:
 //
 //   - alpha changes at the end of each K, whether or not there was a CNP in it: the CNPs

@@ -8,7 +8,7 @@ import (
 )
 
 // newConnectX returns a reaction point at 40 Gbps with NVIDIA's defaults
-// (docs/references.md#dcqcn) and its rates in Gbps, at which there has been a CNP.
+// (docs/reference/references.md#dcqcn) and its rates in Gbps, at which there has been a CNP.
 func newConnectX(t *testing.T, v algorithm.Values, current, target float64) *connectX {
 	t.Helper()
 	values := algorithm.Values{

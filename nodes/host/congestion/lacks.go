@@ -11,7 +11,7 @@ import (
 )
 
 // Register adds an algorithm to Table. It is for the init functions of modules that
-// csiglab build compiles in (docs/extend.md). An algorithm whose name is taken, or that
+// csiglab build compiles in (docs/how-to/extend.md). An algorithm whose name is taken, or that
 // lacks something, is not added; csiglab and the node programs then say so and do not
 // start (modules.Check).
 func Register(a Algorithm) {
@@ -27,7 +27,7 @@ func Register(a Algorithm) {
 }
 
 // samplePath is what Lacks builds a controller for: the 3-tier fat tree at 100 Gbps of
-// docs/references.md#network-constants.
+// docs/reference/references.md#network-constants.
 var samplePath = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 14_022_720, MTU: 4150, Header: 64, Trim: true}
 
 // Lacks returns what an algorithm lacks, in sentences that say where it goes. It builds a

@@ -8,7 +8,7 @@ import (
 )
 
 func TestNSCCClamps(t *testing.T) {
-	// docs/references.md#nscc-window: "the window stays between one MTU and its limit", also
+	// docs/reference/references.md#nscc-window: "the window stays between one MTU and its limit", also
 	// when pending increases are applied and when fast increase acts at once.
 	const limit = 262_926
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "262kB"})
@@ -31,7 +31,7 @@ func TestNSCCClamps(t *testing.T) {
 }
 
 func TestNSCCWideIncrease(t *testing.T) {
-	// docs/references.md#nscc-window: "in the simulator inc_bytes is a 32-bit number, which
+	// docs/reference/references.md#nscc-window: "in the simulator inc_bytes is a 32-bit number, which
 	// overflows at 800 Gb/s; csiglab's is wide enough": fi * 49.8 kB is 5.5e9.
 	path := twoTier
 	c := madeOn[*nsccState](t, nscc, path, algorithm.Values{"cwnd": "500kB"})
@@ -49,7 +49,7 @@ func TestNSCCWideIncrease(t *testing.T) {
 }
 
 func TestNSCCNackOrder(t *testing.T) {
-	// docs/references.md#nack-and-timeout: a NACK counts as a marked ACK with a delay of a
+	// docs/reference/references.md#nack-and-timeout: a NACK counts as a marked ACK with a delay of a
 	// network RTT in the average, which the damper of unmarked samples does not pull down, and
 	// the window stays above one MTU however many come.
 	c := newState(t, threeTier, nil)

@@ -16,7 +16,7 @@ const (
 	twoTierHop   = 2*units.Microsecond + 41_500 + 640
 )
 
-// The networks of the check values (docs/references.md#network-constants): hops of 1 us, a full packet and its
+// The networks of the check values (docs/reference/references.md#network-constants): hops of 1 us, a full packet and its
 // ACK serialised on every link.
 var (
 	threeTier = Path{LinkRate: 100 * units.Gbps, NetworkRTT: 6 * threeTierHop, HostRTT: threeTierHop, HopRTT: threeTierHop, SlowestRate: 100 * units.Gbps, MTU: 4150, Header: 64, Trim: true}
@@ -37,7 +37,7 @@ func newState(t *testing.T, p Path, v algorithm.Values) *nsccState {
 func near(got, want float64) bool { return math.Abs(got-want) <= 5e-6*want }
 
 func TestNSCCConstants(t *testing.T) {
-	// docs/references.md#network-constants, check values; #window-limits.
+	// docs/reference/references.md#network-constants, check values; #window-limits.
 	for _, test := range []struct {
 		name                       string
 		path                       Path
@@ -109,7 +109,7 @@ func ack(c *nsccState, delay units.Duration, marked bool) *Ack {
 const early = units.Time(10 * units.Microsecond)
 
 func TestNSCCQuadrants(t *testing.T) {
-	// The four cases of docs/references.md#nscc-window.
+	// The four cases of docs/reference/references.md#nscc-window.
 	const target = units.Duration(10_517_040)
 	for _, test := range []struct {
 		delay    units.Duration
@@ -140,7 +140,7 @@ func TestNSCCQuadrants(t *testing.T) {
 }
 
 func TestNSCCFastIncrease(t *testing.T) {
-	// docs/references.md#nscc-window: fast increase, at once, after more than a window
+	// docs/reference/references.md#nscc-window: fast increase, at once, after more than a window
 	// of bytes with delays under 1 us, and no longer than these last.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "8300B"})
 	const step = 1212 // 0.29214 * 4150, rounded down
@@ -173,7 +173,7 @@ func TestNSCCFastIncrease(t *testing.T) {
 }
 
 func TestNSCCAverage(t *testing.T) {
-	// docs/references.md#ack-processing: the average delay has gain 0.0125; an unmarked
+	// docs/reference/references.md#ack-processing: the average delay has gain 0.0125; an unmarked
 	// sample above the target counts as a quarter of base RTT.
 	const target, before = units.Duration(10_517_040), 8 * units.Microsecond
 	base := threeTier.NetworkRTT
@@ -208,7 +208,7 @@ func TestNSCCAverage(t *testing.T) {
 }
 
 func TestNSCCDecrease(t *testing.T) {
-	// docs/references.md#nscc-window: a decrease goes by the average delay, once per base
+	// docs/reference/references.md#nscc-window: a decrease goes by the average delay, once per base
 	// RTT, at most to half and not below one MTU; the sample decides whether there is one.
 	base := threeTier.NetworkRTT
 	const target = units.Duration(10_517_040)
@@ -246,7 +246,7 @@ func TestNSCCDecrease(t *testing.T) {
 }
 
 func TestNSCCAdjust(t *testing.T) {
-	// docs/references.md#nscc-window: pending increases are applied after 8 MTU or a
+	// docs/reference/references.md#nscc-window: pending increases are applied after 8 MTU or a
 	// network RTT (strictly more), eta once that RTT has passed.
 	const now = units.Time(units.Millisecond)
 	period := threeTier.NetworkRTT
@@ -277,7 +277,7 @@ func TestNSCCAdjust(t *testing.T) {
 }
 
 func TestNSCCQuickAdapt(t *testing.T) {
-	// docs/references.md#quick-adapt, rule by rule.
+	// docs/reference/references.md#quick-adapt, rule by rule.
 	const now = units.Time(units.Millisecond)
 	type state struct {
 		end       units.Time
@@ -325,7 +325,7 @@ func TestNSCCQuickAdapt(t *testing.T) {
 }
 
 func TestNSCCQuickAdaptIgnores(t *testing.T) {
-	// docs/references.md#quick-adapt: the bytes of an ACK, and of a NACK, count as
+	// docs/reference/references.md#quick-adapt: the bytes of an ACK, and of a NACK, count as
 	// ignored first; while fewer are ignored than were to be, a marked ACK changes nothing.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 	c.qaEnd = units.Never - 1
@@ -351,7 +351,7 @@ func TestNSCCQuickAdaptIgnores(t *testing.T) {
 }
 
 func TestNSCCNack(t *testing.T) {
-	// docs/references.md#nack-and-timeout: a NACK triggers quick adapt and, if that does
+	// docs/reference/references.md#nack-and-timeout: a NACK triggers quick adapt and, if that does
 	// not act, takes the packet off the window.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 	c.OnNack(early, &Nack{Size: packet, Inflight: 50_000})
@@ -381,7 +381,7 @@ func TestNSCCNack(t *testing.T) {
 }
 
 func TestNSCCTimeout(t *testing.T) {
-	// docs/references.md#nack-and-timeout: the packet off the window, not below one MTU.
+	// docs/reference/references.md#nack-and-timeout: the packet off the window, not below one MTU.
 	c := newState(t, threeTier, algorithm.Values{"cwnd": "10kB"})
 	for _, want := range []units.Size{5850, 4150, 4150} {
 		c.OnTimeout(early, &Timeout{Size: packet})
@@ -392,7 +392,7 @@ func TestNSCCTimeout(t *testing.T) {
 }
 
 func TestNSCCBaseRTT(t *testing.T) {
-	// docs/references.md#window-limits: base RTT is a running minimum, and the limit
+	// docs/reference/references.md#window-limits: base RTT is a running minimum, and the limit
 	// 1.5 BDP of it. A flow over 4 links at 100G has 9.348 us and 175284.
 	pod := 8*units.Microsecond + 4*(332_000+5_120)
 	for _, test := range []struct {
@@ -407,7 +407,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 		{"NACK", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, pod, 175_284},
 		{"NACK, parameter off", algorithm.Values{"base_rtt_from_nack": "false"}, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, threeTier.NetworkRTT, 262_926},
 		{"NACK without a sample", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod}) }, threeTier.NetworkRTT, 262_926},
-		// docs/references.md#window-limits has this one.
+		// docs/reference/references.md#window-limits has this one.
 		{"three-flow's victim", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: 13_360_960, HasRTT: true}) }, 13_360_960, 250_518},
 	} {
 		c := newState(t, threeTier, test.values)
@@ -430,7 +430,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 }
 
 func TestNSCCReceiverPenalty(t *testing.T) {
-	// docs/references.md#ack-processing (2): the receiver's penalty.
+	// docs/reference/references.md#ack-processing (2): the receiver's penalty.
 	for penalty, want := range map[uint8]units.Size{255: 100_000, 0: 100_000 - packet, 51: 100_000 - 3320, 254: 100_000 - 16} {
 		c := newState(t, threeTier, algorithm.Values{"cwnd": "100kB"})
 		a := ack(c, 0, true)
@@ -443,9 +443,9 @@ func TestNSCCReceiverPenalty(t *testing.T) {
 }
 
 func TestNSCCMaxDelay(t *testing.T) {
-	// docs/references.md#three-flow: the reflected delay takes the place of RTT - base
+	// docs/reference/references.md#three-flow: the reflected delay takes the place of RTT - base
 	// RTT and nothing else changes. A missing sample is not headroom: RTT serves; nor is
-	// a value with D set, which trimming may have forced (docs/references.md#trimming-and-d).
+	// a value with D set, which trimming may have forced (docs/reference/references.md#trimming-and-d).
 	const rttDelay = 4 * units.Microsecond
 	sample := csig.Sample{Type: csig.Delay, Locator: 1, Point: 2750}
 	sample.Low, sample.High = 2500, 2999
@@ -504,7 +504,7 @@ func TestNSCCMaxDelay(t *testing.T) {
 	}
 }
 
-// docs/references.md#receiver-credits: "a trim at the last hop does not cut NSCC's window",
+// docs/reference/references.md#receiver-credits: "a trim at the last hop does not cut NSCC's window",
 // with credits; without them, and elsewhere, it does.
 func TestNSCCTrimAtLastHop(t *testing.T) {
 	for _, credits := range []bool{false, true} {

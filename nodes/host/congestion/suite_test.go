@@ -14,7 +14,7 @@ import (
 
 // limits has the largest window of each algorithm of the table.
 var limits = map[string]congestiontest.Limit{
-	// 1.5 BDP of the network RTT, since base RTT only falls (docs/references.md#window-limits).
+	// 1.5 BDP of the network RTT, since base RTT only falls (docs/reference/references.md#window-limits).
 	"nscc": func(p congestion.Path) units.Size { return 3 * p.LinkRate.Volume(p.NetworkRTT) / 2 },
 	// The default window, which its suite does not change.
 	"constant": func(p congestion.Path) units.Size { return p.LinkRate.Volume(p.NetworkRTT) },

@@ -77,7 +77,7 @@ const (
 // fabric's links add to it hop by hop (Swift paper §3.5); the paper gives no values. So
 // both are the delay of idle links and some packets of queue: with fewer, links stand
 // idle where several paths meet; with more, a flow of two bottlenecks, which has the
-// allowance once, loses to the flows of each (docs/references.md#swift has the measures).
+// allowance once, loses to the flows of each (docs/reference/references.md#swift has the measures).
 const (
 	swiftBasePackets = 2
 	swiftHopPackets  = 1

@@ -258,7 +258,7 @@ func TestSwiftFRU(t *testing.T) {
 func TestSwiftFRUTrap(t *testing.T) {
 	// The signal is an interval of 128 us old, which is 9 RTTs of 14 us. An ACK of each of
 	// these RTTs brings a sample, or the held one again: applied per RTT they would
-	// multiply the window by 1.5^9 = 38 with lambda 1 and ABW/C 1/2 (docs/references.md#fru).
+	// multiply the window by 1.5^9 = 38 with lambda 1 and ABW/C 1/2 (docs/reference/references.md#fru).
 	const rtt = 14 * units.Microsecond
 	for name, fresh := range map[string]bool{"fresh samples": true, "a held sample": false} {
 		c := madeOn[*swiftState](t, swift, fruPath, with(fruSet, "ai", "0.000001"))

@@ -76,7 +76,7 @@ func TestQueue(t *testing.T) {
 	nodetest.Counts(t, "drops", got.Drops, map[string]int64{"NIC queue full": port.DroppedPackets})
 }
 
-// Bytes of stacks, from docs/references.md#tag-position and the layouts of IEEE 802.1Q
+// Bytes of stacks, from docs/reference/references.md#tag-position and the layouts of IEEE 802.1Q
 // and 802.1AE §9.3.
 func TestStacks(t *testing.T) {
 	compact := csig.Config{Format: csig.FormatCompact}

@@ -171,7 +171,7 @@ func TestDelayAfterTrigger(t *testing.T) {
 	}
 }
 
-// A dependency that crosses hosts is a control message (docs/wire.md#control).
+// A dependency that crosses hosts is a control message (docs/reference/wire.md#control).
 func TestRemoteTriggers(t *testing.T) {
 	// The trigger lives at host B, is hit at A, starts transfers at B and C.
 	const toB, toC = 2, 5

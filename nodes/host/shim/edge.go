@@ -272,7 +272,7 @@ func (e *Edge) Deliver(now units.Time, p *wire.Packet) {
 		return
 	}
 	switch tag := p.Tag(); {
-	case p.SecondTag(): // left alone: docs/references.md#hop-update
+	case p.SecondTag(): // left alone: docs/reference/references.md#hop-update
 		e.several++
 	case tag != nil:
 		if e.domain != nil {

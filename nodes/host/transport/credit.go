@@ -7,7 +7,7 @@ import (
 )
 
 // Receiver credits are UET's receiver congestion control, RCCC, by the rules of the
-// reference simulator (docs/references.md#receiver-credits). A sender begins with
+// reference simulator (docs/reference/references.md#receiver-credits). A sender begins with
 // speculative credit, which ends with the first answer. Each data packet says how much the
 // sender wants in all, its pull target; the receiving host's Puller grants that flow by
 // flow, a little slower than its link, and says in credit packets how much it has granted

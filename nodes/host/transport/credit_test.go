@@ -15,7 +15,7 @@ func terms() *transport.CreditTerms {
 
 func withCredit(cfg *transport.SenderConfig) { cfg.Credit = terms() }
 
-// docs/references.md#receiver-credits: "credit packets at 0.99 of its link's rate, each for
+// docs/reference/references.md#receiver-credits: "credit packets at 0.99 of its link's rate, each for
 // up to 4 MTU payloads".
 func TestCreditTerms(t *testing.T) {
 	got := terms()

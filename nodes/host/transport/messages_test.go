@@ -63,7 +63,7 @@ func (l *link) exchange() {
 	}
 }
 
-// docs/wire.md: "EndOfMessage: the last packet of a message". A message begins with a packet
+// docs/reference/wire.md: "EndOfMessage: the last packet of a message". A message begins with a packet
 // of its own; its last packet may be short and asks for an ACK, first copy or not.
 func TestMessagesHaveTheirOwnPackets(t *testing.T) {
 	l := newLink(t)
@@ -279,7 +279,7 @@ func TestRecordsHaveTheTagOfTheMessage(t *testing.T) {
 	}
 }
 
-// docs/extend.md: "Of a connection a phase is a collective". It begins with the first message of a tag, ends when
+// docs/how-to/extend.md: "Of a connection a phase is a collective". It begins with the first message of a tag, ends when
 // Total bytes are acknowledged or a message of another tag is next, and counts headers.
 func TestPhasesOfConnections(t *testing.T) {
 	l := newLink(t)
@@ -365,7 +365,7 @@ func TestLateACKsAreOfTheLastMessage(t *testing.T) {
 	}
 }
 
-// docs/references.md#receiver-credits: the pull target is what is unsent and refused, less
+// docs/reference/references.md#receiver-credits: the pull target is what is unsent and refused, less
 // the credit left, beyond what has been granted. Messages that end with short packets count
 // what they send. After it was idle a connection speculates as at its start.
 func TestConnectionsWithCredits(t *testing.T) {

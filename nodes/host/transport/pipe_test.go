@@ -262,7 +262,7 @@ func (p *pipe) check(size units.Size) error {
 		return fmt.Errorf("%d payload bytes delivered, %d in the windows, want each of %d once", r.PayloadBytes, counted, int64(size))
 	case s.NewPackets != int64(p.packets) || s.NewPackets+s.Retransmitted != p.sent:
 		return fmt.Errorf("%d new and %d again, %d seen of %d packets", s.NewPackets, s.Retransmitted, p.sent, p.packets)
-	// docs/run-folder.md#checks: transmissions = delivered whole + delivered trimmed + dropped.
+	// docs/reference/run-folder.md#checks: transmissions = delivered whole + delivered trimmed + dropped.
 	case p.sent+p.twins != r.DeliveredWhole+r.DeliveredTrimmed+p.dropped:
 		return fmt.Errorf("%d transmissions and %d twins, %d delivered whole, %d trimmed, %d dropped", p.sent, p.twins, r.DeliveredWhole, r.DeliveredTrimmed, p.dropped)
 	case r.DeliveredWhole != p.whole || r.DeliveredTrimmed != p.trimmed || r.DeliveredWhole-r.Duplicates-r.OutOfSequence != int64(p.packets):

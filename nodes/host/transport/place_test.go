@@ -10,7 +10,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// docs/references.md#trimming-and-d: "trimmed at the last hop" comes from one of two DSCPs
+// docs/reference/references.md#trimming-and-d: "trimmed at the last hop" comes from one of two DSCPs
 // or from the locator of the trimmed packet's tag. Both give controller and balancer the
 // same; each knows nothing of the other. A packet without a tag, by the locator, counts as
 // trimmed inside the fabric. Of packets and of probes alike.

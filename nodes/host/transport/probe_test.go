@@ -89,7 +89,7 @@ func TestEchoedSignal(t *testing.T) {
 
 // A sample is used up to an age: of delay and queue depth, which are of one moment,
 // twice the RTT or what is configured; of what is measured over an interval twice that
-// at least (docs/references.md#reflection). The interval does not matter to a delay.
+// at least (docs/reference/references.md#reflection). The interval does not matter to a delay.
 func TestSampleGetsOld(t *testing.T) {
 	const rtt = 12 * units.Microsecond
 	interval := domain(t, csig.FormatCompact).Interval()

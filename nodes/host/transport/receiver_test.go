@@ -35,7 +35,7 @@ func data(psn uint32, flags wire.Flags, ce bool) *wire.Packet {
 	return p
 }
 
-// docs/references.md#acknowledging: when an ACK is sent at once, and when after 16,384 B.
+// docs/reference/references.md#acknowledging: when an ACK is sent at once, and when after 16,384 B.
 func TestAckRules(t *testing.T) {
 	const ar, ce = "AR", "CE"
 	type step struct {
@@ -91,7 +91,7 @@ func TestAckEveryIsReached(t *testing.T) {
 	}
 }
 
-// docs/references.md#acknowledging: the fields of an ACK, which takes 64 B.
+// docs/reference/references.md#acknowledging: the fields of an ACK, which takes 64 B.
 func TestAckFields(t *testing.T) {
 	receive := func(psns ...uint32) *transport.Receiver {
 		r := newReceiver(1000*mss, units.NoLimit)
@@ -146,7 +146,7 @@ func TestAckFields(t *testing.T) {
 	}
 }
 
-// docs/references.md#acknowledging: the fields of a NACK, which takes 64 B.
+// docs/reference/references.md#acknowledging: the fields of a NACK, which takes 64 B.
 func TestNackFields(t *testing.T) {
 	for _, lastHop := range []bool{false, true} {
 		for _, ce := range []bool{false, true} {

@@ -25,7 +25,7 @@ const (
 	GoBackN
 	// Sleek is Selective, and sends again before RTO what the ACKs show to be missing, as
 	// UET's optional loss recovery does in the reference simulator
-	// (docs/references.md#loss-recovery). It is for networks that drop.
+	// (docs/reference/references.md#loss-recovery). It is for networks that drop.
 	Sleek
 )
 

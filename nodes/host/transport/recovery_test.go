@@ -115,7 +115,7 @@ func TestGoBackNSender(t *testing.T) {
 	}
 	s.nack(2, 3, wire.NackTrimmed, 0)
 	want("from a trimmed one on", sent(3), []uint32{2, 3, 4})
-	// docs/references.md#sending: RTO is that of the oldest outstanding packet; what follows
+	// docs/reference/references.md#sending: RTO is that of the oldest outstanding packet; what follows
 	// is sent again too.
 	s.now = s.now.Add(2 * rto)
 	s.HandleTimeout(s.now)

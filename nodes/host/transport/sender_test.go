@@ -17,7 +17,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// docs/references.md#sending: S bytes are ceil(S/MSS) packets with 64 B of header each;
+// docs/reference/references.md#sending: S bytes are ceil(S/MSS) packets with 64 B of header each;
 // 2,000,000 B are 489 full ones and one of 2010 B.
 func TestPacketsAndSizes(t *testing.T) {
 	for _, test := range []struct {
@@ -69,7 +69,7 @@ func TestNotReadyBeforeStart(t *testing.T) {
 	}
 }
 
-// docs/references.md#sending: the window holds the bytes in flight and the next packet.
+// docs/reference/references.md#sending: the window holds the bytes in flight and the next packet.
 func TestWindow(t *testing.T) {
 	s := newSender(t, 10*mss, 2*mtu-1)
 	s.send()
@@ -92,7 +92,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// docs/references.md#sending: a packet asks for an ACK if it ends the backlog, if
+// docs/reference/references.md#sending: a packet asks for an ACK if it ends the backlog, if
 // another of its size would not fit into the window behind it, and if it is a
 // retransmission. A flow held at its window therefore asks with every packet.
 func TestAckRequest(t *testing.T) {
@@ -137,7 +137,7 @@ func TestAckRequest(t *testing.T) {
 	}
 }
 
-// docs/references.md#sending: retransmissions go first, in the order of loss.
+// docs/reference/references.md#sending: retransmissions go first, in the order of loss.
 func TestRetransmissionOrder(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
 	s.sendAll(6)
@@ -162,7 +162,7 @@ func TestRetransmissionOrder(t *testing.T) {
 	}
 }
 
-// docs/references.md#nack-and-timeout: the packet is queued for retransmission and
+// docs/reference/references.md#nack-and-timeout: the packet is queued for retransmission and
 // leaves the bytes in flight. A NACK for a transmission that is not the last, or for a PSN that is not outstanding, is
 // stale.
 func TestNack(t *testing.T) {
@@ -196,7 +196,7 @@ func TestNack(t *testing.T) {
 	}
 }
 
-// What load balancing learns: docs/references.md#nack-and-timeout, #ack-processing.
+// What load balancing learns: docs/reference/references.md#nack-and-timeout, #ack-processing.
 func TestFeedback(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
 	s.sendAll(8)
@@ -222,7 +222,7 @@ func TestFeedback(t *testing.T) {
 	}
 }
 
-// docs/references.md#ack-processing (3): an RTT sample needs the packet that triggered
+// docs/reference/references.md#ack-processing (3): an RTT sample needs the packet that triggered
 // the ACK, outstanding and unambiguous: sent once without an echo of a retransmission,
 // or twice with one.
 func TestRTTSample(t *testing.T) {
@@ -267,7 +267,7 @@ func TestRTTSample(t *testing.T) {
 	}
 }
 
-// docs/references.md#ack-processing (1): the count of received bytes runs ahead of what
+// docs/reference/references.md#ack-processing (1): the count of received bytes runs ahead of what
 // the ACK names.
 func TestReceivedBytesCount(t *testing.T) {
 	s := newSender(t, 100*mss, 4*mtu)
@@ -288,7 +288,7 @@ func TestReceivedBytesCount(t *testing.T) {
 	}
 }
 
-// docs/references.md#nack-and-timeout: one timer per flow, for the oldest packet, which
+// docs/reference/references.md#nack-and-timeout: one timer per flow, for the oldest packet, which
 // is then retransmitted and leaves the bytes in flight. An early or stale call changes nothing.
 func TestTimeout(t *testing.T) {
 	s := newSender(t, 100*mss, units.NoLimit)
@@ -361,7 +361,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The EV travels in the UDP source port (docs/wire.md#udp).
+// The EV travels in the UDP source port (docs/reference/wire.md#udp).
 func TestSourcePort(t *testing.T) {
 	for _, flow := range []uint32{0, 1, 7, 1 << 20, 1<<32 - 1} {
 		seen := map[uint16]bool{}

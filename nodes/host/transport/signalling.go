@@ -125,7 +125,7 @@ func decode(domain *csig.Domain, p *wire.Packet) (s csig.Sample, ok bool) {
 
 // limit returns the age up to which a sample of type t is used. It has the age of an
 // RTT when it arrives, and what is measured over an interval is as old as that
-// besides (docs/references.md#reflection).
+// besides (docs/reference/references.md#reflection).
 func (g *signalling) limit(t csig.Type, base units.Duration) units.Duration {
 	rtt := max(g.rtt, base)
 	switch {
@@ -270,7 +270,7 @@ type TrimPlace uint8
 // Sources of the place of a trim.
 const (
 	// ByDSCP is the code of the NACK, which follows from which of two DSCPs the trimmed
-	// packet had (docs/references.md#trimming-and-d).
+	// packet had (docs/reference/references.md#trimming-and-d).
 	ByDSCP TrimPlace = iota
 	// ByLocator is the locator of the trimmed packet's tag. Without a tag, or without a
 	// locator, the packet counts as trimmed inside the fabric.

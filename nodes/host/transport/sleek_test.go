@@ -43,7 +43,7 @@ func (s *sender) resends() (psns []uint32) {
 	return psns
 }
 
-// docs/references.md#loss-recovery: "With at least max(min(1.5 windows, 1.5 BDP of base RTT),
+// docs/reference/references.md#loss-recovery: "With at least max(min(1.5 windows, 1.5 BDP of base RTT),
 // 5 MTU payloads) of them ... those not acknowledged are sent again, each once, whatever
 // the window."
 func TestSleekThreshold(t *testing.T) {

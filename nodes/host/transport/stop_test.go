@@ -9,7 +9,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// docs/references.md#connections: "a transfer that stops ends its message with the next
+// docs/reference/references.md#connections: "a transfer that stops ends its message with the next
 // packet that has not been sent, which has one byte. It is complete when that and all before
 // are acknowledged."
 func TestTransfersThatStop(t *testing.T) {

@@ -28,7 +28,7 @@ func linear(t *testing.T, low, high units.Size, r *rand.Rand) aqm.Policy {
 	return policy(t, "linear", aqm.Port{ECN: aqm.Thresholds{Low: low, High: high}, Random: r}, nil)
 }
 
-// docs/references.md#switch-queue: the probability is 0 below Low, linear to 1 at High.
+// docs/reference/references.md#switch-queue: the probability is 0 below Low, linear to 1 at High.
 func TestMarkProbability(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -104,7 +104,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// docs/references.md#switch-queue: the coin is fair.
+// docs/reference/references.md#switch-queue: the coin is fair.
 func TestTrimArrivingIsFair(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))

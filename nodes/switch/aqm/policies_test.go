@@ -113,7 +113,7 @@ func TestREDSpreadsMarks(t *testing.T) {
 }
 
 // DCTCP paper §3.1: "if the queue occupancy is greater than K upon its arrival"; UEC: a step
-// at 0.5 BDP (docs/references.md#switch-queue), the middle of 0.2 and 0.8.
+// at 0.5 BDP (docs/reference/references.md#switch-queue), the middle of 0.2 and 0.8.
 func TestStep(t *testing.T) {
 	p := policy(t, "step", port, nil)
 	for queue, want := range map[units.Size]bool{0: false, 99_999: false, 100_000: true, 200_000: true} {

@@ -9,7 +9,7 @@ import (
 
 // step marks every packet that leaves a long queue behind: the threshold K of DCTCP
 // (SIGCOMM 2010, §3.1), and the step that UEC names beside the linear policy
-// (docs/references.md#switch-queue).
+// (docs/reference/references.md#switch-queue).
 var step = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "step",

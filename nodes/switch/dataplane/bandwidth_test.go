@@ -107,7 +107,7 @@ func TestSaturatedPortReadsNothingFree(t *testing.T) {
 }
 
 // With line overhead a saturated port reads the share that the overhead takes: it is
-// left out of available bandwidth (docs/references.md#available-bandwidth).
+// left out of available bandwidth (docs/reference/references.md#available-bandwidth).
 func TestSaturatedPortWithOverhead(t *testing.T) {
 	for size, want := range map[units.Size]uint32{64: 272_727, 4150: 5_749} { // 24 of 88 B, 24 of 4174 B, in ppm
 		cfg := bandwidthConfig(100*units.Gbps, csig.FormatWide, 128*units.Microsecond, meter.Tumbling)

@@ -181,7 +181,7 @@ func TestPauseFramesOfASwitch(t *testing.T) {
 	}
 }
 
-// "Count only data frames a sender could control" (docs/references.md#available-bandwidth):
+// "Count only data frames a sender could control" (docs/reference/references.md#available-bandwidth):
 // pause frames sent on an idle port leave ABW at the port's speed.
 func TestPauseFramesAreNoBandwidth(t *testing.T) {
 	cfg := withClasses(withCSIG(config(), csig.FormatWide))

@@ -15,7 +15,7 @@ import (
 
 var formats = []csig.Format{csig.FormatCompact, csig.FormatWide}
 
-// docs/references.md#per-hop-delay: 332 ns through an idle switch, 664 ns behind one
+// docs/reference/references.md#per-hop-delay: 332 ns through an idle switch, 664 ns behind one
 // full packet; and the same with waiting only.
 func TestDelayCodes(t *testing.T) {
 	for _, format := range formats {

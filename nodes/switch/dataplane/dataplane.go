@@ -519,7 +519,7 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 			s.handleTag(now, out, p, tag)
 		}
 		// "Dropped or truncated packets are not part of" available bandwidth
-		// (docs/references.md#available-bandwidth).
+		// (docs/reference/references.md#available-bandwidth).
 		if s.cfg.CSIG.CountTrimmed || !p.Trimmed() {
 			out.abw.Transmit(now, departs, size)
 			if out.classPort != nil && out.shares != nil {

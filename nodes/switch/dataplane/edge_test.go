@@ -16,7 +16,7 @@ import (
 )
 
 // Tags as they stand in frames, in hex: fresh ones, then some that a host could forge
-// (docs/references.md#worked-tags).
+// (docs/reference/references.md#worked-tags).
 const (
 	cTag, sTag = "81000001", "88a80002"
 	secTag     = "88e5000000000001"
@@ -122,7 +122,7 @@ func TestOutsideForOneType(t *testing.T) {
 
 // A tag is handled where it stands, by the parser that the conformance tests of
 // nodes/csig hold; a frame with two tags is left alone and counted, under every policy
-// (docs/references.md#hop-update).
+// (docs/reference/references.md#hop-update).
 func TestStacks(t *testing.T) {
 	for _, tc := range []struct {
 		arrives, stripped, updated string

@@ -38,7 +38,7 @@ func TestForwards(t *testing.T) {
 	r.wants(nil, nil)
 }
 
-// docs/references.md#switch-queue: a coin trims the packet that arrives, or the one
+// docs/reference/references.md#switch-queue: a coin trims the packet that arrives, or the one
 // enqueued last, in whose place the new one is enqueued.
 func TestTrimmingCoin(t *testing.T) {
 	const rounds = 2000

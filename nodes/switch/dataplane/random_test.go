@@ -11,7 +11,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Conservation (docs/run-folder.md#checks) at a port: packets in = out + dropped +
+// Conservation (docs/reference/run-folder.md#checks) at a port: packets in = out + dropped +
 // queued, bytes in = out + dropped + cut by trimming + queued, on random traffic, at
 // every instant, and no queue above its limit.
 func TestConservation(t *testing.T) {

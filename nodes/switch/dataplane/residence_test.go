@@ -76,7 +76,7 @@ func TestResidenceBetweenUnequalRates(t *testing.T) {
 }
 
 // With equal rates the residence is what it was by the egress alone: waiting, own
-// serialisation and the switch's delay (docs/references.md#per-hop-delay).
+// serialisation and the switch's delay (docs/reference/references.md#per-hop-delay).
 func TestResidenceBetweenEqualRates(t *testing.T) {
 	rnd, seed := random()
 	for _, rate := range []units.Rate{units.Gbps, 100 * units.Gbps, 800 * units.Gbps} {

@@ -17,7 +17,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// TestScripts plays testdata/*.txt (the rules: docs/references.md#switch-queue): packets that come to one port of a switch at
+// TestScripts plays testdata/*.txt (the rules: docs/reference/references.md#switch-queue): packets that come to one port of a switch at
 // 100 Gb/s, and what the port does with them. A line is
 //
 //	# a comment

@@ -138,7 +138,7 @@ func (s *Switch) formatOf(out *port, tag []byte) (domain *csig.Domain, locator u
 
 // handleTag applies the policy of an egress port to the tag of a packet that leaves.
 func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
-	if p.SecondTag() { // "a second tag: forward unchanged, count" (docs/references.md#hop-update)
+	if p.SecondTag() { // "a second tag: forward unchanged, count" (docs/reference/references.md#hop-update)
 		s.tags[tagSeveral]++
 		return
 	}

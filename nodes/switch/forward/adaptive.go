@@ -6,7 +6,7 @@ import (
 )
 
 // adaptive takes the port with the shortest queue of those on shortest paths, packet by
-// packet (uet-htsim strategy ecmp_ar; docs/references.md#load-balancing-in-switches).
+// packet (uet-htsim strategy ecmp_ar; docs/reference/references.md#load-balancing-in-switches).
 var adaptive = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "adaptive",

@@ -55,7 +55,7 @@ func walk(t testing.TB, f *forwardtest.Fabric, g *topologies.Graph, p *wire.Pack
 }
 
 // "VAL = minimal to a random intermediate group (or router) then minimal"
-// (docs/references.md#dragonflies): every packet to another group passes one third
+// (docs/reference/references.md#dragonflies): every packet to another group passes one third
 // group, all third groups alike, and at most l g l g l, or l g l l g l over a router.
 func TestValiant(t *testing.T) {
 	for way, most := range map[string]int{"group": 5, "router": 6} {
@@ -126,7 +126,7 @@ func TestDetourPerFlow(t *testing.T) {
 }
 
 // "UGAL-L: take minimal if q_min*H_min <= q_non*H_non + threshold"
-// (docs/references.md#dragonflies), with the hops of the paths and the queues of the two
+// (docs/reference/references.md#dragonflies), with the hops of the paths and the queues of the two
 // first ports.
 func TestUGALRule(t *testing.T) {
 	const src, dst = 0, 3*perGroup + perRouter // router 0 to the second router of group 3

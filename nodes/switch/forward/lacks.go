@@ -10,7 +10,7 @@ import (
 )
 
 // Register adds an algorithm to Table. It is for the init functions of modules that
-// csiglab build compiles in (docs/extend.md). An algorithm whose name is taken, or that
+// csiglab build compiles in (docs/how-to/extend.md). An algorithm whose name is taken, or that
 // lacks something, is not added; csiglab and the node programs then say so and do not
 // start (modules.Check).
 func Register(a Algorithm) {

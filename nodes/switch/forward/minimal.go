@@ -6,7 +6,7 @@ import (
 )
 
 // minimal keeps to the minimal paths of a Dragonfly: local, global, local, with one
-// global link (Kim et al., ISCA 2008; docs/references.md#dragonflies). topologies.NextHops
+// global link (Kim et al., ISCA 2008; docs/reference/references.md#dragonflies). topologies.NextHops
 // finds them, so that ecmp keeps to them too. Of several links between two groups it
 // takes one per flow, as ecmp, or one per packet.
 var minimal = Algorithm{

@@ -36,7 +36,7 @@ func newPolicy(t *testing.T, name string, params algorithm.Values, queues []unit
 }
 
 // "adaptive (switch: least queue of the equal-cost ports)": uet-htsim, strategy ecmp_ar
-// (docs/references.md#load-balancing-in-switches).
+// (docs/reference/references.md#load-balancing-in-switches).
 func TestAdaptiveTakesTheShortestQueue(t *testing.T) {
 	queues := make([]units.Size, 10)
 	p := newPolicy(t, "adaptive", nil, queues)

@@ -10,7 +10,7 @@ import (
 
 // ugal is UGAL-L: the first router of a packet compares the minimal path with one over a
 // random group by what it knows itself, the queues of its own two ports
-// (docs/references.md#dragonflies).
+// (docs/reference/references.md#dragonflies).
 var ugal = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "ugal",

@@ -6,7 +6,7 @@ import (
 )
 
 // valiant sends every packet to another group over a random third one
-// (docs/references.md#dragonflies).
+// (docs/reference/references.md#dragonflies).
 var valiant = Algorithm{
 	Spec: algorithm.Spec{
 		Name:   "valiant",

@@ -56,7 +56,7 @@ func (Phase) Names() []string { return slices.Clone(phases) }
 const subWindows = 8
 
 // Bandwidth measures the available bandwidth of an egress port: its rate less
-// what it sent over an interval (docs/references.md#available-bandwidth). The bytes
+// what it sent over an interval (docs/reference/references.md#available-bandwidth). The bytes
 // of a packet are spread evenly over the time of its transmission, so that a
 // packet longer than a window belongs to all windows in which it is on the link.
 // Preamble, gap and MAC-generated frames are not counted. The port counts as idle
@@ -238,7 +238,7 @@ func (b *Bandwidth) settle(t units.Time) {
 // DepthMode is what the depth of a queue is compared with.
 type DepthMode uint8
 
-// Depth modes (docs/references.md#queue-depth).
+// Depth modes (docs/reference/references.md#queue-depth).
 const (
 	Occupancy DepthMode = iota // share of the queue's limit
 	Drain                      // time to drain, as a share of a domain constant

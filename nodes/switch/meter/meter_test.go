@@ -162,7 +162,7 @@ func TestLowestOverChanges(t *testing.T) {
 	}
 }
 
-// The figures of docs/references.md#available-bandwidth.
+// The figures of docs/reference/references.md#available-bandwidth.
 func TestBandwidthFigures(t *testing.T) {
 	const interval = 128 * units.Microsecond
 	for rate, capacity := range map[units.Rate]units.Size{
@@ -252,7 +252,7 @@ func TestLongTimes(t *testing.T) {
 	}
 }
 
-// docs/references.md#queue-depth: both modes stop at 100 % and are equal with a limit
+// docs/reference/references.md#queue-depth: both modes stop at 100 % and are equal with a limit
 // of C*tau/8.
 func TestDepth(t *testing.T) {
 	occupancy := meter.NewDepth(meter.Occupancy, 178_450, 100*units.Gbps, 0)

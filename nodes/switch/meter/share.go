@@ -46,7 +46,7 @@ type ShareConfig struct {
 
 // Share measures the available bandwidth of one class at an egress port that may be
 // paused: what the class could get, less what it sent
-// (docs/references.md#available-bandwidth). Time in which the class is paused counts as if
+// (docs/reference/references.md#available-bandwidth). Time in which the class is paused counts as if
 // packets of Before had filled it. With Weights, each other class keeps what it sent in
 // the rest of the time, or its share by weight of what is there if that is less. A packet
 // belongs to where it began: one that began in a pause is part of the pause.

@@ -37,7 +37,7 @@ type Job struct {
 	Picture *Picture `json:"picture,omitempty"` // of this step
 }
 
-// Part is a part of the time of the ranks of a job (docs/metrics.md#jobs).
+// Part is a part of the time of the ranks of a job (docs/reference/metrics.md#jobs).
 type Part struct {
 	Name  string  `json:"name"`
 	US    float64 `json:"us"`    // of an iteration, mean over ranks and iterations

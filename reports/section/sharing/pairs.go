@@ -205,7 +205,7 @@ const equalJobs = 0.02
 // recur computes the published recurrence of the phase difference D of two equal jobs that
 // have a link for themselves: with weights I + S*sent/total D grows by
 // S D (T-D) / (I T + S D) in an iteration, where T is the time that one of them needs to
-// communicate alone (docs/references.md#mltcp). With constant weights, of which that of the
+// communicate alone (docs/reference/references.md#mltcp). With constant weights, of which that of the
 // job ahead is w times the other one's, what D lacks to T is divided by w.
 func (p *Pair) recur(a, b *runfolder.Job) {
 	pa, pb := a.Prediction, b.Prediction

@@ -19,7 +19,7 @@ import (
 
 // Paths are what the suite builds controllers for, by name: the 3-tier fat tree
 // at 100 Gbps and the 2-tier one at 800 Gbps of the reference's check values
-// (docs/references.md#network-constants), and a slow network that drops.
+// (docs/reference/references.md#network-constants), and a slow network that drops.
 var Paths = map[string]congestion.Path{
 	"3-tier 100G": {LinkRate: 100 * units.Gbps, NetworkRTT: 14_022_720, HostRTT: 2_337_120, HopRTT: 2_337_120, SlowestRate: 100 * units.Gbps, MTU: 4150, Header: 64, Trim: true},
 	"2-tier 800G": {LinkRate: 800 * units.Gbps, NetworkRTT: 8_168_560, HostRTT: 2_042_140, HopRTT: 2_042_140, SlowestRate: 800 * units.Gbps, MTU: 4150, Header: 64, Trim: true},

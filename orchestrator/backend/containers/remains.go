@@ -1,0 +1,97 @@
+package containers
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+)
+
+// answerTime is how long an engine may take to answer. After that, this machine is
+// taken to have no engine.
+const answerTime = 5 * time.Second
+
+// ask returns the engine, or an error if there is none.
+func ask(ctx context.Context) (*containerlab.Engine, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return open(ctx) // only root runs containers here
+}
+
+// quietTime is for how long no container of a run may have started or ended before the
+// run counts as dead although its owner is not known. A run in order has either nodes
+// that run, or is being deployed or destroyed.
+const quietTime = 2 * time.Minute
+
+// Find implements runs.Finder: it counts the containers of the runs, and adds the runs
+// that are known only to the engine. Such a run is foreign if its owner lives or, where
+// that is not known, if it has nodes that run or had some until a moment ago.
+func (Backend) Find(ctx context.Context, list []runs.Run) ([]runs.Run, error) {
+	engine, err := ask(ctx)
+	if err != nil {
+		return list, nil
+	}
+	defer engine.Close()
+	labs, err := engine.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range labs {
+		i := slices.IndexFunc(list, func(r runs.Run) bool { return r.ID == l.RunID })
+		if i < 0 {
+			r := runs.Run{
+				ID: l.RunID, Name: l.Lab, Runtime: runtimes.Containerlab, Folder: filepath.Dir(l.Topology), Started: l.Created,
+			}
+			if r.State, err = unlisted(ctx, engine, l); err != nil {
+				return nil, err
+			}
+			if r.State == runs.Foreign {
+				r.SetOwner(runs.ParseOwner(l.Owner))
+			}
+			i, list = len(list), append(list, r)
+		}
+		list[i].Containers = l.Containers
+	}
+	return list, nil
+}
+
+// unlisted returns the state of a run that is not on the list.
+func unlisted(ctx context.Context, engine *containerlab.Engine, l containerlab.Summary) (runs.State, error) {
+	switch runs.ParseOwner(l.Owner).Life() {
+	case runs.Lives:
+		return runs.Foreign, nil
+	case runs.Died:
+		return runs.Dead, nil
+	}
+	if l.Running > 0 {
+		return runs.Foreign, nil
+	}
+	changed, err := engine.Changed(ctx, l.RunID)
+	if err != nil || time.Since(changed) < quietTime {
+		return runs.Foreign, err
+	}
+	return runs.Dead, nil
+}
+
+// Remove implements runs.Finder: it removes the containers of a run. It returns an
+// error if the run is one in containers and there is no engine.
+func (Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
+	engine, err := ask(ctx)
+	if err != nil && of.Runtime == runtimes.Containerlab {
+		return nil, fmt.Errorf("look for its containers: %w", err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	defer engine.Close()
+	n, err := engine.Clean(ctx, of.ID)
+	if n > 0 {
+		removed = append(removed, fmt.Sprintf("%d containers of run %s", n, of.ID))
+	}
+	return removed, err
+}

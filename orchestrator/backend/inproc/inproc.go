@@ -1,0 +1,152 @@
+// Package inproc is the backend that runs plans in virtual time, in the calling
+// process: no privileges, no frames, as fast as the processor allows.
+package inproc
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/nodes/fault"
+	"github.com/csiglab/csiglab/nodes/host"
+	"github.com/csiglab/csiglab/nodes/sim"
+	"github.com/csiglab/csiglab/nodes/watchdog"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// Runtime is this process as a runtime.
+var Runtime = backend.Runtime{Runtime: runtimes.Get(runtimes.Inproc), Backend: Backend{}}
+
+// Backend runs plans in virtual time. The zero value is ready to use.
+type Backend struct{}
+
+// Check implements backend.Backend: every machine can run in virtual time.
+func (Backend) Check(context.Context, *backend.Run) error { return nil }
+
+// NodeFolder implements backend.Backend: nodes write nothing there.
+func (Backend) NodeFolder(runFolder string) string { return runFolder }
+
+// Find implements runs.Finder: runs in virtual time are not on the list.
+func (Backend) Find(_ context.Context, list []runs.Run) ([]runs.Run, error) { return list, nil }
+
+// Remove implements runs.Finder: of a run in virtual time nothing remains.
+func (Backend) Remove(context.Context, runs.Run) ([]string, error) { return nil, nil }
+
+// batchRecords is how many records of a node are passed on at a time.
+const batchRecords = 16
+
+// Run implements backend.Backend. It uses the plan, Workers, Control.Progress,
+// Control.Tap and Control.Records, and nothing else. When ctx ends, the error is ctx's.
+func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
+	var out *backend.Outcome
+	var err error
+	if fault := watchdog.Run(watchdog.Patience, func() { out, err = run(ctx, r, c) }); fault != nil {
+		return nil, failure.Infrastructure(fault) // out and err belong to run, which may go on
+	}
+	return out, err
+}
+
+func run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
+	a, err := assemble(ctx, r, c)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
+	s := sim.New(a.config)
+	start := time.Now()
+	if !s.Run() && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.End(), Drained: s.Drained()}
+	if !s.Close() {
+		return nil, ctx.Err()
+	}
+	a.flush()
+	return out, nil
+}
+
+// assembly is the machines of a plan, joined.
+type assembly struct {
+	config sim.Config
+	sinks  []*metrics.Batcher
+	watch  *watch
+	cpu    atomic.Int64 // ns of CPU time, of all workers
+}
+
+// assemble builds the machines of a plan.
+func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly, error) {
+	p, workers := r.Plan, max(1, r.Workers)
+	if c.Tap != nil {
+		workers = 1 // taps may write one file, in order of time
+	}
+	shards, workers := p.Split(workers)
+	pools := make([]*wire.Pool, workers)
+	for i := range pools {
+		pools[i] = &wire.Pool{Notes: c.Tap != nil}
+	}
+	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes)), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
+	a.config = sim.Config{
+		TieSeed: p.TieSeed, NoTraceHash: p.Untraced, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
+		Between: func() { wire.Balance(pools) },
+	}
+	for i, spec := range p.Nodes {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		a.sinks[i] = metrics.NewBatcher(i, batchRecords, c.Consumer())
+		m, err := spec.New(pools[shards[i]], a.sinks[i])
+		if err != nil {
+			return nil, err
+		}
+		if h, ok := fault.Without(m).(*host.Host); ok {
+			a.watch.add(shards[i], h)
+		}
+		n := sim.Station{Machine: m, Ports: spec.Ports(), Sink: a.sinks[i], Shard: shards[i]}
+		if c.Tap != nil {
+			n.Tap = c.Tap(i)
+		}
+		a.config.Nodes = append(a.config.Nodes, n)
+	}
+	for _, l := range p.Links {
+		a.config.Links = append(a.config.Links, topologies.Link{A: l.A, B: l.B, Delay: l.Delay})
+	}
+	a.config.Progress = a.watch.look
+	return a, nil
+}
+
+// account runs a worker and adds its CPU time. That is the thread's, so that runs on
+// other cores do not count.
+func (a *assembly) account(run func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer watchdog.Catch()
+	start := threadCPU()
+	run()
+	a.cpu.Add(int64(threadCPU() - start))
+}
+
+// flush passes on the records that are left.
+func (a *assembly) flush() {
+	for _, sink := range a.sinks {
+		sink.Flush()
+	}
+}
+
+func threadCPU() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}

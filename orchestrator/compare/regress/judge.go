@@ -1,0 +1,357 @@
+package regress
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
+)
+
+// What decided a metric, where it is not verdict.ByFingerprint.
+const (
+	byStatistics  = "statistics"
+	byExpectation = "expectations"
+)
+
+// exitFailed is trial.Outcome.Exit of a run in which an expectation failed.
+const exitFailed = 1
+
+// judge judges the metrics of a cell by all samples so far, and reports whether all are
+// decided. Samples of an earlier look are part of them, so that what is said rests on the
+// same runs for all metrics of a cell; Plan.Looks accounts for the looks before.
+func (c *Campaign) judge(one *cell, s *samples) (decided bool) {
+	r := &one.result
+	r.Metrics, one.kept = r.Metrics[:0], one.kept[:0]
+	r.Differ = 0
+	if one.deterministic() {
+		r.Differ = s.differ()
+	}
+	r.Identical = one.deterministic() && r.Differ == 0
+	decided = true
+	for i := range one.rules {
+		m := c.metric(one, s, &one.rules[i])
+		decided = decided && m.Outcome != verdict.Inconclusive
+		r.Metrics = append(r.Metrics, m)
+	}
+	if m, ok := c.expectations(one, s); ok {
+		decided = decided && m.Outcome != verdict.Inconclusive
+		r.Metrics = append(r.Metrics, m)
+	}
+	return decided
+}
+
+// expectations judges the expectations of the experiment, if the candidate fails them and
+// the baseline never does. Flows that do not complete make the FCT of the others look good.
+// If the candidate were as likely to fail them as the baseline, all n seeds that differ
+// would be the candidate's with a probability of 2^-n (sign test).
+func (c *Campaign) expectations(one *cell, s *samples) (m verdict.Metric, ok bool) {
+	failed, seeds := s.failed(), len(s.sides[0])
+	if failed[1] == 0 {
+		return m, false
+	}
+	one.note = fmt.Sprintf("%s: expectations of the experiment fail under %d of %d seeds of the candidate, and under %d of the baseline", one.name(), failed[1], seeds, failed[0])
+	if failed[0] > 0 {
+		return m, false
+	}
+	level := c.Suite.FalseFail / float64(c.metrics())
+	p := min(1, float64(len(one.looks))*math.Pow(0.5, float64(failed[1])))
+	baseline, candidate := 0.0, float64(failed[1])
+	m = verdict.Metric{Name: "expectations", Better: verdict.Lower, Absolute: true, By: byExpectation, Outcome: verdict.Inconclusive,
+		Baseline: &baseline, Candidate: &candidate, P: &p, Pairs: []verdict.Pair{},
+		Reason: fmt.Sprintf("expectations of the experiment fail under %d of %d seeds of the candidate, and under none of the baseline", failed[1], seeds)}
+	if p <= level {
+		m.Outcome = verdict.Fail
+	}
+	return m, true
+}
+
+// failed returns under how many seeds an expectation failed, by side.
+func (s *samples) failed() (n [2]int) {
+	for side := range s.sides {
+		for i := range s.sides[side] {
+			if s.sides[side][i].Exit == exitFailed {
+				n[side]++
+			}
+		}
+	}
+	return n
+}
+
+// differ returns how many seeds have not the same trace on both sides.
+func (s *samples) differ() (n int) {
+	for i := range s.sides[0] {
+		if hash := s.sides[0][i].TraceHash; hash == "" || hash != s.sides[1][i].TraceHash {
+			n++
+		}
+	}
+	return n
+}
+
+// metric judges one metric.
+func (c *Campaign) metric(one *cell, s *samples, r *judged) verdict.Metric {
+	m := verdict.Metric{Name: r.Metric, Unit: r.unit, Better: r.Better, Delta: r.Delta, Absolute: r.Absolute, Of: r.Of,
+		By: byStatistics, Outcome: verdict.Inconclusive, Pairs: []verdict.Pair{}}
+	pairs, lacking := pairsOf(s.sides[0], s.sides[1], r.Metric)
+	equal := true
+	for _, p := range pairs {
+		m.Pairs = append(m.Pairs, verdict.Pair{Seed: p.seed, Baseline: p.Baseline, Candidate: p.Candidate})
+		equal = equal && p.Baseline == p.Candidate
+	}
+	plan := c.plan(one, r)
+	one.kept = append(one.kept, lacking.reason())
+	if !lacking.none() {
+		return lacking.judge(m, plan)
+	}
+	j := statistics.Judge(values(pairs), plan)
+	m.Baseline, m.Candidate = finite(j.Baseline), finite(j.Candidate)
+	m.Effect, m.Low, m.High = finite(j.Effect), finite(j.Low), finite(j.High)
+	if one.result.Identical && equal {
+		zero := 0.0
+		m.By, m.Outcome, m.Effect, m.Low, m.High = verdict.ByFingerprint, verdict.Pass, &zero, &zero, &zero
+		return m
+	}
+	m.P, m.Reason = finite(j.P), join(lacking.reason(), j.Reason)
+	switch fewest := c.fewestToCalibrate(one, r); {
+	case j.Outcome == statistics.NoWorse && len(s.again) < fewest && s.again != nil:
+		m.Reason = join(lacking.reason(), fmt.Sprintf("it would pass, but to find out whether the machine is steady takes %d pairs of the baseline with itself", fewest))
+	case j.Outcome == statistics.NoWorse:
+		m.Outcome = verdict.Pass
+	case j.Outcome == statistics.Worse:
+		m.Outcome = verdict.Fail
+	}
+	return m
+}
+
+// pair is the values of a seed.
+type pair struct {
+	seed uint64
+	statistics.Pair
+}
+
+func values(pairs []pair) []statistics.Pair {
+	list := make([]statistics.Pair, len(pairs))
+	for i, p := range pairs {
+		list[i] = p.Pair
+	}
+	return list
+}
+
+// lacking counts the seeds under which runs lack a metric.
+type lacking struct {
+	seeds                     int // in all
+	both, baseline, candidate int // on both sides, on one alone
+}
+
+// pairsOf returns the values of the seeds under which both sides have a metric.
+func pairsOf(baseline, candidate []trial.Outcome, metric string) (pairs []pair, l lacking) {
+	l.seeds = len(baseline)
+	for i := range baseline {
+		b, ok := baseline[i].Metrics[metric]
+		c, also := candidate[i].Metrics[metric]
+		switch {
+		case ok && also:
+			pairs = append(pairs, pair{uint64(i + 1), statistics.Pair{Baseline: b, Candidate: c}})
+		case ok:
+			l.candidate++
+		case also:
+			l.baseline++
+		default:
+			l.both++
+		}
+	}
+	return pairs, l
+}
+
+// none reports whether there are pairs, and no value without its pair.
+func (l lacking) none() bool { return l.baseline == 0 && l.candidate == 0 && l.both < l.seeds }
+
+// reason says which seeds are left out.
+func (l lacking) reason() string {
+	if l.both == 0 {
+		return ""
+	}
+	return fmt.Sprintf("under %d of %d seeds neither side has the metric; they are left out", l.both, l.seeds)
+}
+
+// judge judges a metric that runs lack. A candidate that never has what the baseline has is
+// worse by any measure: its n seeds all say so, which chance does with a probability of at
+// most 2^-n if the median of the effects is within the limit. Everything else cannot be
+// compared.
+func (l lacking) judge(m verdict.Metric, plan statistics.Plan) verdict.Metric {
+	if l.both == 0 && l.baseline == 0 && l.candidate == l.seeds {
+		p := min(1, float64(plan.Looks)*math.Pow(0.5, float64(l.seeds)))
+		m.P, m.Reason = &p, fmt.Sprintf("the candidate lacks the metric under all %d seeds; the baseline has it", l.seeds)
+		if p <= plan.FalseFail {
+			m.Outcome = verdict.Fail
+		}
+		return m
+	}
+	m.Outcome = verdict.Invalid
+	if l.both == l.seeds {
+		m.Reason = "no run of either side has the metric"
+	} else {
+		m.Reason = fmt.Sprintf("of %d seeds, the baseline alone lacks the metric under %d, the candidate alone under %d, both under %d", l.seeds, l.baseline, l.candidate, l.both)
+	}
+	return m
+}
+
+func join(texts ...string) string {
+	var kept []string
+	for _, t := range texts {
+		if t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return strings.Join(kept, "; ")
+}
+
+// finite returns a number for JSON, which has no infinities; nil stands for them.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// conclude fills in what is known of a cell when its last trial has ended, but for Holm's
+// correction over the suite.
+func (c *Campaign) conclude(one *cell, s *samples) {
+	r := &one.result
+	r.Seeds = make([]uint64, len(s.sides[0]))
+	for i := range r.Seeds {
+		r.Seeds[i] = uint64(i + 1)
+	}
+	r.Seconds = math.Round(s.seconds*1e3) / 1e3
+	r.Reasons = s.reasons
+	if len(s.reasons) == 0 {
+		c.calibrate(one, s)
+		return
+	}
+	r.Metrics = r.Metrics[:0]
+	for i := range one.rules {
+		rule := &one.rules[i]
+		r.Metrics = append(r.Metrics, verdict.Metric{Name: rule.Metric, Unit: rule.unit, Better: rule.Better, Delta: rule.Delta, Absolute: rule.Absolute,
+			Of: rule.Of, Outcome: verdict.Invalid, By: byStatistics, Pairs: []verdict.Pair{}, Reason: "runs of the experiment are invalid"})
+	}
+}
+
+// calibrate compares the baseline with itself under clock wall. A baseline that differs from
+// itself makes the experiment invalid: what differs is the machine.
+func (c *Campaign) calibrate(one *cell, s *samples) {
+	if s.again == nil {
+		return
+	}
+	noise := &verdict.Calibration{Pairs: len(s.again), Floor: map[string]float64{}}
+	for i := range one.rules {
+		r := &one.rules[i]
+		pairs, l := pairsOf(s.sides[0], s.again, r.Metric)
+		if !l.none() {
+			continue // judged as lacking already, or no runs to calibrate with
+		}
+		plan, level := c.calibration(one, r)
+		if floor := statistics.Floor(values(pairs), plan); !math.IsInf(floor, 0) {
+			noise.Floor[r.Metric] = floor
+		}
+		if d := statistics.Compare(values(pairs), plan); d.P <= level {
+			one.result.Reasons = append(one.result.Reasons, fmt.Sprintf("the baseline differs from itself: %s of its repeated runs is %s (p = %.2g); the machine was not steady",
+				r.Metric, effectText(d.Effect, r.Absolute, r.unit), d.P))
+		}
+	}
+	one.result.Noise = noise
+}
+
+// falseAlarms is the greatest share of suites in which the A/A calibration finds an unsteady
+// machine where there is none. It is shared by all metrics under clock wall.
+const falseAlarms = 0.05
+
+// calibration returns how the baseline is compared with itself, and the level of the
+// two-sided p-value at which it differs.
+func (c *Campaign) calibration(one *cell, r *judged) (statistics.Plan, float64) {
+	n := 0
+	for _, other := range c.cells {
+		if !other.deterministic() {
+			n += len(other.rules)
+		}
+	}
+	plan := c.plan(one, r)
+	plan.Looks = 1
+	return plan, falseAlarms / float64(max(1, n))
+}
+
+// fewestToCalibrate returns the smallest number of pairs with which the calibration can find
+// that the baseline differs from itself. With fewer it says nothing.
+func (c *Campaign) fewestToCalibrate(one *cell, r *judged) int {
+	plan, level := c.calibration(one, r)
+	plan.FalseFail = level / 2
+	_, fewest := plan.Fewest()
+	return fewest
+}
+
+// effectText returns an effect in words.
+func effectText(effect float64, absolute bool, unit string) string {
+	word := "higher"
+	if effect < 0 {
+		word = "lower"
+	}
+	if absolute {
+		return strings.TrimSpace(fmt.Sprintf("%.3g %s", math.Abs(effect), unit)) + " " + word
+	}
+	return fmt.Sprintf("%.1f %% %s", 100*math.Abs(effect), word)
+}
+
+// outcome returns the outcome of a cell from those of its metrics.
+func (c *cell) outcome() verdict.Outcome {
+	if len(c.result.Reasons) > 0 {
+		return verdict.Invalid
+	}
+	var all []verdict.Outcome
+	for _, m := range c.result.Metrics {
+		all = append(all, m.Outcome)
+	}
+	return verdict.Of(all...)
+}
+
+// correct corrects the metrics of all cells for each other by Holm's method, which may turn
+// what was undecided into a fail. Metrics without a p-value count as those whose null
+// hypothesis holds.
+func (c *Campaign) correct() {
+	var metrics []*verdict.Metric
+	var p []float64
+	var kept []string
+	for _, one := range c.cells {
+		for i := range one.result.Metrics {
+			m := &one.result.Metrics[i]
+			metrics = append(metrics, m)
+			if i < len(one.kept) {
+				kept = append(kept, one.kept[i])
+			} else {
+				kept = append(kept, m.Reason)
+			}
+			if m.P == nil {
+				p = append(p, 1)
+			} else {
+				p = append(p, *m.P)
+			}
+		}
+	}
+	for i, adjusted := range statistics.Holm(p) {
+		m := metrics[i]
+		if m.P == nil {
+			continue
+		}
+		m.P = &adjusted
+		if m.Outcome == verdict.Inconclusive && adjusted <= c.Suite.FalseFail {
+			m.Outcome, m.Reason = verdict.Fail, kept[i]
+		}
+	}
+	for _, one := range c.cells {
+		r := &one.result
+		r.Outcome, r.Change = one.outcome(), verdict.ChangeOf(r)
+		if c.Strict && r.Change.Differs() {
+			r.Outcome = verdict.Fail
+		}
+	}
+}
