@@ -194,7 +194,8 @@ func (r *Reader) Object(member func(key string) error) error {
 	}
 }
 
-// Array reads a list. It calls element for each value, which it has to read.
+// Array reads a list. It calls element for each value, which it has to read: one that reads
+// nothing is called without end.
 func (r *Reader) Array(element func(i int) error) error {
 	if err := r.enter(Array); err != nil {
 		return err
