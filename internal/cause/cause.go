@@ -10,8 +10,7 @@ import (
 // Of strips the operation and the path from an error of a file, and returns other
 // errors as they are.
 func Of(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

@@ -81,24 +81,30 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		{"", "f:1:1: the file ends in a value"},
 		{"{\n \"a\": [1,\n  2", "f:3:4: the file ends in a list"},
 		{`{"a"`, "f:1:5: the file ends in an object"},
-		{`{"a" 1}`, `f:1:6: "1", want a colon`},
-		{`{a: 1}`, `f:1:2: "a", want a key in quotes`},
-		{`{"a":1,}`, `f:1:8: "}", want a key in quotes`},
-		{`[1,]`, `f:1:4: "]", want a value`},
-		{`[1 2]`, `f:1:4: "2", want a comma or ]`},
-		{`"ab`, "f:1:4: the file ends in a string"},
-		{`"a\x"`, `f:1:3: unknown escape \x`},
-		{`"a\u12g4"`, `f:1:3: \u wants four hexadecimal digits`},
-		{"\"a\nb\"", "f:1:3: control character 0x0a in a string"},
-		{"\n\n  trux", "f:3:3: unknown word, want true"},
-		{"1.2.3", `f:1:1: "1.2.3" is not a number`},
-		{"\xfe", "f:1:1: byte 0xfe, want a value"},
-		{strings.Repeat("[", maxDepth+1), fmt.Sprintf("f:1:%d: nested deeper than %d", maxDepth+1, maxDepth)},
+		{`{"a" 1}`, `f:1:6: invalid character '1' after object name (expecting ':')`},
+		{`{a: 1}`, `f:1:2: invalid character 'a' at start of value`},
+		{`{1: 1}`, `f:1:2: object member name must be a string`},
+		{`{"a":1,}`, `f:1:7: invalid character ',' at start of value`},
+		{`[1,]`, `f:1:3: invalid character ',' at start of value`},
+		{`[1 2]`, `f:1:4: invalid character '2' after array element (expecting ',' or ']')`},
+		{`"ab`, "f:1:4: the file ends in a value"},
+		{`"a\x"`, "f:1:3: invalid escape sequence `\\x` in string"},
+		{`"a\u1g34"`, "f:1:3: invalid escape sequence `\\u1g"},
+		{"\"a\nb\"", `f:1:3: invalid character '\n' in string (expecting non-control character)`},
+		{"\n\n  trux", "f:3:6: invalid character 'x' in literal true (expecting 'e')"},
+		{"1.2.3", `f:1:4: invalid character '.' at start of value`},
+		{"[01]", `f:1:3: invalid character '1' after array element (expecting ',' or ']')`},
+		{"\xfe", `f:1:1: invalid character '\xfe' at start of value`},
+		{strings.Repeat("[", 10_001), "f:1:10001: exceeded max depth"},
 		{strings.Repeat("1", maxNumber+1), fmt.Sprintf("f:1:1: the number is longer than %d characters", maxNumber)},
 	} {
 		for _, in := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text))} {
-			_, err := value(New("f", in))
-			if err == nil || err.Error() != c.want {
+			r := New("f", in)
+			_, err := value(r)
+			if err == nil {
+				_, err = r.Peek()
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%.40q: got %v, want %s", c.text, err, c.want)
 			}
 		}
@@ -115,6 +121,19 @@ func TestStringIsBounded(t *testing.T) {
 		if err := read(r); !errors.As(err, &at) || at.Column != 1 || !strings.Contains(at.Msg, "longer than") {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// TestLinesAreBounded skips many short lines: what the reader keeps of them is bounded by what
+// the decoder reads ahead.
+func TestLinesAreBounded(t *testing.T) {
+	text := "[" + strings.Repeat("1,\n", 200_000) + "x"
+	r := New("f", strings.NewReader(text))
+	if err := r.Skip(); err == nil || !strings.HasPrefix(err.Error(), "f:200001:1: invalid character 'x'") {
+		t.Errorf("got %v", err)
+	}
+	if most := cap(r.in.ends); most > 1<<13 {
+		t.Errorf("%d line ends are kept", most)
 	}
 }
 
@@ -141,6 +160,7 @@ func TestNumbers(t *testing.T) {
 		{"99999999999999999999", 0, `f:1:1: n "99999999999999999999" does not fit 64 bits`},
 		{`"x"`, 0, `f:1:1: n "x" is not a whole number`},
 		{`[]`, 0, `f:1:1: a list, want a number`},
+		{`"1.` + strings.Repeat("0", maxNumber) + `"`, 0, "f:1:1: the number is longer than 400 characters"},
 		{"9007199254740994", 0, "f:1:1: n is 9007199254740994, want -1 to 9007199254740993"},
 	} {
 		got, err := New("f", strings.NewReader(c.text)).Int("n", -1, 9007199254740993)
@@ -172,8 +192,8 @@ func TestValuesInARow(t *testing.T) {
 func TestReadError(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := value(New("f", io.MultiReader(strings.NewReader("[1,"), iotest.ErrReader(broken))))
-	if !errors.Is(err, broken) {
-		t.Errorf("got %v, want one that wraps %v", err, broken)
+	if want := "f:1:4: cannot read on: broken"; !errors.Is(err, broken) || err.Error() != want {
+		t.Errorf("got %v, want %s, which wraps %v", err, want, broken)
 	}
 }
 

@@ -8,44 +8,20 @@ import (
 	"strings"
 )
 
-// number takes what looks like a number, whose text is then in r.text.
-func (r *Reader) number() error {
-	begin := r.begin
-	r.text = r.text[:0]
-	for {
-		c, ok := r.next()
-		if !ok || !(c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E') {
-			break
-		}
-		if len(r.text) >= maxNumber {
-			return r.Errorf(begin, "the number is longer than %d characters", maxNumber)
-		}
-		r.text = append(r.text, c)
-		r.at++
-	}
-	return nil
-}
-
 // Text reads a number, or a string that holds one, as text.
 func (r *Reader) Text() (string, error) {
 	kind, err := r.Peek()
 	if err != nil {
 		return "", err
 	}
-	if kind == String {
-		return r.String()
+	if kind != String {
+		kind = Number
 	}
-	if err := r.expect(Number); err != nil {
-		return "", err
+	text, err := r.scalar(kind)
+	if err == nil && len(text) > maxNumber {
+		err = r.Errorf(r.begin, "the number is longer than %d characters", maxNumber)
 	}
-	if err := r.number(); err != nil {
-		return "", err
-	}
-	text := string(r.text)
-	if _, err := strconv.ParseFloat(text, 64); err != nil && !errors.Is(err, strconv.ErrRange) {
-		return "", r.Errorf(r.begin, "%q is not a number", clip(text))
-	}
-	return text, nil
+	return text, err
 }
 
 // Int reads a whole number from low to high, which may stand in quotes, as protobuf writes
@@ -55,11 +31,9 @@ func (r *Reader) Int(what string, low, high int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
+	v, err := Whole(text)
 	if err != nil {
-		if v, err = whole(text); err != nil {
-			return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
-		}
+		return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
 	}
 	if v < low || v > high {
 		return 0, r.Errorf(r.begin, "%s is %d, want %d to %d", what, v, low, high)
@@ -75,7 +49,7 @@ func (r *Reader) Uint(what string) (uint64, error) {
 	}
 	v, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		w, err := whole(text)
+		w, err := Whole(text)
 		if err != nil {
 			return 0, r.Errorf(r.begin, "%s %q %s", what, clip(text), err)
 		}
@@ -102,8 +76,11 @@ func (r *Reader) Float(what string) (float64, error) {
 
 var errRange, errWhole = errors.New("does not fit 64 bits"), errors.New("is not a whole number")
 
-// whole reads a number such as 5.0 or 1e3.
-func whole(text string) (int64, error) {
+// Whole returns the whole number of a text that Text has returned; a fraction of zeros is whole.
+func Whole(text string) (int64, error) {
+	if v, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return v, nil
+	}
 	f, err := strconv.ParseFloat(text, 64)
 	if errors.Is(err, strconv.ErrRange) {
 		return 0, errRange

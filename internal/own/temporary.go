@@ -22,6 +22,10 @@ type Temporary struct {
 // removes when their process is gone.
 const Scratch = "csiglab-tmp-"
 
+// ServerFolders begins the names of the temporary folders of csiglab serve. The server makes
+// them; the next server, and csiglab clean, remove those that killed servers have left.
+const ServerFolders = "csiglab-serve-"
+
 // NewTemporary makes a folder whose name begins with prefix, in a folder or, for "", in that
 // of the machine's temporary files.
 func NewTemporary(in, prefix string) (*Temporary, error) {

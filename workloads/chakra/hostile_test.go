@@ -67,8 +67,8 @@ func TestHostile(t *testing.T) {
 
 		{"no object", ".json", []byte(" [1]"), "t.0.json:1:2: a list, want an object"},
 		{"JSON cut", ".json", []byte("{\"workload_graph\": [\n {\"Id\": 1"), "t.0.json:2:10: the file ends in an object"},
-		{"JSON deep", ".json", []byte(`{"version": ` + deep), "nested deeper than"},
-		{"JSON deep in a node", ".json", []byte(`{"workload_graph": [{"tensor": ` + deep), "nested deeper than"},
+		{"JSON deep", ".json", []byte(`{"version": ` + deep), "exceeded max depth"},
+		{"JSON deep in a node", ".json", []byte(`{"workload_graph": [{"tensor": ` + deep), "exceeded max depth"},
 		{"JSON: a PyTorch trace", ".json", []byte(`{"nodes": []}`), "t.0.json:1:1: an execution trace of PyTorch itself"},
 		{"JSON: no metadata", ".json", []byte(`{"id": "1"}`), "t.0.json:1:1: the file begins with a node, want metadata"},
 		{"JSON: unknown type", ".json", []byte(`{}{"type": "NO_NODE"}`), `t.0.json:1:12: unknown type "NO_NODE"`},

@@ -256,7 +256,7 @@ func (f *jsonFile) value() (value, error) {
 		if err != nil {
 			return value{}, err
 		}
-		v, err := jsonread.New("", strings.NewReader(number)).Int("", math.MinInt64, math.MaxInt64)
+		v, err := jsonread.Whole(number)
 		if err != nil {
 			return value{kind: fraction}, nil
 		}

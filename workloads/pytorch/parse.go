@@ -324,7 +324,7 @@ func (p *parser) value() (v value, err error) {
 		if err != nil {
 			return v, err
 		}
-		if v.whole, err = jsonread.New("", strings.NewReader(text)).Int("", math.MinInt64, math.MaxInt64); err != nil {
+		if v.whole, err = jsonread.Whole(text); err != nil {
 			v.kind = jsonread.Null // a fraction
 		}
 	case jsonread.Array:

@@ -350,9 +350,9 @@ func TestHostile(t *testing.T) {
 	for _, c := range []struct{ name, data, want string }{
 		{"empty", "", "t0.json:1:1: the end, want an object"},
 		{"no nodes", `{"schema": "x"}`, "the file has no nodes"},
-		{"cut", `{"nodes": [{"id": 1, "na`, "t0.json:1:25: the file ends in a string"},
-		{"deep", `{"nodes": [{"inputs": ` + strings.Repeat("[", 100_000), "nested deeper than"},
-		{"deep values", `{"nodes": [{"name": "record_param_comms", "inputs": {"values": ` + strings.Repeat("[", 100_000), "nested deeper than"},
+		{"cut", `{"nodes": [{"id": 1, "na`, "t0.json:1:25: the file ends in an object"},
+		{"deep", `{"nodes": [{"inputs": ` + strings.Repeat("[", 100_000), "exceeded max depth"},
+		{"deep values", `{"nodes": [{"name": "record_param_comms", "inputs": {"values": ` + strings.Repeat("[", 100_000), "exceeded max depth"},
 		{"negative id", `{"nodes": [{"id": -1}]}`, "t0.json:1:19: id is -1"},
 		{"another format", `{"traceEvents": []}`, "t0.json:1:2: traceEvents: not an execution trace"},
 		{"two values", `{"nodes": []} 5`, "a number follows the end"},
