@@ -140,7 +140,7 @@ func (a *app) resumeBisection(cmd *cobra.Command, r *bisectFlags) error {
 	}
 	p, err := readBisectPlan(r.resume)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	s := &bisection{app: a, plan: p, flags: r, folder: r.resume}
 	if err := s.prepare(cmd.Context()); err != nil {
@@ -205,13 +205,13 @@ func bisectError(err error) error {
 	var run *bisect.RunError
 	switch {
 	case errors.Is(err, bisect.ErrInconclusive):
-		return &exitError{exitInconclusive, err}
+		return &exitError{code: exitInconclusive, err: err}
 	case errors.Is(err, bisect.ErrNoChange):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	case errors.As(err, &run):
-		return &exitError{map[bool]int{true: exitUsage, false: exitInfrastructure}[run.Exit == exitUsage], err}
+		return &exitError{code: map[bool]int{true: exitUsage, false: exitInfrastructure}[run.Exit == exitUsage], err: err}
 	case errors.Is(err, bisect.ErrEnd):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return campaignError(err)
 }

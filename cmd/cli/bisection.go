@@ -245,7 +245,7 @@ func (s *bisection) run(ctx context.Context) error {
 	if err != nil {
 		err = bisectError(err)
 		if code := exitCode(err); code == exitInfrastructure {
-			err = &exitError{code, fmt.Errorf("%w\nthe search is not at its end: csiglab bisect --resume %s goes on", err, s.folder)}
+			err = &exitError{code: code, err: fmt.Errorf("%w\nthe search is not at its end: csiglab bisect --resume %s goes on", err, s.folder)}
 		}
 		return err
 	}

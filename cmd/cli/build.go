@@ -88,7 +88,7 @@ func buildError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return infrastructure(errors.New("interrupted; what was begun is removed"))
 	case errors.Is(err, builder.ErrInput):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(err)
 }

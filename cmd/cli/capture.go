@@ -262,9 +262,9 @@ func captureError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return infrastructure(errors.New("interrupted"))
 	case errors.Is(err, failure.ErrConfiguration):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	case errors.Is(err, failure.ErrInfrastructure):
-		return &exitError{exitInfrastructure, err}
+		return infrastructure(err)
 	}
 	return folderError(err)
 }

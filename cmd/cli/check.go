@@ -40,10 +40,10 @@ func (a *app) check() *cobra.Command {
 				}
 				again.Derive = append(again.Derive, experiment.Derived{Name: strings.TrimSpace(name), Expr: strings.TrimSpace(of)})
 			}
-			out, err := a.lab.again(again)
+			out, err := again.Evaluate()
 			switch {
 			case errors.Is(err, failure.ErrConfiguration):
-				return &exitError{exitUsage, err}
+				return misuse(err)
 			case err != nil:
 				return folderError(err)
 			}

@@ -42,7 +42,7 @@ func clusterFailure(err error) error {
 	case errors.Is(err, context.Canceled):
 		return infrastructure(errors.New("interrupted"))
 	case errors.Is(err, failure.ErrConfiguration):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(err)
 }

@@ -133,7 +133,7 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 func comparedSweepError(name string, err error) error {
 	switch {
 	case errors.Is(err, compare.ErrNoSweep), errors.Is(err, compare.ErrTooMany):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	case errors.Is(err, compare.ErrSweepIncomplete):
 		err = fmt.Errorf("%w; csiglab sweep --resume %s does what is missing", err, name)
 	}

@@ -47,7 +47,7 @@ func (a *app) config() *cobra.Command {
 		r := settings.Request{Settings: settings.All(), Env: a.env, Flag: func(s settings.Setting) *pflag.Flag { return f.Lookup(s.Key) }}
 		values, notes, err := r.Load()
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return misuse(err)
 		}
 		a.notes(notes)
 		var text strings.Builder

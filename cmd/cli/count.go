@@ -42,7 +42,7 @@ func (a *app) topoCount() *cobra.Command {
 			}
 			c, err := countFabric(a, topology)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return misuse(err)
 			}
 			if c.Name = name; asJSON {
 				return a.printJSON(c)

@@ -59,7 +59,7 @@ type fakeLab struct {
 }
 
 func (f *fakeLab) lab() lab {
-	return lab{
+	return lab{campaigns: campaigns{
 		run: func(_ context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 			f.set, f.options = set, opts
 			f.ran++
@@ -82,6 +82,7 @@ func (f *fakeLab) lab() lab {
 			numbers, err := f.numbers()
 			return folder + "/report.html", numbers, err
 		},
+	}, labRuns: labRuns{
 		list:    func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
 		damaged: func() ([]runs.Damaged, error) { return f.damaged, nil },
 		clean: func(_ context.Context, id string, how runs.Cleaner) ([]string, error) {
@@ -99,7 +100,7 @@ func (f *fakeLab) lab() lab {
 			f.did = append(f.did, fmt.Sprintf("%s %s %q", r.ID, n.Name, command))
 			return 0, f.err
 		},
-	}
+	}}
 }
 
 // someRuns are a lab and a run of one name, and a lab that comes up.

@@ -69,7 +69,7 @@ func (a *app) demo() *cobra.Command {
 				Env: a.env, Reserved: reserved(), Seeds: d.seeds, Tables: experiment.StandardTables(),
 			})
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return misuse(err)
 			}
 			for _, line := range d.intro {
 				fmt.Fprintln(a.stderr, line)

@@ -77,7 +77,7 @@ func enterError(err error) error {
 	case !errors.As(err, &command):
 		return infrastructure(err)
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return &exitError{exitNotFound, err}
+		return &exitError{code: exitNotFound, err: err}
 	}
-	return &exitError{exitNotExecutable, err}
+	return &exitError{code: exitNotExecutable, err: err}
 }

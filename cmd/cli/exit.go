@@ -36,15 +36,18 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
+
+// misuse gives an error of the user its exit code.
+func misuse(err error) error { return &exitError{code: exitUsage, err: err} }
 
 // infrastructure gives an error of the machine its exit code.
 func infrastructure(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &exitError{exitInfrastructure, err}
+	return &exitError{code: exitInfrastructure, err: err}
 }
 
 // printed reports whether the user has already been shown the error.
@@ -74,9 +77,9 @@ func folderError(err error) error {
 	}
 	damaged := errors.Is(err, runfolder.ErrDamaged) || errors.Is(err, runfolder.ErrIncomplete)
 	if !damaged && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, runfolder.ErrForeign) || errors.Is(err, fs.ErrPermission)) {
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
-	return &exitError{exitInfrastructure, err}
+	return infrastructure(err)
 }
 
 // dead returns the error of a run whose csiglab has died.
@@ -96,9 +99,9 @@ func labError(err error) error {
 	var ambiguous *runs.AmbiguousError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &exitError{exitInfrastructure, errors.New("interrupted")}
+		return &exitError{code: exitInfrastructure, err: errors.New("interrupted")}
 	case errors.As(err, &unknown) || errors.As(err, &ambiguous):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(err)
 }

@@ -47,7 +47,7 @@ func (f *fabricFlags) load(a *app, args []string) (experiment.Built, error) {
 	}
 	t, err := chosen.Build()
 	if err != nil {
-		return t, &exitError{exitUsage, err}
+		return t, misuse(err)
 	}
 	a.notes(t.Notes)
 	if t.Graph.Name == "" {
@@ -76,7 +76,7 @@ func (f *fabricFlags) choose(a *app, args []string) (t experiment.Topology, name
 	}
 	set, err := experiment.Load(args[0], opts)
 	if err != nil {
-		return t, "", &exitError{exitUsage, err}
+		return t, "", misuse(err)
 	}
 	i, err := variant(set, f.variant)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *fabricFlags) emit(a *app, write func(io.Writer) error) error {
 	if err := write(&text); errors.Is(err, failure.ErrInfrastructure) {
 		return infrastructure(err)
 	} else if err != nil {
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return a.write(f.out, text.Bytes())
 }

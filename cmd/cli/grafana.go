@@ -205,7 +205,7 @@ func tokenIn(flag, name string) (string, error) {
 func grafanaError(err error) error {
 	for _, mistake := range []error{grafana.ErrConfig, grafana.ErrToken, grafana.ErrPermission, grafana.ErrOld, grafana.ErrNoGrafana, grafana.ErrForeign} {
 		if errors.Is(err, mistake) {
-			return &exitError{exitUsage, err}
+			return misuse(err)
 		}
 	}
 	if errors.Is(err, context.Canceled) {

@@ -97,7 +97,7 @@ func revisionError(err error) error {
 	case interrupted(err):
 		return infrastructure(errors.New("interrupted"))
 	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(err)
 }

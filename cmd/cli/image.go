@@ -127,7 +127,7 @@ func imageError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return infrastructure(errors.New("interrupted; the registry may have some layers, and no image"))
 	case errors.Is(err, failure.ErrConfiguration):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(err)
 }

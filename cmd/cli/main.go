@@ -38,7 +38,7 @@ func Main(linked Linked) (code int) {
 	})
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough
 	l := newLab(linked)
-	l.become = (*app).become
+	l.become = become
 	return execute(ctx, linked, l, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
 

@@ -134,7 +134,7 @@ func runError(err error, result *campaign.Result) error {
 	if result != nil && result.Folder != "" {
 		err = fmt.Errorf("%w\nthe run is incomplete: %s in %s; csiglab run --resume %s does the rest", err, kept(result), result.Folder, result.Folder)
 	}
-	return &exitError{code, err}
+	return &exitError{code: code, err: err}
 }
 
 // kept says what of a run that did not end well is in its folder.

@@ -309,7 +309,7 @@ func readSuite(nameOrPath string) (*regress.Suite, error) {
 		return nil, notSuite(nameOrPath)
 	}
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, misuse(err)
 	}
 	return s, nil
 }
@@ -347,7 +347,7 @@ func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []strin
 	}
 	p, err := regress.ReadPlan(r.resume)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
 		return err

@@ -212,7 +212,7 @@ func (g *comparing) unfinished(err error, trials int) error {
 	if code != exitUsage {
 		err = fmt.Errorf("%w\nthe regression is incomplete: %s kept in %s; csiglab regress --resume %[3]s does the rest", err, keptTrials(trials), g.folder)
 	}
-	return &exitError{code, err}
+	return &exitError{code: code, err: err}
 }
 
 func keptTrials(trials int) string {
@@ -232,7 +232,7 @@ func campaignError(err error) error {
 	case interrupted(err):
 		return infrastructure(errors.New("interrupted"))
 	case errors.Is(err, failure.ErrConfiguration), errors.As(err, &wrong):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(shortage(err))
 }
@@ -243,7 +243,7 @@ func interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 // journalError gives an error of opening a journal its exit code.
 func journalError(err error) error {
 	if errors.Is(err, trial.ErrBusy) || errors.Is(err, own.ErrForeign) {
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(err)
 }

@@ -47,7 +47,7 @@ func execute(ctx context.Context, linked Linked, l lab, args, env []string, stdo
 	}
 	var elsewhere *programs.ElsewhereError
 	if errors.As(err, &elsewhere) && l.become != nil {
-		err = l.become(a, ctx, elsewhere.Program)
+		err = l.become(ctx, a, elsewhere.Program)
 	}
 	if results.err != nil && (err == nil || exitCode(err) < exitInfrastructure) {
 		if err != nil && !printed(err) {

@@ -103,7 +103,7 @@ func (s *selection) load(a *app, cmd *cobra.Command, args []string) (*experiment
 	set, err := interruptible(cmd.Context(), func() (*experiment.Set, error) { return s.parse(a, cmd, args) })
 	var exit *exitError
 	if err != nil && !errors.As(err, &exit) {
-		return nil, &exitError{exitUsage, err}
+		return nil, misuse(err)
 	}
 	return set, err
 }
@@ -196,7 +196,7 @@ func overrides(set []string) (list []experiment.Override, err error) {
 		list = append(list, o)
 	}
 	if err := errors.Join(wrong...); err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, misuse(err)
 	}
 	return list, nil
 }

@@ -45,7 +45,7 @@ func (a *app) settle(cmd *cobra.Command) (notes []string, err error) {
 	flag := func(s settings.Setting) *pflag.Flag { return ofSetting(cmd, s.Flag) }
 	r := settings.Request{Settings: list, Env: a.env, Flag: flag, NoFiles: withoutFiles(cmd)}
 	if a.values, notes, err = r.Load(); err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, misuse(err)
 	}
 	for _, s := range list {
 		v, f := a.values[s.Key], flag(s)

@@ -25,7 +25,7 @@ func buildName() string { return strings.TrimSpace(buildVersion() + " " + module
 // become puts a sibling in the place of this process, with the same arguments, standard
 // streams and signals, so that its exit code is that of this command. It returns only if
 // that fails.
-func (a *app) become(ctx context.Context, program string) error {
+func become(ctx context.Context, a *app, program string) error {
 	if err := ctx.Err(); err != nil {
 		return infrastructure(errors.New("interrupted"))
 	}

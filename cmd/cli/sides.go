@@ -48,7 +48,7 @@ func (s *sideFlags) spec(with []string) (regress.Spec, error) {
 	}
 	for _, text := range s.set {
 		if _, err := experiment.ParseSet("--"+s.name+"-set", text); err != nil {
-			return regress.Spec{}, &exitError{exitUsage, err}
+			return regress.Spec{}, misuse(err)
 		}
 	}
 	side := kind
@@ -92,7 +92,7 @@ func newSide(spec *regress.Spec) (regress.Side, error) {
 	case regress.KindStored:
 		stored, err := regress.ReadStored(value)
 		if err != nil {
-			return s, &exitError{exitUsage, err}
+			return s, misuse(err)
 		}
 		s = stored.Side()
 	}
@@ -123,7 +123,7 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	case err != nil:
 		return infrastructure(err)
 	}

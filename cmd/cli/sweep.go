@@ -137,7 +137,7 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	}
 	points, err := s.points()
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, misuse(err)
 	}
 	identity, err := trial.Identity("")
 	if err != nil {
@@ -375,7 +375,7 @@ func sweepError(err error) error {
 		return infrastructure(err)
 	case errors.Is(err, failure.ErrConfiguration), errors.As(err, &wrong), errors.Is(err, sweep.ErrNotEmpty), errors.Is(err, sweep.ErrNoSweep),
 		errors.Is(err, sweep.ErrChanged), errors.Is(err, trial.ErrOtherPlan), errors.Is(err, trial.ErrBusy):
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return infrastructure(err)
 }

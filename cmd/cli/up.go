@@ -109,7 +109,7 @@ func (l *labFlags) one(set *experiment.Set) error {
 	if len(set.Variants) > 1 { // then a misspelt metric could be one of another variant
 		if names, err := measure.NamesOfSet(set); err == nil {
 			if err := set.CheckMetrics(names); err != nil {
-				return &exitError{exitUsage, err}
+				return misuse(err)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func startError(err error) error {
 	case start.Text == "":
 		return &exitError{code: start.Code}
 	}
-	return &exitError{start.Code, err}
+	return &exitError{code: start.Code, err: err}
 }
 
 // started returns the description of a lab that is up.

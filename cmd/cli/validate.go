@@ -332,7 +332,7 @@ func checkFiles(s *selection) (out checkedFiles, err error) {
 	if s.topology != "" {
 		t, err := experiment.Topology{Spec: experiment.TopologyFile(s.topology)}.Build()
 		if err != nil {
-			return out, &exitError{exitUsage, err}
+			return out, misuse(err)
 		}
 		out.notes = t.Notes
 		out.counts.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
@@ -345,7 +345,7 @@ func checkFiles(s *selection) (out checkedFiles, err error) {
 		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: unit}
 		load, notes, err := file.Build(hosts, experiment.Links{}, 0)
 		if err != nil {
-			return out, &exitError{exitUsage, err}
+			return out, misuse(err)
 		}
 		out.notes = append(out.notes, notes...)
 		flows, bytes := len(load.Transfers), load.Bytes()

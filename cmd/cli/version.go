@@ -69,7 +69,7 @@ func versionText() string {
 // checkModules refuses to start with a module whose algorithms cannot be used.
 func checkModules() error {
 	if err := modules.Check(); err != nil {
-		return &exitError{exitUsage, err}
+		return misuse(err)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (f *inputFlags) open(a *app, path string) (*formats.Input, error) {
 	}
 	in, err := formats.Open(path, o)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, misuse(err)
 	}
 	a.notes(in.Notes)
 	return in, nil
@@ -194,7 +194,7 @@ func (a *app) inspectWorkload(f *inputFlags, path string, link graph.Link) (*wor
 	}
 	s, loss, err := rankPrograms(in)
 	if err != nil {
-		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
+		return nil, misuse(fmt.Errorf("%s: %w", path, err))
 	}
 	i := &workloadView{File: path, Format: in.Format, Summary: inspect.Summarise(s, 1), Lost: append(append([]graph.Lost{}, in.Loss.Items()...), loss.Items()...)}
 	if in.Workload != nil {
@@ -205,7 +205,7 @@ func (a *app) inspectWorkload(f *inputFlags, path string, link graph.Link) (*wor
 		return i, nil
 	}
 	if i.Ideal, err = inspect.Play(s, 1, link); err != nil {
-		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
+		return nil, misuse(fmt.Errorf("%s: %w", path, err))
 	}
 	return i, nil
 }
@@ -363,7 +363,7 @@ func (a *app) workloadConvert() *cobra.Command {
 // convertWorkload returns a workload in another format; Chakra's files it writes.
 func convertWorkload(in *formats.Input, to, out string) (string, *graph.Loss, error) {
 	var text strings.Builder
-	wrong := func(err error) error { return &exitError{exitUsage, err} }
+	wrong := func(err error) error { return misuse(err) }
 	if to == "cm" {
 		load, loss := in.Workload, &graph.Loss{}
 		if load == nil || len(load.Transfers) == 0 {
