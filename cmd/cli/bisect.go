@@ -49,11 +49,12 @@ func (a *app) bisect() *cobra.Command {
 			if r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel") {
 				return usage("--parallel %d: want at least 1", r.parallel)
 			}
-			begin := a.newBisection
+			var err error
 			if cmd.Flags().Changed("resume") {
-				begin = a.resumeBisection
+				err = a.resumeBisection(cmd, &r)
+			} else {
+				err = a.newBisection(cmd, &r)
 			}
-			err := begin(cmd, &r)
 			if errors.Is(err, errHandedOver) {
 				return nil
 			}

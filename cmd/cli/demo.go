@@ -75,7 +75,9 @@ func (a *app) demo() *cobra.Command {
 				fmt.Fprintln(a.stderr, line)
 			}
 			if d.look {
-				r.after = a.lookAt
+				r.after = func(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
+					return a.lookAt(ctx, folder, report, read)
+				}
 			}
 			return a.perform(cmd, set, &r)
 		},

@@ -51,11 +51,11 @@ func (a *app) exec() *cobra.Command {
 			if err != nil {
 				return labError(err)
 			}
-			command := args[2:]
-			if command[0] == "--" {
-				command = command[1:]
+			words := args[2:]
+			if words[0] == "--" {
+				words = words[1:]
 			}
-			code, err := a.lab.enter(&r, n, command, a.env)
+			code, err := a.lab.enter(&r, n, words, a.env)
 			if err == nil && code != exitOK {
 				err = &exitError{code: code}
 			}
@@ -69,12 +69,12 @@ func (a *app) exec() *cobra.Command {
 // enterError gives the error of a command that could not be started its exit code:
 // 127 not found, 126 not executable.
 func enterError(err error) error {
-	var command *application.CommandError
+	var failed *application.CommandError
 	var own *exitError
 	switch {
 	case errors.As(err, &own):
 		return err
-	case !errors.As(err, &command):
+	case !errors.As(err, &failed):
 		return infrastructure(err)
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		return &exitError{code: exitNotFound, err: err}

@@ -46,10 +46,10 @@ func TestSelftestCommand(t *testing.T) {
 	if code != exitOK || !strings.Contains(stdout, "sensitivity\nrate\n") {
 		t.Errorf("completion: exit %d, %s", code, stdout)
 	}
-	for _, command := range []string{"regress", "bisect", "baseline save"} {
-		args := append([]string{"__complete"}, append(strings.Fields(command), "--experiment", "")...)
+	for _, name := range []string{"regress", "bisect", "baseline save"} {
+		args := append([]string{"__complete"}, append(strings.Fields(name), "--experiment", "")...)
 		if code, stdout, _ := csiglab(&fakeLab{}, nil, args...); code != exitOK || !strings.Contains(stdout, "\nincast\n") {
-			t.Errorf("completion of %s --experiment: exit %d, %s", command, code, stdout)
+			t.Errorf("completion of %s --experiment: exit %d, %s", name, code, stdout)
 		}
 	}
 }

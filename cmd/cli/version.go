@@ -76,12 +76,12 @@ func checkModules() error {
 
 // guarded calls a command. With modules, it ends with an error when one of their
 // algorithms panics or does not return.
-func guarded(command func() error) error {
+func guarded(call func() error) error {
 	if len(modules.Compiled()) == 0 {
-		return command()
+		return call()
 	}
 	var err error
-	if fault := watchdog.RunAll(func() { err = command() }); fault != nil {
+	if fault := watchdog.RunAll(func() { err = call() }); fault != nil {
 		return infrastructure(fault) // err belongs to the command, which may go on
 	}
 	return err
