@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -184,7 +185,7 @@ func TestNewAlgorithms(t *testing.T) {
 	})
 	run := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), Linked{}, newLab(Linked{}), args, nil, &out, &errs)
+		code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	for table, want := range map[string][]string{
@@ -237,7 +238,7 @@ func TestNewAlgorithms(t *testing.T) {
 		"links.aqm.limits=1us": `links.aqm.limits: test-sojourn has no such parameter (did you mean "limit"?)`,
 	} {
 		code, _, stderr := run("validate", file, "--set", setting)
-		if code != exitUsage || !strings.Contains(stderr, fmt.Sprintf("--set %s: %s", setting, want)) {
+		if code != command.ExitUsage || !strings.Contains(stderr, fmt.Sprintf("--set %s: %s", setting, want)) {
 			t.Errorf("--set %s: exit code %d, %s; want %s", setting, code, stderr, want)
 		}
 	}

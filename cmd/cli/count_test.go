@@ -7,13 +7,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // "counts for (16,32,16) without traffic": the table of docs/reference/references.md#dragonflies.
 func TestTopoCount(t *testing.T) {
 	run := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), Linked{}, newLab(Linked{}), append([]string{"topo", "count"}, args...), nil, &out, &errs)
+		code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), append([]string{"topo", "count"}, args...), nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	const largest = "topology.dragonfly={p: 16, a: 32, h: 16, rate: 400Gbps, delay: 1us, arrangement: NAME}"
@@ -58,7 +60,7 @@ func TestTopoCount(t *testing.T) {
 			}
 			continue
 		}
-		if code != exitUsage || !strings.Contains(stderr, want) {
+		if code != command.ExitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("--set %s: exit code %d, %s; want %s", setting, code, stderr, want)
 		}
 	}
