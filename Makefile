@@ -2,8 +2,8 @@
 # usual calls. `make` or `make help` lists them.
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-CLI := github.com/csiglab/csiglab/cmd/cli
-LDFLAGS := -s -w -X $(CLI).release=$(VERSION) -X $(CLI).sourceFolder=$(CURDIR)
+CLI := github.com/csiglab/csiglab/cmd/cli/command
+LDFLAGS := -s -w -X $(CLI).release=$(VERSION) -X $(CLI).SourceFolder=$(CURDIR)
 
 # Programs are static. Builds, lint and tests have the same flags, so that none compiles again
 # what another one has compiled.

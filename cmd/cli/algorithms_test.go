@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -182,16 +183,16 @@ func TestNewAlgorithms(t *testing.T) {
 		aqmtest.Run(t, sojourn)
 		forwardtest.Run(t, rounds)
 	})
-	command := func(args ...string) (code int, stdout, stderr string) {
+	run := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), Linked{}, newLab(Linked{}), args, nil, &out, &errs)
+		code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	for table, want := range map[string][]string{
 		"cc": {"  test-aimd: additive increase", "    cut  number  0.5 "}, "lb": {"  test-stride: every EV", "    step  number  7 "}, "aqm": {"  test-sojourn: marks", "    limit  time  auto "},
 		"routing": {"  test-rounds: shortest paths in turn", "    packets  number  1 "},
 	} {
-		_, stdout, _ := command("list", table)
+		_, stdout, _ := run("list", table)
 		for _, want := range want {
 			if !strings.Contains(stdout, want) {
 				t.Errorf("csiglab list %s has no %q:\n%s", table, want, stdout)
@@ -199,7 +200,7 @@ func TestNewAlgorithms(t *testing.T) {
 		}
 	}
 	file, folder := write(t, "new.yaml", withNewAlgorithms), filepath.Join(t.TempDir(), "run")
-	if code, stdout, stderr := command("run", file, "--out", folder); code != 0 {
+	if code, stdout, stderr := run("run", file, "--out", folder); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	f, err := runfolder.Open(folder)
@@ -236,8 +237,8 @@ func TestNewAlgorithms(t *testing.T) {
 		"routing.name=ecmpp":   `routing.name: unknown algorithm "ecmpp"; known: ecmp adaptive minimal valiant ugal wcmp test-rounds (did you mean "ecmp"?)`,
 		"links.aqm.limits=1us": `links.aqm.limits: test-sojourn has no such parameter (did you mean "limit"?)`,
 	} {
-		code, _, stderr := command("validate", file, "--set", setting)
-		if code != exitUsage || !strings.Contains(stderr, fmt.Sprintf("--set %s: %s", setting, want)) {
+		code, _, stderr := run("validate", file, "--set", setting)
+		if code != command.ExitUsage || !strings.Contains(stderr, fmt.Sprintf("--set %s: %s", setting, want)) {
 			t.Errorf("--set %s: exit code %d, %s; want %s", setting, code, stderr, want)
 		}
 	}

@@ -9,23 +9,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 )
 
-func (a *app) baseline() *cobra.Command {
+func baselineCommand(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "baseline",
 		Short: "Keep the values of a baseline in a small file, for git",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.baselineSave())
+	cmd.AddCommand(baselineSaveCommand(a))
 	return cmd
 }
 
-func (a *app) baselineSave() *cobra.Command {
+func baselineSaveCommand(a *command.App) *cobra.Command {
 	r := regressFlags{baseline: sideFlags{name: "baseline"}, candidate: sideFlags{name: "candidate", text: regress.KindSelf}}
 	var output string
 	cmd := &cobra.Command{
@@ -35,10 +37,10 @@ func (a *app) baselineSave() *cobra.Command {
 			"csiglab regress compares with later: small, sorted, and the same text for the same values. It is of this\n" +
 			"csiglab, or of the SIDE that --baseline names (see csiglab regress --help).",
 		Example:           "  csiglab baseline save standard -o baselines/standard.json\n  csiglab regress standard --baseline baselines/standard.json",
-		Args:              atMostOne("a suite"),
+		Args:              command.AtMostOne("a suite"),
 		ValidArgsFunction: completeSuites,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.saveBaseline(cmd, &r, args, output)
+			return saveBaseline(a, cmd, &r, args, output)
 		},
 	}
 	r.suiteFlags(cmd)
@@ -48,66 +50,66 @@ func (a *app) baselineSave() *cobra.Command {
 }
 
 // saveBaseline runs the baseline of a suite and writes its values.
-func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, output string) (err error) {
+func saveBaseline(a *command.App, cmd *cobra.Command, r *regressFlags, args []string, output string) (err error) {
 	if output == "" {
-		return usage("-o is missing: the file to write, such as -o baselines/standard.json")
+		return command.Usage("-o is missing: the file to write, such as -o baselines/standard.json")
 	}
 	if info, err := os.Stat(filepath.Dir(output)); err != nil || !info.IsDir() {
-		return usage("-o %s: no folder %s", output, filepath.Dir(output))
+		return command.Usage("-o %s: no folder %s", output, filepath.Dir(output))
 	}
 	if info, err := os.Lstat(output); err == nil && !info.Mode().IsRegular() {
-		return usage("-o %s: it is no regular file", output)
+		return command.Usage("-o %s: it is no regular file", output)
 	}
-	p, err := a.regressionPlan(cmd, r, args)
+	p, err := regressionPlan(a, cmd, r, args)
 	if err != nil {
 		return err
 	}
-	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+	if done, err := handOverWith(cmd.Context(), a, p.Baseline.With); done || err != nil {
 		return err
 	}
-	folder, remove, err := temporaryFolder()
+	folder, remove, err := resources.TemporaryFolder()
 	if err != nil {
 		return err
 	}
 	defer remove()
-	g := &comparing{app: a, plan: p, folder: folder, flags: r, fresh: true}
+	g := &comparing{App: a, plan: p, folder: folder, flags: r, fresh: true}
 	p.Candidate = p.Baseline
 	if err := g.prepare(cmd.Context()); err != nil {
 		return err
 	}
 	if g.campaign.Baseline.Stored != nil {
-		return usage("--baseline %s: these values are stored already", r.baseline.text)
+		return command.Usage("--baseline %s: these values are stored already", r.baseline.text)
 	}
 	if err := g.connect(cmd); err != nil {
 		return err
 	}
 	if err := g.build(cmd.Context(), filepath.Join(folder, programsFolder)); err != nil {
 		if interrupted(err) {
-			err = infrastructure(errors.New("interrupted; nothing is written"))
+			err = command.Infrastructure(errors.New("interrupted; nothing is written"))
 		}
 		return err
 	}
 	c := &g.campaign
 	defer g.runner(cmd.Context(), filepath.Join(folder, runsFolder))()
-	bar := a.newCampaignProgress()
+	bar := newCampaignProgress(a)
 	c.Progress = bar.update
 	stored, err := c.Save(cmd.Context())
 	bar.close()
 	if interrupted(err) {
-		return infrastructure(errors.New("interrupted; nothing is written"))
+		return command.Infrastructure(errors.New("interrupted; nothing is written"))
 	}
 	if err != nil {
 		return campaignError(err)
 	}
 	if err := own.WriteFile(output, stored.Text(), 0o644); err != nil {
-		return infrastructure(fmt.Errorf("-o %s: %w", output, cause.Of(err)))
+		return command.Infrastructure(fmt.Errorf("-o %s: %w", output, cause.Of(err)))
 	}
 	if names := stored.NotDeterministic(); len(names) > 0 {
-		a.notes([]string{fmt.Sprintf("%s: under clock wall, values depend on the machine and its load; a stored baseline is for deterministic clocks, virtual or lockstep", strings.Join(names, ", "))})
+		a.Notes([]string{fmt.Sprintf("%s: under clock wall, values depend on the machine and its load; a stored baseline is for deterministic clocks, virtual or lockstep", strings.Join(names, ", "))})
 	}
 	seeds := 0
 	for _, cell := range stored.Cells {
 		seeds += len(cell.Runs)
 	}
-	return a.print(fmt.Sprintf("wrote   %s: %s of %s; %s\n", output, plural(seeds, "run"), plural(len(stored.Cells), "experiment"), stored.Label))
+	return a.Print(fmt.Sprintf("wrote   %s: %s of %s; %s\n", output, command.Plural(seeds, "run"), command.Plural(len(stored.Cells), "experiment"), stored.Label))
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
@@ -29,7 +31,7 @@ type bisectFlags struct {
 	json     bool
 }
 
-func (a *app) bisect() *cobra.Command {
+func bisectCommand(a *command.App) *cobra.Command {
 	var r bisectFlags
 	cmd := &cobra.Command{
 		Use:   "bisect --good REV --bad REV --experiment EXPERIMENT --metric METRIC",
@@ -47,13 +49,14 @@ func (a *app) bisect() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel") {
-				return usage("--parallel %d: want at least 1", r.parallel)
+				return command.Usage("--parallel %d: want at least 1", r.parallel)
 			}
-			begin := a.newBisection
+			var err error
 			if cmd.Flags().Changed("resume") {
-				begin = a.resumeBisection
+				err = resumeBisection(a, cmd, &r)
+			} else {
+				err = newBisection(a, cmd, &r)
 			}
-			err := begin(cmd, &r)
 			if errors.Is(err, errHandedOver) {
 				return nil
 			}
@@ -77,25 +80,25 @@ func (a *app) bisect() *cobra.Command {
 	f.StringVar(&r.out, "out", "", "the folder of the search, new or empty `DIR` (default: bisections/NAME-TIME)")
 	f.StringVar(&r.resume, "resume", "", "go on with the search in `DIR`, which was interrupted or killed")
 	f.BoolVar(&r.json, "json", false, "print the result as JSON on standard output and nothing else there")
-	completeFlag(cmd, "experiment", experiment.Names())
+	command.CompleteFlag(cmd, "experiment", experiment.Names())
 	return cmd
 }
 
 // newBisection begins a search.
-func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
+func newBisection(a *command.App, cmd *cobra.Command, r *bisectFlags) error {
 	p := &r.plan
 	for _, flag := range []struct{ name, value, why string }{
 		{"good", p.Good, "the end that is good"}, {"bad", p.Bad, "the end that is bad"},
 		{"experiment", p.Experiment, "what to run"}, {"metric", p.Metric, "what is worse, such as --metric fct_us.p99"},
 	} {
 		if flag.value == "" {
-			return usage("--%s is missing: %s; see csiglab bisect --help", flag.name, flag.why)
+			return command.Usage("--%s is missing: %s; see csiglab bisect --help", flag.name, flag.why)
 		}
 	}
 	if p.Resolution != "" && p.Parameter == "" {
-		return usage("--resolution %s: goes with --parameter", p.Resolution)
+		return command.Usage("--resolution %s: goes with --parameter", p.Resolution)
 	}
-	if err := a.noOverrides("it would change the experiment of all runs; use --set"); err != nil {
+	if err := a.NoOverrides("it would change the experiment of all runs; use --set"); err != nil {
 		return err
 	}
 	var err error
@@ -104,13 +107,13 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 	}
 	if _, err := os.Stat(p.Experiment); err == nil && !slices.Contains(experiment.Names(), p.Experiment) {
 		if p.Experiment, err = filepath.Abs(p.Experiment); err != nil {
-			return infrastructure(err)
+			return command.Infrastructure(err)
 		}
 	}
-	p.Version, p.Command, p.Started = buildVersion(), append([]string{"csiglab"}, a.args...), time.Now().UTC()
-	s := &bisection{app: a, plan: p, flags: r, fresh: true}
+	p.Version, p.Command, p.Started = command.Version(), append([]string{"csiglab"}, a.Args...), time.Now().UTC()
+	s := &bisection{App: a, plan: p, flags: r, fresh: true}
 	if s.folder = r.out; s.folder == "" {
-		s.folder = filepath.Join("bisections", fmt.Sprintf("%s-%s-%05x", asName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment))), p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))
+		s.folder = filepath.Join("bisections", fmt.Sprintf("%s-%s-%05x", choose.AsName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment))), p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))
 	}
 	if err := s.prepare(cmd.Context()); err != nil {
 		return err
@@ -125,14 +128,14 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 var withResumeBisection = []string{"resume", "parallel", "json", "help"}
 
 // resumeBisection goes on with a search.
-func (a *app) resumeBisection(cmd *cobra.Command, r *bisectFlags) error {
+func resumeBisection(a *command.App, cmd *cobra.Command, r *bisectFlags) error {
 	if r.resume == "" {
-		return usage("--resume: name the folder of a search")
+		return command.Usage("--resume: name the folder of a search")
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(withResumeBisection, f.Name) {
-			err = usage("--%s and --resume %s exclude each other: the search goes on as it was begun", f.Name, r.resume)
+			err = command.Usage("--%s and --resume %s exclude each other: the search goes on as it was begun", f.Name, r.resume)
 		}
 	})
 	if err != nil {
@@ -140,9 +143,9 @@ func (a *app) resumeBisection(cmd *cobra.Command, r *bisectFlags) error {
 	}
 	p, err := readBisectPlan(r.resume)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
-	s := &bisection{app: a, plan: p, flags: r, folder: r.resume}
+	s := &bisection{App: a, plan: p, flags: r, folder: r.resume}
 	if err := s.prepare(cmd.Context()); err != nil {
 		return err
 	}
@@ -154,25 +157,25 @@ func (s *bisection) question() (bisect.Question, error) {
 	p := s.plan
 	q := bisect.Question{Metric: p.Metric, Seeds: p.Seeds}
 	if p.Seeds < 1 || p.Seeds > 1000 {
-		return q, usage("--seeds %d: want 1 to 1000", p.Seeds)
+		return q, command.Usage("--seeds %d: want 1 to 1000", p.Seeds)
 	}
 	rule := regress.Rule{Metric: p.Metric, Delta: 1, Of: "median", Better: verdict.Lower}
 	var err error
 	if p.Delta != "" {
 		if q.Delta, q.Absolute, err = regress.ParseDelta(p.Delta); err != nil {
-			return q, usage("--delta: %w", err)
+			return q, command.Usage("--delta: %w", err)
 		}
 	}
 	switch better := measure.Meaning(p.Metric).Better; {
 	case p.Better != "":
 		if rule.Better, err = regress.ParseBetter(p.Better); err != nil {
-			return q, usage("--better: %w", err)
+			return q, command.Usage("--better: %w", err)
 		}
 		q.Better = map[verdict.Better]bisect.Direction{verdict.Lower: bisect.Lower, verdict.Higher: bisect.Higher}[rule.Better]
 	case better != meaning.Neutral:
 		q.Better = map[meaning.Better]bisect.Direction{meaning.Lower: bisect.Lower, meaning.Higher: bisect.Higher}[better]
 	}
-	if _, err := overrides(p.Set); err != nil {
+	if _, err := choose.Overrides(p.Set); err != nil {
 		return q, err
 	}
 	var variants []string
@@ -205,13 +208,13 @@ func bisectError(err error) error {
 	var run *bisect.RunError
 	switch {
 	case errors.Is(err, bisect.ErrInconclusive):
-		return &exitError{exitInconclusive, err}
+		return &command.ExitError{Code: command.ExitInconclusive, Err: err}
 	case errors.Is(err, bisect.ErrNoChange):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	case errors.As(err, &run):
-		return &exitError{map[bool]int{true: exitUsage, false: exitInfrastructure}[run.Exit == exitUsage], err}
+		return &command.ExitError{Code: map[bool]int{true: command.ExitUsage, false: command.ExitInfrastructure}[run.Exit == command.ExitUsage], Err: err}
 	case errors.Is(err, bisect.ErrEnd):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
 	return campaignError(err)
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
@@ -139,7 +140,7 @@ func TestBisect(t *testing.T) {
 	file := bisectBench(t, r)
 	out := filepath.Join(t.TempDir(), "out")
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "bisect", "--good", good[:10], "--bad", "main", "--experiment", file, "--metric", "fct_us.p99", "--out", out)
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for _, want := range []string{
@@ -181,7 +182,7 @@ func TestBisect(t *testing.T) {
 	// Again: nothing is run or judged anew.
 	before := read(t, filepath.Join(out, trial.JournalFile))
 	code, again, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out)
-	if code != exitOK || again != stdout || !bytes.Equal(read(t, filepath.Join(out, trial.JournalFile)), before) {
+	if code != command.ExitOK || again != stdout || !bytes.Equal(read(t, filepath.Join(out, trial.JournalFile)), before) {
 		t.Errorf("resumed: exit code %d\n%s%s", code, again, stderr)
 	}
 	if _, asJSON, _ := csiglab(&fakeLab{}, nil, "bisect", "--resume", out, "--json"); !json.Valid([]byte(asJSON)) || !strings.Contains(asJSON, hashes[20]) {
@@ -194,7 +195,7 @@ func TestBisect(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != exitUsage || !strings.Contains(stderr, bisectStepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != command.ExitUsage || !strings.Contains(stderr, bisectStepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
 		t.Errorf("another candidate's verdict: exit code %d, %s", code, stderr)
 	}
 	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), steps, 0o644); err != nil {
@@ -202,13 +203,13 @@ func TestBisect(t *testing.T) {
 	}
 	// The history must be what it was.
 	r.git("commit", "-q", "--amend", "-m", "another")
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != exitOK {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != command.ExitOK {
 		t.Errorf("after the branch has moved: exit code %d, %s", code, stderr)
 	}
 	if err := os.WriteFile(file, []byte(strings.Replace(smallExperiment, "100kB", "200kB", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != exitUsage || !strings.Contains(stderr, "have changed since the search began") {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != command.ExitUsage || !strings.Contains(stderr, "have changed since the search began") {
 		t.Errorf("another experiment: exit code %d, %s", code, stderr)
 	}
 }
@@ -222,11 +223,11 @@ func TestBisectSeveral(t *testing.T) {
 	file := bisectBench(t, r)
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"bisect", "--good", good, "--bad", "HEAD", "--experiment", file, "--metric", "fct_us.p99", "--out", out}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, args...); code != exitUsage || !strings.Contains(stderr, "which is better; to find what made it better, say --better higher") {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, args...); code != command.ExitUsage || !strings.Contains(stderr, "which is better; to find what made it better, say --better higher") {
 		t.Errorf("an improvement: exit code %d, %s", code, stderr)
 	}
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, append(args[:len(args)-1], out+"2", "--better", "higher")...)
-	if code != exitInconclusive || !strings.Contains(stdout, "the first bad revision is one of 2:\n  "+one+"  2026-05-01  \"breaks\"  it does not build: panic: boom") || !strings.Contains(stdout, "\n  "+two+"  2026-05-01  \"mends�[31m\"  bad\n") {
+	if code != command.ExitInconclusive || !strings.Contains(stdout, "the first bad revision is one of 2:\n  "+one+"  2026-05-01  \"breaks\"  it does not build: panic: boom") || !strings.Contains(stdout, "\n  "+two+"  2026-05-01  \"mends�[31m\"  bad\n") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -258,8 +259,8 @@ func TestBisectInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &cancelAt{text: hashes[15][:7] + " 2026-05-01", cancel: cancel}
 	var stdout bytes.Buffer
-	code := execute(ctx, Linked{}, (&fakeLab{}).lab(), []string{"bisect", "--good", good, "--bad", "main", "--experiment", file, "--metric", "fct_us.p99", "--out", out}, nil, &stdout, stderr)
-	if code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.said.String(), "interrupted\nthe search is not at its end: csiglab bisect --resume "+out+" goes on") {
+	code := execute(ctx, command.Linked{}, (&fakeLab{}).lab(), []string{"bisect", "--good", good, "--bad", "main", "--experiment", file, "--metric", "fct_us.p99", "--out", out}, nil, &stdout, stderr)
+	if code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.said.String(), "interrupted\nthe search is not at its end: csiglab bisect --resume "+out+" goes on") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.said.String())
 	}
 	for _, left := range []string{programsFolder, runsFolder} {
@@ -282,7 +283,7 @@ func TestBisectInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, text, said := csiglab(&fakeLab{}, nil, "bisect", "--resume", out)
-	if code != exitOK || !strings.Contains(text, "first bad revision: "+hashes[2]+"\n") || !strings.Contains(said, "3 verdicts of an earlier session are kept") {
+	if code != command.ExitOK || !strings.Contains(text, "first bad revision: "+hashes[2]+"\n") || !strings.Contains(said, "3 verdicts of an earlier session are kept") {
 		t.Errorf("exit code %d\n%s%s", code, text, said)
 	}
 	if _, err := os.Stat(filepath.Join(out, runsFolder)); err == nil {
@@ -301,7 +302,7 @@ func TestBisectTwoInOneFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func() error {
-		s := &bisection{app: &app{}, plan: &bisectPlan{}, flags: &bisectFlags{}, folder: folder, fresh: true}
+		s := &bisection{App: &command.App{}, plan: &bisectPlan{}, flags: &bisectFlags{}, folder: folder, fresh: true}
 		return s.run(t.Context())
 	}
 	if err := begin(); !errors.Is(err, trial.ErrBusy) {
@@ -376,17 +377,17 @@ func TestBisectRefuses(t *testing.T) {
 			args = c.args
 		}
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"bisect"}, args...)...)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "compiling") {
+		if code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "compiling") {
 			t.Errorf("%q: exit code %d\n%s%s\nwant %q", c.args, code, stdout, stderr, c.want)
 		}
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, []string{"CSIGLAB_HOSTS_CC=dctcp"}, append([]string{"bisect"}, whole...)...); code != exitUsage || !strings.Contains(stderr, "CSIGLAB_HOSTS_CC") {
+	if code, _, stderr := csiglab(&fakeLab{}, []string{"CSIGLAB_HOSTS_CC=dctcp"}, append([]string{"bisect"}, whole...)...); code != command.ExitUsage || !strings.Contains(stderr, "CSIGLAB_HOSTS_CC") {
 		t.Errorf("the environment: exit code %d, %s", code, stderr)
 	}
 	// Ends that are the same program.
 	r.commit("a text", map[string]string{"README.md": "x"})
 	code, _, stderr := csiglab(&fakeLab{}, nil, append([]string{"bisect", "--out", filepath.Join(t.TempDir(), "out"), "--good", "main~1"}, whole[2:]...)...)
-	if code != exitUsage || !strings.Contains(stderr, "bad is no worse than good: both are the same build") {
+	if code != command.ExitUsage || !strings.Contains(stderr, "bad is no worse than good: both are the same build") {
 		t.Errorf("the same build: exit code %d, %s", code, stderr)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
@@ -100,7 +101,7 @@ func readBisectPlan(folder string) (*bisectPlan, error) {
 
 // bisection is a search under way.
 type bisection struct {
-	*app
+	*command.App
 	plan   *bisectPlan
 	flags  *bisectFlags
 	folder string
@@ -119,7 +120,7 @@ type bisection struct {
 // prepare checks all that can be checked before something is built.
 func (s *bisection) prepare(ctx context.Context) error {
 	p := s.plan
-	s.request = revision.Request{Linked: sourceFolder, Into: filepath.Join(s.folder, programsFolder), Say: func(text string) { s.bar.line(text) }}
+	s.request = revision.Request{Linked: command.SourceFolder, Into: filepath.Join(s.folder, programsFolder), Say: func(text string) { s.bar.line(text) }}
 	var err error
 	if s.request.With, err = parseWith(p.With); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (s *bisection) prepare(ctx context.Context) error {
 		c.Last, c.Prepare = len(s.commits)-1, s.prepareCommit
 	} else {
 		if s.values, err = bisect.ParseRange(p.Good, p.Bad, p.Resolution); err != nil {
-			return usage("--parameter %s: %w", p.Parameter, err)
+			return command.Usage("--parameter %s: %w", p.Parameter, err)
 		}
 		c.Last, c.Prepare = s.values.Last(), s.prepareValue
 	}
@@ -140,7 +141,7 @@ func (s *bisection) prepare(ctx context.Context) error {
 	if err := s.handOver(ctx); err != nil {
 		return err
 	}
-	c.Question, err = interruptible(ctx, s.question)
+	c.Question, err = command.Interruptible(ctx, s.question)
 	if err != nil {
 		return bisectError(err)
 	}
@@ -148,7 +149,7 @@ func (s *bisection) prepare(ctx context.Context) error {
 		p.Content = c.Trial.Content
 	}
 	if p.Content != c.Trial.Content {
-		return usage("%s: the text or the files of the experiment have changed since the search began; begin a new one", s.folder)
+		return command.Usage("%s: the text or the files of the experiment have changed since the search began; begin a new one", s.folder)
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func (s *bisection) handOver(ctx context.Context) error {
 	if r.Ref = (revision.Ref{Kind: revision.Self}); s.values == nil {
 		r.Ref = revision.Ref{Kind: revision.Git, Value: s.commits[0].Hash}
 	}
-	done, err := s.app.handOver(ctx, r)
+	done, err := handOver(ctx, s.App, r)
 	if done && err == nil {
 		err = errHandedOver
 	}
@@ -203,7 +204,7 @@ func (s *bisection) findCommits(ctx context.Context) error {
 	}
 	for i, c := range s.commits {
 		if len(s.commits) != len(p.Commits) || c.Hash != p.Commits[i] {
-			return usage("%s: the history of %s has changed since the search began; begin a new one", s.folder, p.Repository)
+			return command.Usage("%s: the history of %s has changed since the search began; begin a new one", s.folder, p.Repository)
 		}
 	}
 	return nil
@@ -234,32 +235,32 @@ func (s *bisection) run(ctx context.Context) error {
 	runs := filepath.Join(s.folder, runsFolder)
 	for _, left := range []string{runs, s.request.Into} { // by a process that was killed; the journal is ours
 		if err := os.RemoveAll(left); err != nil {
-			return infrastructure(err)
+			return command.Infrastructure(err)
 		}
 	}
 	defer os.RemoveAll(s.request.Into)
-	s.bar = s.newCampaignProgress()
+	s.bar = newCampaignProgress(s.App)
 	result, err := s.search(ctx, journal)
 	s.bar.close()
 	os.RemoveAll(runs) //nolint:errcheck // the next session removes it
 	if err != nil {
 		err = bisectError(err)
-		if code := exitCode(err); code == exitInfrastructure {
-			err = &exitError{code, fmt.Errorf("%w\nthe search is not at its end: csiglab bisect --resume %s goes on", err, s.folder)}
+		if code := command.ExitCode(err); code == command.ExitInfrastructure {
+			err = &command.ExitError{Code: code, Err: fmt.Errorf("%w\nthe search is not at its end: csiglab bisect --resume %s goes on", err, s.folder)}
 		}
 		return err
 	}
 	found, err := s.describe(result)
 	if err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	if s.flags.json {
-		err = s.printJSON(found)
+		err = s.PrintJSON(found)
 	} else {
-		err = s.print(s.text(found, result))
+		err = s.Print(s.text(found, result))
 	}
 	if err == nil && len(result.Candidates) > 1 {
-		err = &exitError{code: exitInconclusive}
+		err = &command.ExitError{Code: command.ExitInconclusive}
 	}
 	return err
 }
@@ -272,10 +273,10 @@ func (s *bisection) claim(journal *trial.Journal) error {
 	}
 	_, err := os.Lstat(filepath.Join(s.folder, bisectPlanFile))
 	if err == nil || journal.Len() > 0 {
-		return usage("%s: another csiglab has begun a search in this folder; name another one", s.folder)
+		return command.Usage("%s: another csiglab has begun a search in this folder; name another one", s.folder)
 	}
 	if err := s.plan.write(s.folder); err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	return nil
 }
@@ -298,7 +299,7 @@ func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect
 			return nil, err
 		}
 	}
-	c.Journal, c.Runner = journal, s.texts.Watched(&trial.Local{Folder: filepath.Join(s.folder, runsFolder), Environment: trial.Environment(s.env)})
+	c.Journal, c.Runner = journal, s.texts.Watched(&trial.Local{Folder: filepath.Join(s.folder, runsFolder), Environment: trial.Environment(s.Env)})
 	if c.Parallel = s.flags.parallel; c.Parallel == 0 {
 		c.Parallel = runtime.GOMAXPROCS(0)
 	}
@@ -315,15 +316,15 @@ func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect
 
 // announce says what there is to do.
 func (s *bisection) announce() {
-	what := plural(s.campaign.Last, "revision")
+	what := command.Plural(s.campaign.Last, "revision")
 	if s.values != nil {
-		what = plural(s.campaign.Last, "value")
+		what = command.Plural(s.campaign.Last, "value")
 	}
 	more := ""
 	if n := len(s.campaign.Steps); n > 0 {
-		more = fmt.Sprintf("; %s of an earlier session are kept", plural(n, "verdict"))
+		more = fmt.Sprintf("; %s of an earlier session are kept", command.Plural(n, "verdict"))
 	}
-	s.bar.line(fmt.Sprintf("%s after good: about %s, after the two ends%s", what, plural(bisect.Steps(s.campaign.Last), "step"), more))
+	s.bar.line(fmt.Sprintf("%s after good: about %s, after the two ends%s", what, command.Plural(bisect.Steps(s.campaign.Last), "step"), more))
 }
 
 // openSteps opens the file of the verdicts, and returns those of earlier sessions that last. A
@@ -342,10 +343,10 @@ func (s *bisection) openSteps() (list []bisect.Step, err error) {
 		}
 		var step bisect.Step
 		if err := json.Unmarshal(data[whole:whole+length], &step); err != nil || step.Candidate < 0 || step.Candidate > s.campaign.Last {
-			return nil, usage("%s:%d: the file is damaged; without this line, its candidate is judged again", name, number)
+			return nil, command.Usage("%s:%d: the file is damaged; without this line, its candidate is judged again", name, number)
 		}
 		if !s.named(step) {
-			return nil, usage("%s:%d: %q is not candidate %d of this search", name, number, oneLine(step.Name), step.Candidate)
+			return nil, command.Usage("%s:%d: %q is not candidate %d of this search", name, number, oneLine(step.Name), step.Candidate)
 		}
 		list = append(list, step)
 		whole += length + 1
@@ -400,7 +401,7 @@ func (s *bisection) build(ctx context.Context) error {
 		return s.plan.write(s.folder)
 	}
 	if s.plan.Program != p.Identity {
-		return usage("%s: this csiglab is another program than when the search began; begin a new one", s.folder)
+		return command.Usage("%s: this csiglab is another program than when the search began; begin a new one", s.folder)
 	}
 	return nil
 }

@@ -12,15 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
-// sourceFolder is set by the linker: the folder of the source that this program was built
-// from.
-var sourceFolder string
-
-func (a *app) build() *cobra.Command {
+func buildCommand(a *command.App) *cobra.Command {
 	var with, also []string
 	var source, output string
 	cmd := &cobra.Command{
@@ -34,20 +31,20 @@ func (a *app) build() *cobra.Command {
 		Example: "  csiglab build --with example.com/relay=./relay -o bin/csiglab-relay\n  bin/csiglab-relay list cc",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := builder.Request{Also: slices.Compact(slices.Sorted(slices.Values(also))), Source: source, Linked: sourceFolder, Say: a.say}
+			r := builder.Request{Also: slices.Compact(slices.Sorted(slices.Values(also))), Source: source, Linked: command.SourceFolder, Say: a.Say}
 			if len(with) == 0 {
-				return usage("--with is missing: it names a Go module that registers algorithms; see csiglab build --help")
+				return command.Usage("--with is missing: it names a Go module that registers algorithms; see csiglab build --help")
 			}
 			for _, text := range with {
 				w, err := builder.ParseWith(text)
 				if err != nil {
-					return usage("--with %s: %w", text, err)
+					return command.Usage("--with %s: %w", text, err)
 				}
 				r.With = append(r.With, w)
 			}
 			for _, name := range also {
 				if !slices.Contains(programs.Siblings, name) {
-					return usage("--also %s: want one of %s%s", name, strings.Join(programs.Siblings, ", "), didYouMean(name, programs.Siblings))
+					return command.Usage("--also %s: want one of %s%s", name, strings.Join(programs.Siblings, ", "), command.DidYouMean(name, programs.Siblings))
 				}
 			}
 			var err error
@@ -58,7 +55,7 @@ func (a *app) build() *cobra.Command {
 			if err != nil {
 				return buildError(err)
 			}
-			return a.print(builtText(result))
+			return a.Print(builtText(result))
 		},
 	}
 	cmd.Flags().StringArrayVar(&with, "with", nil, "Go module to compile in: `MODULE[=FOLDER]` or MODULE@VERSION; may be repeated")
@@ -74,10 +71,10 @@ func outputFile(name string) (string, error) {
 		name = filepath.Join(name, "csiglab")
 	}
 	if info, err := os.Stat(filepath.Dir(name)); name == "" || err != nil || !info.IsDir() {
-		return "", usage("-o %s: no folder %s", name, filepath.Dir(name))
+		return "", command.Usage("-o %s: no folder %s", name, filepath.Dir(name))
 	}
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeSymlink == 0 {
-		return "", usage("-o %s: it is no regular file", name)
+		return "", command.Usage("-o %s: it is no regular file", name)
 	}
 	return filepath.Abs(name)
 }
@@ -86,11 +83,11 @@ func outputFile(name string) (string, error) {
 func buildError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return infrastructure(errors.New("interrupted; what was begun is removed"))
+		return command.Infrastructure(errors.New("interrupted; what was begun is removed"))
 	case errors.Is(err, builder.ErrInput):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
-	return infrastructure(err)
+	return command.Infrastructure(err)
 }
 
 // builtText says what was built.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
@@ -64,7 +65,7 @@ func (w *workshop) build(t *testing.T, module, folder, output string, more ...st
 func (w *workshop) built(t *testing.T, module, folder, output string, more ...string) (program, stdout string) {
 	t.Helper()
 	code, stdout, stderr := w.build(t, module, folder, output, more...)
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Fatalf("csiglab build --with %s: exit code %d\n%s%s", module, code, stdout, stderr)
 	}
 	return filepath.Join(w.dir, output), stdout
@@ -151,7 +152,7 @@ func TestBuild(t *testing.T) {
 	runs := func(name string, args ...string) func(t *testing.T) {
 		return func(t *testing.T) {
 			out := filepath.Join(w.dir, "run "+name)
-			if code, stdout, stderr := w.run(t, mine, append([]string{"run", experiment, "--out", out}, args...)...); code != exitOK {
+			if code, stdout, stderr := w.run(t, mine, append([]string{"run", experiment, "--out", out}, args...)...); code != command.ExitOK {
 				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 			f, err := runfolder.Open(out)
@@ -185,7 +186,7 @@ func TestBuild(t *testing.T) {
 			if err := os.WriteFile(experiment, []byte(strings.Replace(worstHop, c.from, c.to, 1)), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if code, _, stderr := w.run(t, mine, "run", experiment); code != exitUsage || !strings.Contains(stderr, c.want) {
+			if code, _, stderr := w.run(t, mine, "run", experiment); code != command.ExitUsage || !strings.Contains(stderr, c.want) {
 				t.Errorf("%s: exit code %d, %s; want %s", c.to, code, stderr, c.want)
 			}
 		}
@@ -200,7 +201,7 @@ func TestBuild(t *testing.T) {
 	t.Run("netns", runs("netns", "--runtime", "netns", "--clock", "lockstep"))
 	t.Run("containers", func(t *testing.T) {
 		containerlabtest.Docker(t)
-		if code, _, stderr := w.run(t, mine, "run", experiment, "--runtime", "containerlab", "--clock", "lockstep"); code != exitInfrastructure || !strings.Contains(stderr, "; csiglab build --also csiglab-lab puts it there") {
+		if code, _, stderr := w.run(t, mine, "run", experiment, "--runtime", "containerlab", "--clock", "lockstep"); code != command.ExitInfrastructure || !strings.Contains(stderr, "; csiglab build --also csiglab-lab puts it there") {
 			t.Errorf("without csiglab-lab: exit code %d, %s", code, stderr)
 		}
 		w.built(t, "example.com/worsthop", folder, "mine", "--also", "csiglab-lab")
@@ -215,7 +216,7 @@ func TestBuild(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, _, stderr := w.run(t, mine, "run", experiment, "--runtime", "netns", "--clock", "lockstep", "--out", filepath.Join(w.dir, "plain"))
-		if code != exitInfrastructure || !strings.Contains(stderr, "the node program has not the modules of csiglab") {
+		if code != command.ExitInfrastructure || !strings.Contains(stderr, "the node program has not the modules of csiglab") {
 			t.Errorf("exit code %d, %s", code, stderr)
 		}
 		// Without the folder, the programs come from the cache.
@@ -254,7 +255,7 @@ func TestBuildRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := w.build(t, "example.com/"+name, w.module(t, "example.com/"+name, c.text), "out-"+name)
-			if code != exitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
+			if code != command.ExitUsage || !strings.Contains(stderr, c.want) || stdout != "" {
 				t.Errorf("exit code %d\n%s%s\nwant %s", code, stdout, stderr, c.want)
 			}
 			if left, _ := filepath.Glob(filepath.Join(w.dir, "out-*")); left != nil || w.temporary() != nil {
@@ -268,7 +269,7 @@ func TestBuildRefuses(t *testing.T) {
 		}
 		w := *w
 		w.env = append(slices.Clip(w.env), "PATH=/nonexistent")
-		if code, _, stderr := w.build(t, "example.com/nothing", w.dir, "out"); code != exitInfrastructure || !strings.Contains(stderr, "needs a Go toolchain") {
+		if code, _, stderr := w.build(t, "example.com/nothing", w.dir, "out"); code != command.ExitInfrastructure || !strings.Contains(stderr, "needs a Go toolchain") {
 			t.Errorf("exit code %d, %s", code, stderr)
 		}
 	})
@@ -297,7 +298,7 @@ func TestBuildsAtOnce(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInfrastructure || !strings.Contains(stderr.String(), "interrupted") {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != command.ExitInfrastructure || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("%v: %s", err, stderr)
 	}
 	if left, _ := filepath.Glob(filepath.Join(w.dir, "mine*")); left != nil || w.temporary() != nil {
@@ -342,7 +343,7 @@ func TestMisbehave(t *testing.T) {
 		t.Helper()
 		started := time.Now()
 		code, stdout, stderr := w.run(t, bad, append([]string{"run", experiment, "--set", setting, "--out", filepath.Join(t.TempDir(), "run")}, args...)...)
-		if code != exitInfrastructure || !strings.Contains(stderr, want) || strings.Contains(stderr, "goroutine ") {
+		if code != command.ExitInfrastructure || !strings.Contains(stderr, want) || strings.Contains(stderr, "goroutine ") {
 			t.Errorf("%s: exit code %d after %v\n%s%s\nwant %s", setting, code, time.Since(started), stdout, stderr, want)
 		}
 	}
@@ -360,7 +361,7 @@ func TestMisbehave(t *testing.T) {
 		{"links.aqm.how=loop", "AQM policy bad-aqm" + of + "has not returned for 4s"},
 	}
 	t.Run("virtual", func(t *testing.T) {
-		if code, stdout, stderr := w.run(t, bad, "run", experiment, "--out", filepath.Join(t.TempDir(), "run")); code != exitOK {
+		if code, stdout, stderr := w.run(t, bad, "run", experiment, "--out", filepath.Join(t.TempDir(), "run")); code != command.ExitOK {
 			t.Errorf("as they behave well: exit code %d\n%s%s", code, stdout, stderr)
 		}
 		for _, c := range cases {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -73,7 +74,7 @@ func TestBuildKilled(t *testing.T) {
 			}
 			clean := csiglabProcess("clean")
 			clean.cmd.Env = env
-			if code, said := clean.run(t); code != exitOK || !strings.Contains(said, "the temporary folder of a command that was killed: ") {
+			if code, said := clean.run(t); code != command.ExitOK || !strings.Contains(said, "the temporary folder of a command that was killed: ") {
 				t.Errorf("clean: exit code %d\n%s", code, said)
 			}
 			if left := w.temporary(); len(left) > 0 {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // A build that takes longer than these is shown again.
@@ -29,7 +31,7 @@ type buildProgress struct {
 }
 
 func newBuildProgress(w io.Writer, what string, every time.Duration) *buildProgress {
-	p := &buildProgress{w: w, what: what, began: time.Now(), bar: newBar(w), done: make(chan struct{})}
+	p := &buildProgress{w: w, what: what, began: time.Now(), bar: command.NewBar(w), done: make(chan struct{})}
 	if p.bar != nil {
 		every = buildOnTerminal
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -41,9 +43,9 @@ func (c *captureFlags) name() string {
 	return c.link + "-at-" + c.end
 }
 
-func (a *app) capture() *cobra.Command {
+func captureCommand(a *command.App) *cobra.Command {
 	var c captureFlags
-	cmd := asksEngine(&cobra.Command{
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "capture RUN|LAB --link A-B [--end A]",
 		Short: "Write the packets of a link as pcapng: of a run folder, or live of a lab",
 		Long: "Write the packets at both ends of a link as pcapng, for Wireshark: with interface names, model time, and\n" +
@@ -55,42 +57,42 @@ func (a *app) capture() *cobra.Command {
 		Example: "  csiglab capture three-flow --link tor0-agg0 --end tor0\n" +
 			"  csiglab capture runs/three-flow-20260101-120000-00000 --link tor0-agg0 --variant csig --out link.pcapng\n" +
 			"  csiglab capture three-flow --link tor0-agg0 --out - | wireshark -k -i -",
-		Args:              one("a run's folder or a lab"),
-		ValidArgsFunction: a.completeLabs,
+		Args:              command.One("a run's folder or a lab"),
+		ValidArgsFunction: choose.CompleteLabs(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.link == "" && c.end == "" {
-				return usage("--link is missing: the name of a link, such as tor0-agg0")
+				return command.Usage("--link is missing: the name of a link, such as tor0-agg0")
 			}
 			c.out = cmp.Or(c.out, c.name()+".pcapng")
 			info, err := os.Stat(args[0])
 			if err != nil || !info.IsDir() {
-				run, err := a.find(cmd.Context(), args[0])
+				run, err := choose.Lab(cmd.Context(), a, args[0])
 				if err != nil {
 					return err
 				}
-				return a.captureLab(cmd, run, &c)
+				return liveCapture(a, cmd, run, &c)
 			}
-			list, err := a.runs(cmd.Context())
+			list, err := choose.Labs(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
 			for _, r := range list {
 				if held, err := os.Stat(r.Folder); err == nil && os.SameFile(held, info) && (r.State == runs.Running || r.State == runs.Held) {
-					return a.captureLab(cmd, r, &c) // the run has not ended
+					return liveCapture(a, cmd, r, &c) // the run has not ended
 				}
 			}
-			return a.captureRun(cmd, args[0], &c)
+			return captureRun(a, cmd, args[0], &c)
 		},
 	})
 	f := cmd.Flags()
 	f.StringVar(&c.link, "link", "", "the link, such as `tor0-agg0`")
 	f.StringVar(&c.end, "end", "", "write the packets at the end of this `node` alone; --link may be left out if it has one link only")
 	f.StringVar(&c.out, "out", "", "the pcapng `FILE`; - is standard output (default: LINK.pcapng, LINK-at-NODE.pcapng with --end)")
-	f.Var(&once{value: &c.variant}, "variant", "of a run's folder: which `variant` (default: the first)")
+	f.Var(&choose.Once{Value: &c.variant}, "variant", "of a run's folder: which `variant` (default: the first)")
 	f.Uint64Var(&c.seed, "seed", 0, "of a run's folder: which `seed` (default: the first)")
 	f.DurationVar(&c.duration, "duration", 0, "of a lab: end after this wall time, such as `10s`")
 	f.IntVar(&c.packets, "packets", 0, "of a lab: end after this many packets")
-	f.Lookup("out").Annotations = map[string][]string{noSetting: nil}
+	f.Lookup("out").Annotations = map[string][]string{command.NoSetting: nil}
 	return cmd
 }
 
@@ -98,7 +100,7 @@ func (a *app) capture() *cobra.Command {
 func only(cmd *cobra.Command, what string, flags ...string) error {
 	for _, name := range flags {
 		if cmd.Flags().Changed(name) {
-			return usage("--%s: %s", name, what)
+			return command.Usage("--%s: %s", name, what)
 		}
 	}
 	return nil
@@ -106,98 +108,98 @@ func only(cmd *cobra.Command, what string, flags ...string) error {
 
 // captureRun writes the packets of a run's folder, once all of them are known to be
 // right.
-func (a *app) captureRun(cmd *cobra.Command, folder string, c *captureFlags) error {
+func captureRun(a *command.App, cmd *cobra.Command, folder string, c *captureFlags) error {
 	if err := only(cmd, folder+" is a run's folder, of which all packets are written", "duration", "packets"); err != nil {
 		return err
 	}
 	// The packets are checked before the first one is in a pipe or a device.
 	info, err := os.Stat(c.out)
-	if c.out == stdoutName || err == nil && !info.Mode().IsRegular() {
+	if c.out == command.StdoutName || err == nil && !info.Mode().IsRegular() {
 		file, err := os.CreateTemp("", "csiglab-capture-")
 		if err != nil {
-			return infrastructure(cause.Of(err))
+			return command.Infrastructure(cause.Of(err))
 		}
 		defer file.Close()
 		os.Remove(file.Name()) // now, because the end of a reader such as head kills csiglab; the open file stays usable
-		if err := a.recaptureInto(cmd, folder, c, file); err != nil {
+		if err := recaptureInto(a, cmd, folder, c, file); err != nil {
 			return err
 		}
-		out := a.output(c.out)
+		out := a.Output(c.out)
 		if _, err = file.Seek(0, io.SeekStart); err == nil {
 			_, err = io.Copy(out, file)
 		}
-		return out.end(infrastructure(err))
+		return out.End(command.Infrastructure(err))
 	}
 	part, err := own.Create(c.out, 0o644)
 	if err != nil {
-		return usage("--out %s: %w", c.out, cause.Of(err))
+		return command.Usage("--out %s: %w", c.out, cause.Of(err))
 	}
 	defer part.Discard()
-	if err := a.recaptureInto(cmd, folder, c, part.File()); err != nil {
+	if err := recaptureInto(a, cmd, folder, c, part.File()); err != nil {
 		return err
 	}
 	if err := part.Commit(); err != nil {
-		return infrastructure(fmt.Errorf("--out %s: %w", c.out, cause.Of(err)))
+		return command.Infrastructure(fmt.Errorf("--out %s: %w", c.out, cause.Of(err)))
 	}
-	a.say("wrote " + c.out)
+	a.Say("wrote " + c.out)
 	return nil
 }
 
-func (a *app) recaptureInto(cmd *cobra.Command, folder string, c *captureFlags, file *os.File) error {
-	return captureError(a.lab.recapture(packets.Recapture{
+func recaptureInto(a *command.App, cmd *cobra.Command, folder string, c *captureFlags, file *os.File) error {
+	return captureError(a.Work.Recapture(packets.Recapture{
 		Folder: folder, Link: c.link, End: c.end, Variant: c.variant, Seed: c.seed, AnySeed: !cmd.Flags().Changed("seed"),
-		Announce: a.say, Version: buildVersion(),
+		Announce: a.Say, Version: command.Version(),
 	}, cmd.Context(), file))
 }
 
-// captureLab writes packets as they arrive.
-func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) error {
+// liveCapture writes packets as they arrive.
+func liveCapture(a *command.App, cmd *cobra.Command, run runs.Run, c *captureFlags) error {
 	if err := only(cmd, "run "+run.ID+" is under way, and is captured as it is", "variant", "seed"); err != nil {
 		return err
 	}
 	if c.duration < 0 || c.duration == 0 && cmd.Flags().Changed("duration") {
-		return usage("--duration %v: want more than 0", c.duration)
+		return command.Usage("--duration %v: want more than 0", c.duration)
 	}
 	if c.packets < 0 || c.packets == 0 && cmd.Flags().Changed("packets") {
-		return usage("--packets %d: want at least 1", c.packets)
+		return command.Usage("--packets %d: want at least 1", c.packets)
 	}
 	switch run.State {
 	case runs.Dead:
-		return dead(run)
+		return choose.Dead(run)
 	case runs.Foreign:
-		return foreign(run)
+		return choose.Foreign(run)
 	}
 	if !(runtimes.Way{Clock: run.Clock}).Has(runtimes.RealTime) {
-		return usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
+		return command.Usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
 	place, err := c.shard(&run)
 	switch {
 	case err != nil:
 		return err
 	case place != nil && place.Pod != "":
-		if err := a.lacks(programs.Cluster); err != nil {
+		if err := a.Lacks(programs.Cluster); err != nil {
 			return err
 		}
-		return a.captureInPod(cmd, run, place, c)
+		return captureInPod(a, cmd, run, place, c)
 	case place != nil:
 		if err := labs.Within(place); err != nil {
-			return infrastructure(err)
+			return command.Infrastructure(err)
 		}
-		if run, err = a.find(cmd.Context(), run.ID); err != nil {
+		if run, err = choose.Lab(cmd.Context(), a, run.ID); err != nil {
 			return err
 		}
 	}
-	out := a.streamed(c.out)
-	capture := packets.Live{Run: run, Link: c.link, End: c.end, Duration: c.duration, Packets: c.packets, Announce: a.say}
-	got, err := a.lab.live(capture, cmd.Context(), out)
+	out := a.Streamed(c.out)
+	capture := packets.Live{Run: run, Link: c.link, End: c.end, Duration: c.duration, Packets: c.packets, Announce: a.Say}
+	got, err := a.Work.Live(capture, cmd.Context(), out)
 	if err != nil {
 		err = captureError(err)
 	}
-	if err := out.end(err); err != nil {
+	if err := out.End(err); err != nil {
 		return err
 	}
-	text := plural(got.Packets, "packet")
-	if c.out != stdoutName {
+	text := command.Plural(got.Packets, "packet")
+	if c.out != command.StdoutName {
 		text = "wrote " + c.out + ": " + text
 	}
 	if got.Missed > 0 {
@@ -206,7 +208,7 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 	if got.Ended {
 		text += "; the run has ended"
 	}
-	a.say(text)
+	a.Say(text)
 	return nil
 }
 
@@ -220,7 +222,7 @@ func (c *captureFlags) shard(run *runs.Run) (*runs.Shard, error) {
 			continue
 		}
 		if place != nil && place.Index != n.Shard.Index {
-			return nil, usage("link %s is cut between shards %d and %d: name the node at one end by --end", c.link, place.Index, n.Shard.Index)
+			return nil, command.Usage("link %s is cut between shards %d and %d: name the node at one end by --end", c.link, place.Index, n.Shard.Index)
 		}
 		place = n.Shard
 	}
@@ -228,28 +230,28 @@ func (c *captureFlags) shard(run *runs.Run) (*runs.Shard, error) {
 }
 
 // captureInPod captures by the csiglab of the pod that has the link.
-func (a *app) captureInPod(cmd *cobra.Command, run runs.Run, place *runs.Shard, c *captureFlags) error {
-	args := []string{"capture", run.ID, "--out", stdoutName}
+func captureInPod(a *command.App, cmd *cobra.Command, run runs.Run, place *runs.Shard, c *captureFlags) error {
+	args := []string{"capture", run.ID, "--out", command.StdoutName}
 	for _, flag := range []string{"link", "end", "duration", "packets"} {
 		if cmd.Flags().Changed(flag) {
 			args = append(args, "--"+flag, cmd.Flag(flag).Value.String())
 		}
 	}
-	out := a.streamed(c.out)
-	code, err := a.linked.Cluster.InPod(cmd.Context(), place, args, nil, out, a.stderr)
+	out := a.Streamed(c.out)
+	code, err := a.Linked.Cluster.InPod(cmd.Context(), place, args, nil, out, a.Stderr)
 	switch {
 	case cmd.Context().Err() != nil:
 		err = nil // Ctrl-C is how a capture ends
 	case err != nil:
-		err = infrastructure(err)
-	case code != exitOK:
-		err = &exitError{code: code} // the csiglab of the pod has said why
+		err = command.Infrastructure(err)
+	case code != command.ExitOK:
+		err = &command.ExitError{Code: code} // the csiglab of the pod has said why
 	}
-	if err := out.end(err); err != nil {
+	if err := out.End(err); err != nil {
 		return err
 	}
-	if c.out != stdoutName {
-		a.say("wrote " + c.out)
+	if c.out != command.StdoutName {
+		a.Say("wrote " + c.out)
 	}
 	return nil
 }
@@ -260,11 +262,11 @@ func captureError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
-		return infrastructure(errors.New("interrupted"))
+		return command.Infrastructure(errors.New("interrupted"))
 	case errors.Is(err, failure.ErrConfiguration):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	case errors.Is(err, failure.ErrInfrastructure):
-		return &exitError{exitInfrastructure, err}
+		return command.Infrastructure(err)
 	}
-	return folderError(err)
+	return command.FolderError(err)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
@@ -34,7 +35,7 @@ func captured(u *tool, r runs.Run) {
 		}
 	}
 	rest, err := io.ReadAll(said)
-	if code := u.code(cmd.Wait()); err != nil || code != exitOK || !strings.Contains(string(rest), " packet") {
+	if code := u.code(cmd.Wait()); err != nil || code != command.ExitOK || !strings.Contains(string(rest), " packet") {
 		u.Errorf("capture after Ctrl-C: exit %d, said %q, %v", code, rest, err)
 	}
 	// The file is whole: it is read to its end, whatever the link carried.
@@ -45,10 +46,10 @@ func captured(u *tool, r runs.Run) {
 	}
 	capturetest.ReadFile(u, filepath.Join(u.dir, "live.pcapng"), check)
 
-	stdout, _ := u.want(exitOK, "capture", r.Folder, "--link", "tor1-agg0", "--out", "-", "--duration", "50ms")
+	stdout, _ := u.want(command.ExitOK, "capture", r.Folder, "--link", "tor1-agg0", "--out", "-", "--duration", "50ms")
 	capturetest.Read(u, bytes.NewReader([]byte(stdout)), check)
 	// One end shows each packet once, in the order in which the node saw it.
-	stdout, said1 := u.want(exitOK, "capture", r.ID, "--link", "tor0-agg0", "--end", "agg0", "--out", "-", "--duration", "200ms")
+	stdout, said1 := u.want(command.ExitOK, "capture", r.ID, "--link", "tor0-agg0", "--end", "agg0", "--out", "-", "--duration", "200ms")
 	if !strings.HasPrefix(said1, "captures agg0:p0\n") {
 		u.Errorf("one end: said %q", said1)
 	}
@@ -57,7 +58,7 @@ func captured(u *tool, r runs.Run) {
 			u.Errorf("one end: a packet of %s", p.Port)
 		}
 	})
-	if _, said := u.want(exitOK, "capture", r.ID, "--end", "h0", "--duration", "50ms"); !strings.Contains(said, "wrote h0.pcapng") {
+	if _, said := u.want(command.ExitOK, "capture", r.ID, "--end", "h0", "--duration", "50ms"); !strings.Contains(said, "wrote h0.pcapng") {
 		u.Errorf("the only link of a host: said %q", said)
 	}
 	for flags, want := range map[string]string{
@@ -65,11 +66,11 @@ func captured(u *tool, r runs.Run) {
 		"--end agg0":                  "capture: agg0 has 2 links; name one of them with --link: tor0-agg0, tor1-agg0",
 		"--end agg7":                  `capture: there is no node "agg7" (did you mean "agg0"?)`,
 	} {
-		if _, said := u.want(exitUsage, append([]string{"capture", r.ID, "--out", "x"}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
+		if _, said := u.want(command.ExitUsage, append([]string{"capture", r.ID, "--out", "x"}, strings.Fields(flags)...)...); !strings.Contains(said, want) {
 			u.Errorf("%s: %s, want %s", flags, said, want)
 		}
 	}
-	if _, said := u.want(exitUsage, "capture", r.Name, "--link", "tor0-agg1", "--out", "x"); !strings.Contains(said, `(did you mean "tor0-agg0"?)`) {
+	if _, said := u.want(command.ExitUsage, "capture", r.Name, "--link", "tor0-agg1", "--out", "x"); !strings.Contains(said, `(did you mean "tor0-agg0"?)`) {
 		u.Errorf("a link that is not there: %s", said)
 	}
 	if left, err := filepath.Glob(filepath.Join(r.Folder, ".live*")); err != nil || len(left) > 0 {

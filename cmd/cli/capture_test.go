@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -20,7 +21,7 @@ import (
 )
 
 // captureLab answers a capture with the text of what it was asked.
-func captureLab(t *testing.T, err error) lab {
+func captureLab(t *testing.T, err error) command.Work {
 	t.Helper()
 	f := fakeLab{runs: []runs.Run{
 		{ID: "aa11", Name: "up", Clock: runtimes.Wall, State: runs.Held, Folder: t.TempDir()},
@@ -28,11 +29,11 @@ func captureLab(t *testing.T, err error) lab {
 		{ID: "cc33", Name: "gone", Clock: runtimes.Wall, State: runs.Dead},
 	}}
 	l := f.lab()
-	l.recapture = func(c packets.Recapture, _ context.Context, out io.Writer) error {
+	l.Recapture = func(c packets.Recapture, _ context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "run %s %s %q %d %v", filepath.Base(c.Folder), c.Link, c.Variant, c.Seed, c.AnySeed)
 		return err
 	}
-	l.live = func(c packets.Live, _ context.Context, out io.Writer) (*packets.Captured, error) {
+	l.Live = func(c packets.Live, _ context.Context, out io.Writer) (*packets.Captured, error) {
 		fmt.Fprintf(out, "live %s %s %v %d", c.Run.ID, c.Link, c.Duration, c.Packets)
 		return &packets.Captured{Packets: 2, Missed: 1, Ended: c.Duration == 0}, err
 	}
@@ -45,7 +46,7 @@ func TestCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := captureLab(t, nil)
-	list, err := l.list(t.Context())
+	list, err := l.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,27 +55,27 @@ func TestCapture(t *testing.T) {
 		want string // on standard output, or in the error
 		code int
 	}{
-		{folder + " --link a-b --out -", `run folder a-b "" 0 true`, exitOK},
-		{folder + " --link a-b --out - --variant v --seed 3", `run folder a-b "v" 3 false`, exitOK},
-		{"up --link a-b --out -", "live aa11 a-b 0s 0", exitOK},
-		{"aa --link a-b --out - --duration 2s --packets 7", "live aa11 a-b 2s 7", exitOK},
-		{list[0].Folder + " --link a-b --out -", "live aa11 a-b 0s 0", exitOK}, // its folder, before it is over
-		{"", "want a run's folder or a lab", exitUsage},
-		{"up", "--link is missing", exitUsage},
-		{"nothing --link a-b", `there is no such run`, exitUsage},
-		{"steps --link a-b", "csiglab capture runs/steps has its packets when it is over", exitUsage},
-		{"gone --link a-b", "csiglab clean cc33", exitInfrastructure},
-		{"up --link a-b --seed 1", "--seed: run aa11 is under way", exitUsage},
-		{folder + " --link a-b --packets 1", "--packets:", exitUsage},
-		{"up --link a-b --packets 0", "--packets 0: want at least 1", exitUsage},
-		{"up --link a-b --duration 0s", "--duration 0s: want more than 0", exitUsage},
-		{"up --link a-b --duration -1s", "--duration -1s: want more than 0", exitUsage},
-		{"up --link a-b --out /nowhere/x", "--out /nowhere/x: no such file or directory", exitUsage},
-		{folder + " --link a-b --out /nowhere/x", "--out /nowhere/x: no such file or directory", exitUsage},
+		{folder + " --link a-b --out -", `run folder a-b "" 0 true`, command.ExitOK},
+		{folder + " --link a-b --out - --variant v --seed 3", `run folder a-b "v" 3 false`, command.ExitOK},
+		{"up --link a-b --out -", "live aa11 a-b 0s 0", command.ExitOK},
+		{"aa --link a-b --out - --duration 2s --packets 7", "live aa11 a-b 2s 7", command.ExitOK},
+		{list[0].Folder + " --link a-b --out -", "live aa11 a-b 0s 0", command.ExitOK}, // its folder, before it is over
+		{"", "want a run's folder or a lab", command.ExitUsage},
+		{"up", "--link is missing", command.ExitUsage},
+		{"nothing --link a-b", `there is no such run`, command.ExitUsage},
+		{"steps --link a-b", "csiglab capture runs/steps has its packets when it is over", command.ExitUsage},
+		{"gone --link a-b", "csiglab clean cc33", command.ExitInfrastructure},
+		{"up --link a-b --seed 1", "--seed: run aa11 is under way", command.ExitUsage},
+		{folder + " --link a-b --packets 1", "--packets:", command.ExitUsage},
+		{"up --link a-b --packets 0", "--packets 0: want at least 1", command.ExitUsage},
+		{"up --link a-b --duration 0s", "--duration 0s: want more than 0", command.ExitUsage},
+		{"up --link a-b --duration -1s", "--duration -1s: want more than 0", command.ExitUsage},
+		{"up --link a-b --out /nowhere/x", "--out /nowhere/x: no such file or directory", command.ExitUsage},
+		{folder + " --link a-b --out /nowhere/x", "--out /nowhere/x: no such file or directory", command.ExitUsage},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), Linked{}, l, append([]string{"capture"}, strings.Fields(c.args)...), nil, &stdout, &stderr)
-		if got := stdout.String(); code != c.code || c.code == exitOK && got != c.want || c.code != exitOK && !strings.Contains(stderr.String(), c.want) {
+		code := execute(t.Context(), command.Linked{}, l, append([]string{"capture"}, strings.Fields(c.args)...), nil, &stdout, &stderr)
+		if got := stdout.String(); code != c.code || c.code == command.ExitOK && got != c.want || c.code != command.ExitOK && !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("capture %s: exit %d, wrote %q, said %q; want exit %d, %q", c.args, code, got, stderr.String(), c.code, c.want)
 		}
 	}
@@ -86,7 +87,7 @@ func TestCaptureFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var stdout, stderr bytes.Buffer
 	for _, what := range []string{folder, "up"} {
-		if code := execute(t.Context(), Linked{}, captureLab(t, nil), []string{"capture", what, "--link", "tor0-agg0"}, nil, &stdout, &stderr); code != exitOK {
+		if code := execute(t.Context(), command.Linked{}, captureLab(t, nil), []string{"capture", what, "--link", "tor0-agg0"}, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("exit %d: %s", code, stderr.String())
 		}
 		text, err := os.ReadFile("tor0-agg0.pcapng")
@@ -101,12 +102,12 @@ func TestCaptureFile(t *testing.T) {
 		err  error
 		code int
 	}{
-		{context.Canceled, exitInfrastructure},
-		{failure.ErrConfiguration, exitUsage},
-		{failure.ErrInfrastructure, exitInfrastructure},
-		{errors.New("damaged"), exitInfrastructure},
+		{context.Canceled, command.ExitInfrastructure},
+		{failure.ErrConfiguration, command.ExitUsage},
+		{failure.ErrInfrastructure, command.ExitInfrastructure},
+		{errors.New("damaged"), command.ExitInfrastructure},
 	} {
-		if code := execute(t.Context(), Linked{}, captureLab(t, c.err), []string{"capture", folder, "--link", "x-y"}, nil, &stdout, &stderr); code != c.code {
+		if code := execute(t.Context(), command.Linked{}, captureLab(t, c.err), []string{"capture", folder, "--link", "x-y"}, nil, &stdout, &stderr); code != c.code {
 			t.Errorf("%v: exit %d, want %d", c.err, code, c.code)
 		}
 	}
@@ -128,7 +129,7 @@ func TestCaptureIntoPipe(t *testing.T) {
 	}
 	defer file.Close()
 	var said bytes.Buffer
-	if code := execute(t.Context(), Linked{}, captureLab(t, nil), []string{"capture", t.TempDir(), "--link", "a-b", "--out", pipe}, nil, io.Discard, &said); code != exitOK {
+	if code := execute(t.Context(), command.Linked{}, captureLab(t, nil), []string{"capture", t.TempDir(), "--link", "a-b", "--out", pipe}, nil, io.Discard, &said); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, said.String())
 	}
 	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
@@ -145,11 +146,11 @@ func TestCaptureOfRun(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	var stdout, stderr bytes.Buffer
 	args := []string{"run", write(t, "small.yaml", captureExperiment), "--out", folder}
-	if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK {
+	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	stdout.Reset()
-	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"capture", folder, "--link", "h0-tor0", "--out", "-"}, nil, &stdout, &stderr); code != exitOK {
+	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"capture", folder, "--link", "h0-tor0", "--out", "-"}, nil, &stdout, &stderr); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	if !bytes.HasPrefix(stdout.Bytes(), []byte{0x0a, 0x0d, 0x0d, 0x0a}) {
@@ -171,7 +172,7 @@ workload: {transfers: [0 -> 1 100kB]}
 // no empty file takes the place of what was there.
 func TestCaptureThatCannotBegin(t *testing.T) {
 	l := captureLab(t, nil)
-	l.live = func(packets.Live, context.Context, io.Writer) (*packets.Captured, error) {
+	l.Live = func(packets.Live, context.Context, io.Writer) (*packets.Captured, error) {
 		return nil, fmt.Errorf("%w: no such link", failure.ErrConfiguration)
 	}
 	fresh, old := filepath.Join(t.TempDir(), "fresh"), filepath.Join(t.TempDir(), "old")
@@ -180,8 +181,8 @@ func TestCaptureThatCannotBegin(t *testing.T) {
 	}
 	for _, name := range []string{fresh, old} {
 		var said bytes.Buffer
-		if code := execute(t.Context(), Linked{}, l, []string{"capture", "up", "--link", "a-b", "--out", name}, nil, io.Discard, &said); code != exitUsage {
-			t.Errorf("--out %s: exit %d, want %d: %s", name, code, exitUsage, said.String())
+		if code := execute(t.Context(), command.Linked{}, l, []string{"capture", "up", "--link", "a-b", "--out", name}, nil, io.Discard, &said); code != command.ExitUsage {
+			t.Errorf("--out %s: exit %d, want %d: %s", name, code, command.ExitUsage, said.String())
 		}
 	}
 	if _, err := os.Stat(fresh); !errors.Is(err, os.ErrNotExist) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -20,7 +22,7 @@ type checkedRun struct {
 	Expectations []runfolder.Expectation `json:"expectations"`
 }
 
-func (a *app) check() *cobra.Command {
+func checkCommand(a *command.App) *cobra.Command {
 	var expect, derived []string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -30,27 +32,27 @@ func (a *app) check() *cobra.Command {
 			"The exit code is as that of csiglab run; the folder is not changed.",
 		Example: "  csiglab check runs/mine --expect 'run[\"fct_us.p99\"] < 1000'\n" +
 			"  csiglab check runs/mine --derived 'fairness=jain(\"goodput_gbps.*\")' --expect 'every_seed(run.fairness > 0.9)'",
-		Args: one("a run's folder"),
+		Args: command.One("a run's folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			again := campaign.Again{Folder: args[0], Expect: expect}
 			for _, text := range derived {
 				name, of, found := strings.Cut(text, "=")
 				if !found {
-					return usage("--derived %s: want NAME=EXPRESSION, such as fairness=jain(\"goodput_gbps.*\")", text)
+					return command.Usage("--derived %s: want NAME=EXPRESSION, such as fairness=jain(\"goodput_gbps.*\")", text)
 				}
 				again.Derive = append(again.Derive, experiment.Derived{Name: strings.TrimSpace(name), Expr: strings.TrimSpace(of)})
 			}
-			out, err := a.lab.again(again)
+			out, err := again.Evaluate()
 			switch {
 			case errors.Is(err, failure.ErrConfiguration):
-				return &exitError{exitUsage, err}
+				return command.Misuse(err)
 			case err != nil:
-				return folderError(err)
+				return command.FolderError(err)
 			}
-			if err := a.printChecked(out, asJSON); err != nil {
+			if err := printChecked(a, out, asJSON); err != nil {
 				return err
 			}
-			return outcome(&runfolder.Summary{Valid: out.Valid, Expectations: out.Expectations})
+			return perform.Outcome(&runfolder.Summary{Valid: out.Valid, Expectations: out.Expectations})
 		},
 	}
 	f := cmd.Flags()
@@ -60,18 +62,18 @@ func (a *app) check() *cobra.Command {
 	return cmd
 }
 
-func (a *app) printChecked(out *campaign.Evaluated, asJSON bool) error {
+func printChecked(a *command.App, out *campaign.Evaluated, asJSON bool) error {
 	if asJSON {
 		c := checkedRun{out.Valid, out.Reasons, out.Expectations}
 		if c.Reasons == nil {
 			c.Reasons = []string{}
 		}
-		return a.printJSON(c)
+		return a.PrintJSON(c)
 	}
 	var text strings.Builder
-	writeExpectations(&text, out.Expectations)
+	perform.WriteExpectations(&text, out.Expectations)
 	if len(out.Expectations) == 0 {
-		a.notes([]string{"the folder has no expectations; --expect gives some"})
+		a.Notes([]string{"the folder has no expectations; --expect gives some"})
 	}
 	if !out.Valid {
 		fmt.Fprintln(&text, "INVALID: do not use these figures.")
@@ -79,5 +81,5 @@ func (a *app) printChecked(out *campaign.Evaluated, asJSON bool) error {
 			fmt.Fprintln(&text, "  "+reason)
 		}
 	}
-	return a.print(text.String())
+	return a.Print(text.String())
 }

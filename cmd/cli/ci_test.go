@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/shlex"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // The commands of csiglab in the examples of docs/how-to/ci.md have a subcommand, flags and
@@ -25,7 +27,7 @@ func TestCIDocCommands(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		root := (&app{}).root()
+		root := root((&command.App{}))
 		cmd, args, err := root.Find(words[1:])
 		if err != nil || cmd == root {
 			t.Errorf("%s: %v: no such command", line, err)

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs"
@@ -28,10 +31,10 @@ func temporaryLeft() (removed []string, err error) {
 	return removed, errors.Join(err1, err2, err3)
 }
 
-func (a *app) clean() *cobra.Command {
+func cleanCommand(a *command.App) *cobra.Command {
 	var how runs.Cleaner
-	var w where
-	cmd := asksEngine(&cobra.Command{
+	var w command.Where
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "clean [LAB]",
 		Short: "Remove what labs and runs left behind when they were killed; folders stay",
 		Long: "Remove what runs left behind when they were killed: processes, network namespaces, containers and state.\n" +
@@ -42,31 +45,31 @@ func (a *app) clean() *cobra.Command {
 			"Secrets. There LAB is an id, and foreign runs are those of other machines.",
 		Example: "  csiglab clean\n" +
 			"  csiglab clean --on kubernetes",
-		Args:              atMostOne("one run"),
-		ValidArgsFunction: a.completeLabs,
+		Args:              command.AtMostOne("one run"),
+		ValidArgsFunction: choose.CompleteLabs(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
 			if len(args) == 1 {
 				if how.All {
-					return usage("run %q and --all exclude each other", args[0])
+					return command.Usage("run %q and --all exclude each other", args[0])
 				}
 				id = args[0]
 			}
-			if err := w.only(cmd.Flags(), []string{"namespace"}, nil); err != nil {
+			if err := w.Only(cmd.Flags(), []string{"namespace"}, nil); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("on") {
-				return a.cleanCluster(cmd.Context(), CleanRequest{ClusterPlace: a.place(&w), Which: id, All: how.All, Force: how.Force})
+				return cleanCluster(cmd.Context(), a, command.CleanRequest{ClusterPlace: a.Place(&w), Which: id, All: how.All, Force: how.Force})
 			}
-			if inContainers, err := a.inContainers(cmd.Context()); err != nil {
-				return infrastructure(err)
-			} else if inContainers && a.lab.become != nil { // what is left of these runs must not be forgotten
-				if err := a.lacks(programs.Lab); err != nil {
+			if inContainers, err := a.InContainers(cmd.Context()); err != nil {
+				return command.Infrastructure(err)
+			} else if inContainers && a.Work.Become != nil { // what is left of these runs must not be forgotten
+				if err := a.Lacks(programs.Lab); err != nil {
 					return err
 				}
 			}
-			how.Say = a.say
-			removed, err := a.lab.clean(cmd.Context(), id, how)
+			how.Say = a.Say
+			removed, err := a.Work.Clean(cmd.Context(), id, how)
 			if id == "" && err == nil {
 				var folders []string
 				folders, err = temporaryLeft()
@@ -79,15 +82,33 @@ func (a *app) clean() *cobra.Command {
 			if err == nil && len(removed) == 0 {
 				fmt.Fprintln(&text, "nothing to remove")
 			}
-			printed := a.print(text.String())
+			printed := a.Print(text.String())
 			if err != nil {
-				return labError(err)
+				return choose.LabError(err)
 			}
 			return printed
 		},
 	})
 	cmd.Flags().BoolVar(&how.All, "all", false, "every run of this user, also those under way")
-	w.flags(cmd, "clean")
+	w.Flags(cmd, "clean")
 	cmd.Flags().BoolVar(&how.Force, "force", false, "foreign runs too, or LAB whatever its state")
 	return cmd
+}
+
+// cleanCluster removes what runs have left in a cluster.
+func cleanCluster(ctx context.Context, a *command.App, r command.CleanRequest) error {
+	r.Say = a.Say
+	namespace, removed, err := a.Linked.Cluster.Clean(ctx, r)
+	var text strings.Builder
+	for _, what := range removed {
+		fmt.Fprintln(&text, "removed", what)
+	}
+	if err == nil && len(removed) == 0 {
+		fmt.Fprintf(&text, "nothing to remove in namespace %s\n", namespace)
+	}
+	printed := a.Print(text.String())
+	if err != nil {
+		return command.ClusterFailure(err)
+	}
+	return printed
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
@@ -30,7 +31,7 @@ type compareFlags struct {
 
 const defaultDelta = "1%"
 
-func (a *app) compare() *cobra.Command {
+func compareCommand(a *command.App) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare A[:VARIANT] B[:VARIANT]",
@@ -44,12 +45,12 @@ func (a *app) compare() *cobra.Command {
 			"  csiglab compare runs/a:baseline runs/a:csig --html compare.html",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usage("want two run folders, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
+				return command.Usage("want two run folders, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.compareFolders(cmd.Context(), args, &f)
+			return compareFolders(cmd.Context(), a, args, &f)
 		},
 	}
 	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`; - prints it instead")
@@ -66,7 +67,7 @@ func (f *compareFlags) design() (compare.Design, error) {
 	d := compare.Design{Meaning: measure.Meaning, Confidence: 0.95, Single: f.single}
 	share, err := strconv.ParseFloat(strings.TrimSuffix(f.delta, "%"), 64)
 	if err != nil || !strings.HasSuffix(f.delta, "%") || !(share >= 0 && share < 100) {
-		return d, usage("--delta %q: want a share from 0%% to below 100%%, such as 1%%", f.delta)
+		return d, command.Usage("--delta %q: want a share from 0%% to below 100%%, such as 1%%", f.delta)
 	}
 	d.Delta = share / 100
 	if len(f.metrics) > 0 {
@@ -107,7 +108,7 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 		if at := strings.LastIndexByte(argument, ':'); at > 0 {
 			c.name, c.variant = argument[:at], argument[at+1:]
 			if c.variant == "" {
-				return nil, usage("%s: name a variant after the colon", argument)
+				return nil, command.Usage("%s: name a variant after the colon", argument)
 			}
 		}
 	}
@@ -120,10 +121,10 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 	}
 	folder, err := runfolder.Open(c.name)
 	if err != nil {
-		return nil, folderError(err)
+		return nil, command.FolderError(err)
 	}
 	if s := &folder.Summary; !s.Valid {
-		return nil, infrastructure(fmt.Errorf("%s: %s is not valid, and its figures say nothing: %s", side, c.name, strings.Join(s.Reasons, "; ")))
+		return nil, command.Infrastructure(fmt.Errorf("%s: %s is not valid, and its figures say nothing: %s", side, c.name, strings.Join(s.Reasons, "; ")))
 	}
 	c.folder, c.measured = folder, compare.Measure(folder)
 	return c, nil
@@ -133,26 +134,26 @@ func openCompared(side, argument string, only func(metric string) bool) (*compar
 func comparedSweepError(name string, err error) error {
 	switch {
 	case errors.Is(err, compare.ErrNoSweep), errors.Is(err, compare.ErrTooMany):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	case errors.Is(err, compare.ErrSweepIncomplete):
 		err = fmt.Errorf("%w; csiglab sweep --resume %s does what is missing", err, name)
 	}
-	return infrastructure(err)
+	return command.Infrastructure(err)
 }
 
-func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags) error {
+func compareFolders(ctx context.Context, a *command.App, args []string, f *compareFlags) error {
 	design, err := f.design()
 	if err != nil {
 		return err
 	}
 	taken := f.asJSON // standard output has one form
 	for _, name := range []string{f.markdown, f.html} {
-		if name == stdoutName && taken {
-			return usage("--json, --markdown - and --html - exclude each other: standard output takes one of them")
+		if name == command.StdoutName && taken {
+			return command.Usage("--json, --markdown - and --html - exclude each other: standard output takes one of them")
 		}
-		taken = taken || name == stdoutName
+		taken = taken || name == command.StdoutName
 	}
-	sides, err := interruptible(ctx, func() (both [2]*comparedFolder, err error) {
+	sides, err := command.Interruptible(ctx, func() (both [2]*comparedFolder, err error) {
 		for i, side := range []string{"A", "B"} {
 			if both[i], err = openCompared(side, args[i], design.Only); err != nil {
 				return both, err
@@ -164,69 +165,69 @@ func (a *app) compareFolders(ctx context.Context, args []string, f *compareFlags
 		return err
 	}
 	if a, b := sides[0], sides[1]; a.measured.Sweep != b.measured.Sweep {
-		return usage("%s and %s: one is the folder of a sweep, and the other one of a run; compare two of one kind", a.name, b.name)
+		return command.Usage("%s and %s: one is the folder of a sweep, and the other one of a run; compare two of one kind", a.name, b.name)
 	}
 	design.VariantA, design.VariantB = sides[0].variant, sides[1].variant
-	c, err := interruptible(ctx, func() (*compare.Comparison, error) {
+	c, err := command.Interruptible(ctx, func() (*compare.Comparison, error) {
 		return compare.Folders(sides[0].measured, sides[1].measured, design)
 	})
 	var none *compare.VariantError
 	switch {
 	case errors.As(err, &none):
-		return usage("%w", err)
+		return command.Usage("%w", err)
 	case err != nil:
 		return err
 	case len(f.metrics) > 0 && !slices.ContainsFunc(c.Cases, func(one compare.CaseComparison) bool { return len(one.Metrics) > 0 }):
-		return usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), didYouMean(f.metrics[0], sides[0].measured.Metrics()))
+		return command.Usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), command.DidYouMean(f.metrics[0], sides[0].measured.Metrics()))
 	}
-	if err := a.writeCompared(ctx, c, sides, f); err != nil {
+	if err := writeCompared(ctx, a, c, sides, f); err != nil {
 		return err
 	}
 	if f.asJSON {
-		return a.printJSON(c)
+		return a.PrintJSON(c)
 	}
 	if taken {
 		return nil
 	}
 	var text bytes.Buffer
 	if err := compare.WriteText(&text, c, f.whole(args)); err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
-	return a.print(text.String())
+	return a.Print(text.String())
 }
 
 // writeCompared writes the files that flags ask for.
-func (a *app) writeCompared(ctx context.Context, c *compare.Comparison, sides [2]*comparedFolder, f *compareFlags) error {
+func writeCompared(ctx context.Context, a *command.App, c *compare.Comparison, sides [2]*comparedFolder, f *compareFlags) error {
 	if f.markdown != "" {
 		var text bytes.Buffer
 		if err := compare.WriteMarkdown(&text, c); err != nil {
-			return infrastructure(err)
+			return command.Infrastructure(err)
 		}
-		if err := a.writeFlag("--markdown", f.markdown, text.Bytes()); err != nil {
+		if err := writeFlag(a, "--markdown", f.markdown, text.Bytes()); err != nil {
 			return err
 		}
 	}
 	if f.html == "" {
 		return nil
 	}
-	page, err := interruptible(ctx, func() ([]byte, error) {
+	page, err := command.Interruptible(ctx, func() ([]byte, error) {
 		var overlays []compare.Overlay
 		if sides[0].folder != nil && sides[1].folder != nil {
 			var err error
 			if overlays, err = compare.ReadOverlays(sides[0].folder, sides[1].folder, measure.Meaning, overlaid(c)); err != nil {
-				return nil, folderError(err)
+				return nil, command.FolderError(err)
 			}
 		}
 		var page bytes.Buffer
 		if err := compare.WriteHTML(&page, c, overlays); err != nil {
-			return nil, infrastructure(err)
+			return nil, command.Infrastructure(err)
 		}
 		return page.Bytes(), nil
 	})
 	if err != nil {
 		return err
 	}
-	return a.writeFlag("--html", f.html, page)
+	return writeFlag(a, "--html", f.html, page)
 }
 
 // overlaid names the variants whose figures are laid over each other.
@@ -243,9 +244,9 @@ func overlaid(c *compare.Comparison) (pairs []compare.VariantPair) {
 }
 
 // writeFlag writes a whole result to the file that a flag names.
-func (a *app) writeFlag(flag, name string, data []byte) error {
-	o := a.output(name)
-	o.flag = flag
+func writeFlag(a *command.App, flag, name string, data []byte) error {
+	o := a.Output(name)
+	o.Flag = flag
 	_, err := o.Write(data)
-	return o.end(err)
+	return o.End(err)
 }

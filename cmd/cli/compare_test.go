@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
@@ -108,23 +109,23 @@ func TestCompareRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{a}, exitUsage, "want two run folders, got 1"},
-		{[]string{a, a, a}, exitUsage, "want two run folders, got 3"},
-		{[]string{a, "nowhere"}, exitUsage, "no such file"},
-		{[]string{a, t.TempDir()}, exitUsage, "not a run folder"},
-		{[]string{a, a + ":csgi"}, exitUsage, `has no variant "csgi"; known: baseline csig`},
-		{[]string{a, a + ":"}, exitUsage, "name a variant after the colon"},
-		{[]string{a, a, "--delta", "1"}, exitUsage, `--delta "1": want a share from 0% to below 100%, such as 1%`},
-		{[]string{a, a, "--delta", "NaN%"}, exitUsage, "--delta"},
-		{[]string{a, a, "--metric", "fct_us.p9"}, exitUsage, "no metric that both have matches (did you mean \"fct_us.p99\"?)"},
-		{[]string{a, a, "--json", "--markdown", "-"}, exitUsage, "exclude each other"},
-		{[]string{a, a, "--html", "-", "--markdown", "-"}, exitUsage, "exclude each other"},
-		{[]string{a, a, "--markdwon", "x"}, exitUsage, "--markdown"},
-		{[]string{a, a, "--html", filepath.Join(page, "no", "folder")}, exitUsage, "--html"},
-		{[]string{a, invalid}, exitInfrastructure, "is not valid, and its figures say nothing: packets were lost"},
-		{[]string{w.Dir(), a}, exitInfrastructure, "incomplete"},
-		{[]string{a, damaged}, exitInfrastructure, "damaged"},
-		{[]string{a, table, "--html", page}, exitInfrastructure, "ports.parquet"},
+		{[]string{a}, command.ExitUsage, "want two run folders, got 1"},
+		{[]string{a, a, a}, command.ExitUsage, "want two run folders, got 3"},
+		{[]string{a, "nowhere"}, command.ExitUsage, "no such file"},
+		{[]string{a, t.TempDir()}, command.ExitUsage, "not a run folder"},
+		{[]string{a, a + ":csgi"}, command.ExitUsage, `has no variant "csgi"; known: baseline csig`},
+		{[]string{a, a + ":"}, command.ExitUsage, "name a variant after the colon"},
+		{[]string{a, a, "--delta", "1"}, command.ExitUsage, `--delta "1": want a share from 0% to below 100%, such as 1%`},
+		{[]string{a, a, "--delta", "NaN%"}, command.ExitUsage, "--delta"},
+		{[]string{a, a, "--metric", "fct_us.p9"}, command.ExitUsage, "no metric that both have matches (did you mean \"fct_us.p99\"?)"},
+		{[]string{a, a, "--json", "--markdown", "-"}, command.ExitUsage, "exclude each other"},
+		{[]string{a, a, "--html", "-", "--markdown", "-"}, command.ExitUsage, "exclude each other"},
+		{[]string{a, a, "--markdwon", "x"}, command.ExitUsage, "--markdown"},
+		{[]string{a, a, "--html", filepath.Join(page, "no", "folder")}, command.ExitUsage, "--html"},
+		{[]string{a, invalid}, command.ExitInfrastructure, "is not valid, and its figures say nothing: packets were lost"},
+		{[]string{w.Dir(), a}, command.ExitInfrastructure, "incomplete"},
+		{[]string{a, damaged}, command.ExitInfrastructure, "damaged"},
+		{[]string{a, table, "--html", page}, command.ExitInfrastructure, "ports.parquet"},
 	} {
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"compare"}, c.args...)...)
 		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
@@ -154,7 +155,7 @@ func TestCompareInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr strings.Builder
-	if code := execute(ctx, Linked{}, newLab(Linked{}), []string{"compare", a, a, "--html", page}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+	if code := execute(ctx, command.Linked{}, newLab(command.Linked{}), []string{"compare", a, a, "--html", page}, nil, &stdout, &stderr); code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit %d: %s%s", code, stdout.String(), stderr.String())
 	}
 	if _, err := os.Stat(page); err == nil {
@@ -227,7 +228,7 @@ func TestCompareSweeps(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	checkout.SkipLong(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= exitUsage {
+	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= command.ExitUsage {
 		t.Fatal("exit ", code)
 	}
 	f, err := runfolder.Open(dir)
@@ -275,16 +276,16 @@ func TestCompareSweeps(t *testing.T) {
 		code int
 		want string
 	}{
-		{sweepFolder(t, nil, map[string]*runfolder.Folder{"9kB": f}), exitUsage, "no point and variant in common"},
-		{dir, exitUsage, "one is the folder of a sweep, and the other one of a run"},
-		{sweepFolder(t, func(rows *[]results.Row) { *rows = (*rows)[:1] }, one), exitInfrastructure, "it has 1 of 2 runs; csiglab sweep --resume"},
-		{sweepFolder(t, func(rows *[]results.Row) { (*rows)[1].Outcome, (*rows)[1].Reason = results.Invalid, "killed" }, one), exitInfrastructure, "the first of them point 0, csig, seed 2: killed"},
+		{sweepFolder(t, nil, map[string]*runfolder.Folder{"9kB": f}), command.ExitUsage, "no point and variant in common"},
+		{dir, command.ExitUsage, "one is the folder of a sweep, and the other one of a run"},
+		{sweepFolder(t, func(rows *[]results.Row) { *rows = (*rows)[:1] }, one), command.ExitInfrastructure, "it has 1 of 2 runs; csiglab sweep --resume"},
+		{sweepFolder(t, func(rows *[]results.Row) { (*rows)[1].Outcome, (*rows)[1].Reason = results.Invalid, "killed" }, one), command.ExitInfrastructure, "the first of them point 0, csig, seed 2: killed"},
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, r.b); code != r.code || stdout != "" || !strings.Contains(stderr, r.want) {
 			t.Errorf("exit %d, want %d: %s%s, want %q", code, r.code, stdout, stderr, r.want)
 		}
 	}
-	for name, code := range map[string]int{results.File: exitInfrastructure, "sweep.json": exitUsage} {
+	for name, code := range map[string]int{results.File: command.ExitInfrastructure, "sweep.json": command.ExitUsage} {
 		damaged := sweepFolder(t, nil, one)
 		if err := os.WriteFile(filepath.Join(damaged, name), []byte("{PAR1"), 0o644); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/settings"
 )
 
@@ -23,7 +24,7 @@ type configEntry struct {
 // configName is the name of csiglab config.
 const configName = "config"
 
-func (a *app) config() *cobra.Command {
+func configCommand(a *command.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   configName,
@@ -37,19 +38,19 @@ func (a *app) config() *cobra.Command {
 	f := cmd.Flags()
 	for _, s := range settings.All() {
 		f.String(s.Key, s.Default, fmt.Sprintf("%s; variable %s", s.Doc, s.Variable))
-		f.Lookup(s.Key).Annotations = map[string][]string{noSetting: nil} // RunE reads it
+		f.Lookup(s.Key).Annotations = map[string][]string{command.NoSetting: nil} // RunE reads it
 		if s.Words != nil {
-			completeFlag(cmd, s.Key, s.Words())
+			command.CompleteFlag(cmd, s.Key, s.Words())
 		}
 	}
 	f.BoolVar(&asJSON, "json", false, "print a list in JSON")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		r := settings.Request{Settings: settings.All(), Env: a.env, Flag: func(s settings.Setting) *pflag.Flag { return f.Lookup(s.Key) }}
+		r := settings.Request{Settings: settings.All(), Env: a.Env, Flag: func(s settings.Setting) *pflag.Flag { return f.Lookup(s.Key) }}
 		values, notes, err := r.Load()
 		if err != nil {
-			return &exitError{exitUsage, err}
+			return command.Misuse(err)
 		}
-		a.notes(notes)
+		a.Notes(notes)
 		var text strings.Builder
 		t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "SETTING\tVALUE\tFROM")
@@ -57,7 +58,7 @@ func (a *app) config() *cobra.Command {
 		for _, s := range settings.All() {
 			v := values[s.Key]
 			if want := s.Want(v.Text); v.From == settings.Flag && want != "" {
-				return usage("%s %q: %s", v.At, settings.Shown(v.Text), want)
+				return command.Usage("%s %q: %s", v.At, settings.Shown(v.Text), want)
 			}
 			entries = append(entries, configEntry{s.Key, v.Text, v.From, v.At})
 			from := string(v.From)
@@ -70,10 +71,10 @@ func (a *app) config() *cobra.Command {
 			fmt.Fprintf(t, "%s\t%s\t%s\n", s.Key, cmp.Or(v.Text, "("+s.Absent+")"), from)
 		}
 		if asJSON {
-			return a.printJSON(entries)
+			return a.PrintJSON(entries)
 		}
 		t.Flush() // cannot fail: text in memory
-		return a.print(text.String())
+		return a.Print(text.String())
 	}
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -61,7 +62,7 @@ func TestConfig(t *testing.T) {
 		{"config", "CSIGLAB_LISTEN=7", `environment variable CSIGLAB_LISTEN: "7": want an address`},
 		{"config all", "", "unknown command"},
 	} {
-		if code, stdout, stderr := csiglab(&fakeLab{}, append(env, c.env), strings.Fields(c.args)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
+		if code, stdout, stderr := csiglab(&fakeLab{}, append(env, c.env), strings.Fields(c.args)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s, %s: exit %d, %s%s; want %s", c.args, c.env, code, stdout, stderr, c.want)
 		}
 	}
@@ -69,13 +70,13 @@ func TestConfig(t *testing.T) {
 
 // The commands have the flags of the table, with its defaults.
 func TestSettingsOfCommands(t *testing.T) {
-	root := (&app{lab: (&fakeLab{}).lab(), stdout: io.Discard, stderr: io.Discard}).root()
+	root := root((&command.App{Work: (&fakeLab{}).lab(), Stdout: io.Discard, Stderr: io.Discard}))
 	used := map[string]bool{}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
-		for _, s := range settingsOf(c) {
+		for _, s := range command.SettingsOf(c) {
 			used[s.Key+" "+c.Name()], used[s.Key] = true, true
-			if f := ofSetting(c, s.Flag); f != nil && f.DefValue != s.Default && f.DefValue != "0" && c.Name() != "doctor" { // its folder is that of all runs
+			if f := command.OfSetting(c, s.Flag); f != nil && f.DefValue != s.Default && f.DefValue != "0" && c.Name() != "doctor" { // its folder is that of all runs
 				t.Errorf("%s --%s: default %q, the table has %q", c.CommandPath(), s.Flag, f.DefValue, s.Default)
 			}
 		}
@@ -142,7 +143,7 @@ func TestRunTakesSettings(t *testing.T) {
 	// What decides about results is no setting.
 	for _, text := range []string{"hosts.cc: swift", "seeds: [1]", "clock: wall"} {
 		code, _, stderr := csiglab(f, configured(t, text), "run", "three-flow")
-		if code != exitUsage || !strings.Contains(stderr, "csiglab.yaml:1:1: ") || !strings.Contains(stderr, "belongs to the experiment") {
+		if code != command.ExitUsage || !strings.Contains(stderr, "csiglab.yaml:1:1: ") || !strings.Contains(stderr, "belongs to the experiment") {
 			t.Errorf("%s: exit %d, %s", text, code, stderr)
 		}
 	}
@@ -195,7 +196,7 @@ func TestRuntimeOfSettings(t *testing.T) {
 func TestResumeWithoutSettings(t *testing.T) {
 	env := configured(t, "processes: one\ncluster-image: csiglab:1\nruntime: netns\nparallel: 2\n")
 	code, _, stderr := csiglab(&fakeLab{}, append(env, "CSIGLAB_CLUSTER_NAMESPACE=n"), "run", "--resume", "nowhere", "--seeds", "1")
-	if code != exitUsage || !strings.Contains(stderr, "--seeds and --resume nowhere exclude each other") { // and nothing before it in the alphabet
+	if code != command.ExitUsage || !strings.Contains(stderr, "--seeds and --resume nowhere exclude each other") { // and nothing before it in the alphabet
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
@@ -208,16 +209,16 @@ func TestAlone(t *testing.T) {
 		left  int
 	}{{runtimes.Wall, settings.Flag, true, 4}, {runtimes.Wall, settings.File, false, 0}, {runtimes.Virtual, settings.File, false, 4}} {
 		n := 4
-		a := &app{values: settings.Values{"parallel": {From: c.from}}}
-		if got := a.alone(c.clock, &n); got != c.alone || n != c.left {
+		a := &command.App{Values: settings.Values{"parallel": {From: c.from}}}
+		if got := a.Alone(c.clock, &n); got != c.alone || n != c.left {
 			t.Errorf("%+v: %v, %d", c, got, n)
 		}
 	}
-	a := &app{values: settings.Values{settings.ClusterContext: {Text: "mine"}}}
-	if got := a.place(&where{on: "kubernetes"}).On; got != "kubernetes:mine" {
+	a := &command.App{Values: settings.Values{settings.ClusterContext: {Text: "mine"}}}
+	if got := a.Place(&command.Where{On: "kubernetes"}).On; got != "kubernetes:mine" {
 		t.Errorf("--on kubernetes: %s", got)
 	}
-	if got := a.place(&where{on: "kubernetes:other"}).On; got != "kubernetes:other" {
+	if got := a.Place(&command.Where{On: "kubernetes:other"}).On; got != "kubernetes:other" {
 		t.Errorf("--on kubernetes:other: %s", got)
 	}
 }
@@ -238,7 +239,7 @@ func TestTokenFiles(t *testing.T) {
 		{"grafana provision there --datasource-token-file group", "", "--datasource-token-file group: others may read it"},
 		{"grafana push", "CSIGLAB_GRAFANA_TOKEN_FILE=own", "csiglab.yaml:1: the token would go to http://127.0.0.1:1, which the file of this folder names; give --url http://127.0.0.1:1"},
 	} {
-		if code, _, stderr := csiglab(&fakeLab{}, append(env, c.env), strings.Fields(c.args)...); code != exitUsage || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "secret\n") {
+		if code, _, stderr := csiglab(&fakeLab{}, append(env, c.env), strings.Fields(c.args)...); code != command.ExitUsage || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "secret\n") {
 			t.Errorf("%s: exit %d, %s; want %s", c.args, code, stderr, c.want)
 		}
 	}
@@ -252,11 +253,11 @@ func TestTokenFiles(t *testing.T) {
 
 // recorded is a server that remembers what it was to serve.
 type recorded struct {
-	Server
-	request ServeRequest
+	command.Server
+	request command.ServeRequest
 }
 
-func (r *recorded) Serve(_ context.Context, request ServeRequest) error {
+func (r *recorded) Serve(_ context.Context, request command.ServeRequest) error {
 	r.request = request
 	return nil
 }
@@ -268,7 +269,7 @@ func TestServeTakesSettings(t *testing.T) {
 	}
 	server := &recorded{}
 	var out bytes.Buffer
-	code := execute(t.Context(), Linked{Server: server}, (&fakeLab{}).lab(), []string{"serve"}, append(env, "CSIGLAB_LISTEN=0.0.0.0:8"), &out, &out)
+	code := execute(t.Context(), command.Linked{Server: server}, (&fakeLab{}).lab(), []string{"serve"}, append(env, "CSIGLAB_LISTEN=0.0.0.0:8"), &out, &out)
 	if r := server.request; code != 0 || r.Listen != "0.0.0.0:8" || r.Token != "secret" {
 		t.Errorf("exit %d, %q, %q: %s", code, r.Listen, r.Token, &out)
 	}

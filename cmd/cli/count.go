@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -24,7 +25,7 @@ type fabricCounts struct {
 	TooLarge    string                      `json:"tooLarge,omitempty"`   // why no experiment can run on it; "": it can
 }
 
-func (a *app) topoCount() *cobra.Command {
+func topoCountCommand(a *command.App) *cobra.Command {
 	f := fabricFlags{anySize: true}
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -34,7 +35,7 @@ func (a *app) topoCount() *cobra.Command {
 			"counted without building it, so that it may be too large to run.",
 		Example: "  csiglab topo count dragonfly-72\n" +
 			"  csiglab topo count dragonfly-72 --set topology.dragonfly.arrangement=circulant --json",
-		Args: atMostOne("an experiment"),
+		Args: command.AtMostOne("an experiment"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			topology, name, err := f.choose(a, args)
 			if err != nil {
@@ -42,12 +43,12 @@ func (a *app) topoCount() *cobra.Command {
 			}
 			c, err := countFabric(a, topology)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return command.Misuse(err)
 			}
 			if c.Name = name; asJSON {
-				return a.printJSON(c)
+				return a.PrintJSON(c)
 			}
-			return a.print(c.text())
+			return a.Print(c.text())
 		},
 	}
 	f.selection(cmd)
@@ -55,7 +56,7 @@ func (a *app) topoCount() *cobra.Command {
 	return cmd
 }
 
-func countFabric(a *app, t experiment.Topology) (c fabricCounts, err error) {
+func countFabric(a *command.App, t experiment.Topology) (c fabricCounts, err error) {
 	var size topologies.Size
 	sized, ok := t.Spec.(experiment.Sized)
 	if ok {
@@ -63,7 +64,7 @@ func countFabric(a *app, t experiment.Topology) (c fabricCounts, err error) {
 	} else {
 		var built experiment.Built
 		if built, err = t.Build(); err == nil {
-			a.notes(built.Notes)
+			a.Notes(built.Notes)
 			size = built.Graph.Size()
 		}
 	}
@@ -91,11 +92,11 @@ func countFabric(a *app, t experiment.Topology) (c fabricCounts, err error) {
 // text returns the counts in words.
 func (c *fabricCounts) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s\n", plural(c.Hosts, "host"), plural(c.Switches, "switch"))
-	fmt.Fprintf(&b, "%s of hosts, %d between switches\n", plural(c.HostLinks, "link"), c.SwitchLinks)
+	fmt.Fprintf(&b, "%s, %s\n", command.Plural(c.Hosts, "host"), command.Plural(c.Switches, "switch"))
+	fmt.Fprintf(&b, "%s of hosts, %d between switches\n", command.Plural(c.HostLinks, "link"), c.SwitchLinks)
 	if d := c.Dragonfly; d != nil {
 		fmt.Fprintf(&b, "%s of %s, each with %s; %d links within groups, %d between groups, %d for each pair of groups\n",
-			plural(d.Groups, "group"), plural(c.Switches/d.Groups, "router"), plural(d.Radix, "port"), d.LocalLinks, d.GlobalLinks, d.PerPair)
+			command.Plural(d.Groups, "group"), command.Plural(c.Switches/d.Groups, "router"), command.Plural(d.Radix, "port"), d.LocalLinks, d.GlobalLinks, d.PerPair)
 		var hops []string
 		for i, n := range d.Distances {
 			hops = append(hops, fmt.Sprintf("%d at %d", n, i))

@@ -7,18 +7,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // "counts for (16,32,16) without traffic": the table of docs/reference/references.md#dragonflies.
 func TestTopoCount(t *testing.T) {
-	command := func(args ...string) (code int, stdout, stderr string) {
+	run := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), Linked{}, newLab(Linked{}), append([]string{"topo", "count"}, args...), nil, &out, &errs)
+		code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), append([]string{"topo", "count"}, args...), nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	const largest = "topology.dragonfly={p: 16, a: 32, h: 16, rate: 400Gbps, delay: 1us, arrangement: NAME}"
 	for _, name := range []string{"absolute", "relative", "circulant"} {
-		code, stdout, stderr := command("dragonfly-72", "--json", "--set", strings.Replace(largest, "NAME", name, 1))
+		code, stdout, stderr := run("dragonfly-72", "--json", "--set", strings.Replace(largest, "NAME", name, 1))
 		var c fabricCounts
 		if err := json.Unmarshal([]byte(stdout), &c); err != nil || code != 0 {
 			t.Fatalf("%s: exit code %d, %v: %s%s", name, code, err, stdout, stderr)
@@ -37,7 +39,7 @@ func TestTopoCount(t *testing.T) {
 		{[]string{"three-flow"}, []string{"16 hosts, 13 switches", "16 links of hosts, 12 between switches"}},
 		{[]string{"all-to-all"}, []string{"16 hosts, 20 switches", "16 links of hosts, 32 between switches"}},
 	} {
-		code, stdout, stderr := command(c.args...)
+		code, stdout, stderr := run(c.args...)
 		if code != 0 || slices.ContainsFunc(c.want, func(want string) bool { return !strings.Contains(stdout, want) }) || strings.Contains(stdout, "too large") {
 			t.Errorf("%v: exit code %d, %s%s; want %q", c.args, code, stdout, stderr, c.want)
 		}
@@ -51,14 +53,14 @@ func TestTopoCount(t *testing.T) {
 		"topology.dragonfly.ports=7":      "",
 		"topology.dragonfly.p=1000000000": "topology.dragonfly.p: 1000000000 is too large",
 	} {
-		code, _, stderr := command("dragonfly-72", "--set", setting)
+		code, _, stderr := run("dragonfly-72", "--set", setting)
 		if want == "" {
 			if code != 0 {
 				t.Errorf("--set %s: exit code %d, %s", setting, code, stderr)
 			}
 			continue
 		}
-		if code != exitUsage || !strings.Contains(stderr, want) {
+		if code != command.ExitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("--set %s: exit code %d, %s; want %s", setting, code, stderr, want)
 		}
 	}

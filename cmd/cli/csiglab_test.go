@@ -15,7 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if len(os.Args) == 3 && os.Args[1] == probeName {
-		os.Exit(Main(Linked{}))
+		os.Exit(Main(command.Linked{}))
 	}
 	code := m.Run()
 	programstest.Remove()
@@ -58,9 +60,9 @@ type fakeLab struct {
 	progress []campaign.Progress
 }
 
-func (f *fakeLab) lab() lab {
-	return lab{
-		run: func(_ context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
+func (f *fakeLab) lab() command.Work {
+	return command.Work{Campaigns: command.Campaigns{
+		Run: func(_ context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 			f.set, f.options = set, opts
 			f.ran++
 			for _, p := range f.progress {
@@ -68,38 +70,39 @@ func (f *fakeLab) lab() lab {
 			}
 			return &campaign.Result{Folder: "runs/x", Set: set, Summary: &f.summary, Kept: 1, Runs: 10}, f.err
 		},
-		validate: func(_ context.Context, set *experiment.Set, _ predict.Options) (*predict.Validation, error) {
+		Validate: func(_ context.Context, set *experiment.Set, _ predict.Options) (*predict.Validation, error) {
 			f.set = set
 			return &predict.Validation{
 				Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, LockstepSeconds: 60,
 				Prediction: predict.Prediction{CPU: 2 * time.Second, Wall: 1500 * time.Millisecond, Memory: 80e6}, Available: predict.Available{Bytes: 1e9},
 			}, f.err
 		},
-		report: func(ctx context.Context, folder string, progress func(float64)) (string, *reports.Report, error) {
+		Report: func(ctx context.Context, folder string, progress func(float64)) (string, *reports.Report, error) {
 			if folder != "runs/x" {
-				return writeReport(ctx, folder, progress)
+				return perform.WriteReport(ctx, folder, progress)
 			}
 			numbers, err := f.numbers()
 			return folder + "/report.html", numbers, err
 		},
-		list:    func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
-		damaged: func() ([]runs.Damaged, error) { return f.damaged, nil },
-		clean: func(_ context.Context, id string, how runs.Cleaner) ([]string, error) {
+	}, Labs: command.Labs{
+		List:    func(context.Context) ([]runs.Run, error) { return f.runs, f.err },
+		Damaged: func() ([]runs.Damaged, error) { return f.damaged, nil },
+		Clean: func(_ context.Context, id string, how runs.Cleaner) ([]string, error) {
 			f.cleaned = append(f.cleaned, strings.TrimSpace(fmt.Sprintf("%q %v%s", id, how.All, map[bool]string{true: " force"}[how.Force])))
 			return []string{"namespace 17"}, f.err
 		},
-		start: func(_ context.Context, args, _ []string, _ io.Writer) (string, error) {
+		Start: func(_ context.Context, args, _ []string, _ io.Writer) (string, error) {
 			f.did = append(f.did, strings.Join(args, " "))
 			return "lab1", f.err
 		},
-		down: func(_ context.Context, r runs.Run, _ func(string)) (runs.Report, error) {
+		Down: func(_ context.Context, r runs.Run, _ func(string)) (runs.Report, error) {
 			return f.report, f.downErr
 		},
-		enter: func(r *runs.Run, n runs.Node, command, _ []string) (int, error) {
+		Enter: func(r *runs.Run, n runs.Node, command, _ []string) (int, error) {
 			f.did = append(f.did, fmt.Sprintf("%s %s %q", r.ID, n.Name, command))
 			return 0, f.err
 		},
-	}
+	}}
 }
 
 // someRuns are a lab and a run of one name, and a lab that comes up.
@@ -114,7 +117,7 @@ func someRuns() []runs.Run {
 
 func csiglab(f *fakeLab, env []string, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = execute(context.Background(), Linked{}, f.lab(), args, env, &out, &errs)
+	code = execute(context.Background(), command.Linked{}, f.lab(), args, env, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -308,8 +311,8 @@ func TestWrongUse(t *testing.T) {
 			}
 			f := fakeLab{runs: someRuns()}
 			code, stdout, stderr := csiglab(&f, env, args...)
-			if want := strings.ReplaceAll(c.want, "FILE", file); code != exitUsage || !strings.Contains(stderr, want) {
-				t.Errorf("exit %d, want %d\ngot  %swant %s", code, exitUsage, stderr, want)
+			if want := strings.ReplaceAll(c.want, "FILE", file); code != command.ExitUsage || !strings.Contains(stderr, want) {
+				t.Errorf("exit %d, want %d\ngot  %swant %s", code, command.ExitUsage, stderr, want)
 			}
 			if stdout != "" || f.ran != 0 || len(f.did) > 0 {
 				t.Errorf("%d runs, %q, standard output %q; want none", f.ran, f.did, stdout)
@@ -329,9 +332,9 @@ func TestStandardOutputIsFull(t *testing.T) {
 	for _, args := range []string{"run three-flow", "run three-flow --json", "validate three-flow", "validate three-flow --json"} {
 		var errs bytes.Buffer
 		f := &fakeLab{summary: summaryOf(nil)}
-		code := execute(context.Background(), Linked{}, f.lab(), strings.Fields(args), nil, full, &errs)
-		if want := "csiglab: standard output: no space left on device\n"; code != exitInfrastructure || errs.String() != want {
-			t.Errorf("%s: exit %d, %q; want %d, %q", args, code, errs.String(), exitInfrastructure, want)
+		code := execute(context.Background(), command.Linked{}, f.lab(), strings.Fields(args), nil, full, &errs)
+		if want := "csiglab: standard output: no space left on device\n"; code != command.ExitInfrastructure || errs.String() != want {
+			t.Errorf("%s: exit %d, %q; want %d, %q", args, code, errs.String(), command.ExitInfrastructure, want)
 		}
 	}
 }
@@ -346,8 +349,8 @@ func TestNoPermission(t *testing.T) {
 	}
 	for _, args := range [][]string{{"run", file}, {"validate", "--topology", file}, {"run", "--topology", file, "--workload", file}} {
 		code, _, stderr := csiglab(&fakeLab{}, nil, args...)
-		if code != exitUsage || !strings.Contains(stderr, "permission denied") {
-			t.Errorf("%q: exit %d, %s; want %d and permission denied", args, code, stderr, exitUsage)
+		if code != command.ExitUsage || !strings.Contains(stderr, "permission denied") {
+			t.Errorf("%q: exit %d, %s; want %d and permission denied", args, code, stderr, command.ExitUsage)
 		}
 	}
 }
@@ -391,14 +394,14 @@ func TestExitCodes(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := (&fakeLab{}).lab()
-	l.run = func(ctx context.Context, _ *experiment.Set, _ campaign.Options) (*campaign.Result, error) {
+	l.Run = func(ctx context.Context, _ *experiment.Set, _ campaign.Options) (*campaign.Result, error) {
 		cancel()
 		return &campaign.Result{Folder: "runs/x", Notes: []string{"prio is not used"}}, fmt.Errorf("variant a: %w", context.Cause(ctx))
 	}
 	const want = "note: prio is not used\ncsiglab: interrupted\nthe run is incomplete: no run has finished; what it left is in runs/x; csiglab run --resume runs/x does the rest\n"
 	var out, errs bytes.Buffer
-	if code := execute(ctx, Linked{}, l, []string{"run", "three-flow"}, nil, &out, &errs); code != exitInfrastructure || errs.String() != want {
-		t.Errorf("exit %d, %q; want %d, %q", code, errs.String(), exitInfrastructure, want)
+	if code := execute(ctx, command.Linked{}, l, []string{"run", "three-flow"}, nil, &out, &errs); code != command.ExitInfrastructure || errs.String() != want {
+		t.Errorf("exit %d, %q; want %d, %q", code, errs.String(), command.ExitInfrastructure, want)
 	}
 }
 
@@ -504,11 +507,11 @@ func TestDoctor(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
-	healthy, names := exitOK, map[string]doctor.Finding{}
+	healthy, names := command.ExitOK, map[string]doctor.Finding{}
 	for _, f := range got {
 		names[f.Name] = f
 		if !f.OK && !f.Optional {
-			healthy = exitInfrastructure
+			healthy = command.ExitInfrastructure
 		}
 		if f.Detail == "" || f.OK != (f.Fix == "") {
 			t.Errorf("%+v: want a detail, and a fix when it failed", f)
@@ -532,8 +535,8 @@ func TestProbeLeavesDoctorsNetworkAlone(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if code, stdout, stderr := csiglab(&fakeLab{}, nil, probeName, own); code != exitUsage || stdout != "" {
-		t.Errorf("exit %d, %s%s; want %d and nothing done", code, stdout, stderr, exitUsage)
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, probeName, own); code != command.ExitUsage || stdout != "" {
+		t.Errorf("exit %d, %s%s; want %d and nothing done", code, stdout, stderr, command.ExitUsage)
 	}
 }
 

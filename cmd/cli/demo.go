@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -35,15 +37,12 @@ var demonstrations = []demonstration{
 	}},
 }
 
-// figuresFolder is where a demo puts its figures, in the run's folder.
-const figuresFolder = "figures"
-
 // dashboardOfSteps is the address of the dashboard of training steps in a Grafana on this
 // machine.
 const dashboardOfSteps = "http://localhost:3000/d/csiglab-training"
 
-func (a *app) demo() *cobra.Command {
-	var r runFlags
+func demoCommand(a *command.App) *cobra.Command {
+	var r perform.Flags
 	var names []string
 	for _, d := range demonstrations {
 		names = append(names, d.experiment)
@@ -56,32 +55,34 @@ func (a *app) demo() *cobra.Command {
 			"training-step: one step of a GPT without and with CSIG. It names three things to look at; docs/how-to/demo.md\n" +
 			"is a talk about them.",
 		Example:   "  csiglab demo\n  csiglab demo training-step --out runs/talk",
-		Args:      atMostOne("a demo"),
+		Args:      command.AtMostOne("a demo"),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := &demonstrations[0]
 			if len(args) > 0 {
 				if d = demoOf(args[0]); d == nil {
-					return usage("unknown demo %q%s; known: %s", args[0], didYouMean(args[0], names), strings.Join(names, " "))
+					return command.Usage("unknown demo %q%s; known: %s", args[0], command.DidYouMean(args[0], names), strings.Join(names, " "))
 				}
 			}
 			set, err := experiment.Load(d.experiment, experiment.Options{
-				Env: a.env, Reserved: reserved(), Seeds: d.seeds, Tables: experiment.StandardTables(),
+				Env: a.Env, Reserved: command.Reserved(), Seeds: d.seeds, Tables: experiment.StandardTables(),
 			})
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return command.Misuse(err)
 			}
 			for _, line := range d.intro {
-				fmt.Fprintln(a.stderr, line)
+				fmt.Fprintln(a.Stderr, line)
 			}
 			if d.look {
-				r.after = a.lookAt
+				r.After = func(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
+					return lookAt(ctx, a, folder, report, read)
+				}
 			}
-			return a.perform(cmd, set, &r)
+			return perform.Run(a, cmd, set, &r)
 		},
 	}
-	r.flags(cmd)
-	r.options.Payload, r.options.Processes = campaign.PayloadFull, string(backend.ProcessPerNode)
+	r.AddFlags(cmd)
+	r.Options.Payload, r.Options.Processes = campaign.PayloadFull, string(backend.ProcessPerNode)
 	return cmd
 }
 
@@ -94,18 +95,13 @@ func demoOf(name string) *demonstration {
 	return nil
 }
 
-// figuresCommand is the command that writes the figures of a run where a demo has them.
-func figuresCommand(folder string) string {
-	return fmt.Sprintf("csiglab report %s --figures %s", folder, filepath.Join(folder, figuresFolder))
-}
-
 // lookAt writes the figures of a run into its folder and returns the three things to look
 // at.
-func (a *app) lookAt(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
-	dir := filepath.Join(folder, figuresFolder)
+func lookAt(ctx context.Context, a *command.App, folder, report string, read *reports.Report) (string, error) {
+	dir := filepath.Join(folder, perform.FiguresFolder)
 	index, err := figuresInto(ctx, read, pageFigures(dir))
 	if err != nil {
-		return "", fmt.Errorf("%w\nthe run is whole; %s writes its figures", err, figuresCommand(folder))
+		return "", fmt.Errorf("%w\nthe run is whole; %s writes its figures", err, perform.FiguresCommand(folder))
 	}
 	figure := figuresIndex
 	for _, f := range index.Figures {

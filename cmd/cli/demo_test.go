@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -20,7 +21,7 @@ func TestDemoNames(t *testing.T) {
 		`unknown demo ""; known: three-flow`: {""},
 		"want a demo, got 2":                 {"three-flow", "training-step"},
 	} {
-		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"demo"}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"demo"}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
 		}
 	}
@@ -28,13 +29,13 @@ func TestDemoNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{{"demo"}, {"demo", "three-flow"}} {
 		f := &fakeLab{summary: summaryOf(map[string]float64{"baseline": 4.65}, runfolder.Expectation{Expr: "1 < 2", OK: true})}
-		if code, stdout, stderr := csiglab(f, nil, args...); code != exitOK || f.set.Base.Name != "three-flow" || strings.Contains(stdout, "look at") || !strings.Contains(stderr, "5:1 with NSCC") {
+		if code, stdout, stderr := csiglab(f, nil, args...); code != command.ExitOK || f.set.Base.Name != "three-flow" || strings.Contains(stdout, "look at") || !strings.Contains(stderr, "5:1 with NSCC") {
 			t.Errorf("%v: exit %d: %s%s", args, code, stdout, stderr)
 		}
 	}
 	f := &fakeLab{summary: summaryOf(map[string]float64{"rails": 1}, runfolder.Expectation{Expr: "1 < 2", OK: true})}
 	code, stdout, stderr := csiglab(f, nil, "demo", "training-step")
-	if code != exitOK || f.set.Base.Name != "training-step" || len(f.set.Base.Seeds) != 1 {
+	if code != command.ExitOK || f.set.Base.Name != "training-step" || len(f.set.Base.Seeds) != 1 {
 		t.Errorf("exit %d, %s with %d seeds: %s", code, f.set.Base.Name, len(f.set.Base.Seeds), stderr)
 	}
 	for _, want := range []string{"Three things to look at:\n1. runs/x/report.html\n", "\n2. runs/x/figures/", "\n3. csiglab serve runs/x\n", "localhost:3000/d/csiglab-training"} {
@@ -64,7 +65,7 @@ func TestDemoTrainingStep(t *testing.T) {
 	if err := cut.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := cut.Wait(); cut.ProcessState.ExitCode() != exitInfrastructure || !strings.Contains(stderr.String(), "csiglab run --resume cut does the rest, then csiglab report cut --figures cut/figures writes the figures") {
+	if err := cut.Wait(); cut.ProcessState.ExitCode() != command.ExitInfrastructure || !strings.Contains(stderr.String(), "csiglab run --resume cut does the rest, then csiglab report cut --figures cut/figures writes the figures") {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	resume := exec.CommandContext(t.Context(), program, "run", "--resume", "cut")
@@ -89,7 +90,7 @@ func TestDemoTrainingStep(t *testing.T) {
 func TestDemoInterrupted(t *testing.T) {
 	f := &fakeLab{err: context.Canceled}
 	const want = "csiglab run --resume runs/x does the rest, then csiglab report runs/x --figures runs/x/figures writes the figures"
-	if code, _, stderr := csiglab(f, nil, "demo", "training-step"); code != exitInfrastructure || !strings.Contains(stderr, want) {
+	if code, _, stderr := csiglab(f, nil, "demo", "training-step"); code != command.ExitInfrastructure || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d: %s, want %q", code, stderr, want)
 	}
 }

@@ -1,11 +1,12 @@
 package cli
 
 import (
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/spf13/cobra"
 )
 
-func (a *app) dissector() *cobra.Command {
+func dissectorCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dissector",
 		Short: "Print a Wireshark dissector for CSIG tags, the transport and the trailer of real frames",
@@ -17,7 +18,7 @@ func (a *app) dissector() *cobra.Command {
 			"  tshark -X lua_script:csig.lua -o csig.dialect:uec-0.50 -r run/baseline-1.pcapng -Y 'csig.t == 2'",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.print(capture.Dissector)
+			return a.Print(capture.Dissector)
 		},
 	}
 }

@@ -3,13 +3,14 @@ package cli
 import (
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestDissector(t *testing.T) {
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "dissector")
-	if code != exitOK || stdout != capture.Dissector || stderr != "" {
+	if code != command.ExitOK || stdout != capture.Dissector || stderr != "" {
 		t.Errorf("exit %d, %d bytes, said %q; want the %d bytes of the dissector", code, len(stdout), stderr, len(capture.Dissector))
 	}
 }
@@ -17,7 +18,7 @@ func TestDissector(t *testing.T) {
 func TestCaptureFlag(t *testing.T) {
 	f := &fakeLab{summary: summaryOf(nil)}
 	code, _, stderr := csiglab(f, nil, "run", "three-flow", "--capture", "tor0-agg0", "--capture", "h1-tor0")
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	for _, v := range f.set.Variants {
@@ -25,7 +26,7 @@ func TestCaptureFlag(t *testing.T) {
 			t.Errorf("variant %s captures: got - want +:\n%s", v.Name, diff)
 		}
 	}
-	if code, _, _ := csiglab(f, nil, "run", "three-flow", "--capture", "tor0"); code != exitUsage {
-		t.Errorf("a name that can be no link: exit %d, want %d", code, exitUsage)
+	if code, _, _ := csiglab(f, nil, "run", "three-flow", "--capture", "tor0"); code != command.ExitUsage {
+		t.Errorf("a name that can be no link: exit %d, want %d", code, command.ExitUsage)
 	}
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
-func (a *app) doctor() *cobra.Command {
+func doctorCommand(a *command.App) *cobra.Command {
 	var asJSON bool
 	var out, image string
-	var w where
+	var w command.Where
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can run for this user; each line that is missing says what to do",
@@ -28,34 +29,34 @@ func (a *app) doctor() *cobra.Command {
 			"  csiglab doctor --on kubernetes --image registry.example/csiglab:1",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := w.only(cmd.Flags(), []string{"namespace", "image"}, []string{"out"}); err != nil {
+			if err := w.Only(cmd.Flags(), []string{"namespace", "image"}, []string{"out"}); err != nil {
 				return err
 			}
 			var findings []doctor.Finding
 			if cmd.Flags().Changed("on") {
 				var err error
-				if findings, err = a.linked.Cluster.Examine(cmd.Context(), a.place(&w), image); err != nil {
-					return clusterFailure(err)
+				if findings, err = a.Linked.Cluster.Examine(cmd.Context(), a.Place(&w), image); err != nil {
+					return command.ClusterFailure(err)
 				}
 			} else {
 				if f := cmd.Flags().Lookup("out"); f.Value.String() == f.DefValue && !f.Changed {
-					out = a.runsFolder()
+					out = a.RunsFolder()
 				}
-				containers, err := a.examineContainers()
+				containers, err := examineContainers(a)
 				if err != nil {
 					return err
 				}
-				findings = doctor.Machine{Out: out, Runs: a.lab.list, Probe: probeName, Containers: containers}.Examine(cmd.Context())
+				findings = doctor.Machine{Out: out, Runs: a.Work.List, Probe: probeName, Containers: containers}.Examine(cmd.Context())
 			}
 			if asJSON {
-				if err := a.printJSON(findings); err != nil {
+				if err := a.PrintJSON(findings); err != nil {
 					return err
 				}
-			} else if err := a.print(findingsText(findings)); err != nil {
+			} else if err := a.Print(findingsText(findings)); err != nil {
 				return err
 			}
 			if !doctor.Healthy(findings) {
-				return &exitError{code: exitInfrastructure}
+				return &command.ExitError{Code: command.ExitInfrastructure}
 			}
 			return nil
 		},
@@ -63,15 +64,15 @@ func (a *app) doctor() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	cmd.Flags().StringVar(&out, "out", "runs", "`DIR` in which runs' folders are created")
 	cmd.Flags().StringVar(&image, "image", "", "try the image `REF` in pods, with --on; csiglab image push makes it")
-	w.flags(cmd, "check")
+	w.Flags(cmd, "check")
 	return cmd
 }
 
 // examineContainers returns what examines the Docker engine. Without csiglab-lab that is one
 // finding; where it is there, it does the whole command.
-func (a *app) examineContainers() (func(context.Context) []doctor.Finding, error) {
-	if a.linked.Containers != nil {
-		return a.linked.Containers.Examine, nil
+func examineContainers(a *command.App) (func(context.Context) []doctor.Finding, error) {
+	if a.Linked.Containers != nil {
+		return a.Linked.Containers.Examine, nil
 	}
 	lab := doctor.Sibling(programs.Lab)
 	if lab.OK {

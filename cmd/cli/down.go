@@ -9,13 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
-func (a *app) down() *cobra.Command {
+func downCommand(a *command.App) *cobra.Command {
 	var all bool
-	cmd := asksEngine(&cobra.Command{
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "down LAB…",
 		Short: "End labs in order: write their results and reports, and print them",
 		Long: "End labs in order: write their results and reports, and print them. LAB is an id, the beginning of one,\n" +
@@ -24,34 +26,34 @@ func (a *app) down() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && len(args) > 0:
-				return usage("lab %q and --all exclude each other", args[0])
+				return command.Usage("lab %q and --all exclude each other", args[0])
 			case !all && len(args) == 0:
-				return usage("name a lab, or give --all; csiglab ps lists them")
+				return command.Usage("name a lab, or give --all; csiglab ps lists them")
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeLabs,
+		ValidArgsFunction: choose.CompleteLabs(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := a.labsToEnd(cmd.Context(), args)
+			chosen, err := labsToEnd(cmd.Context(), a, args)
 			if err != nil {
 				return err
 			}
 			if len(chosen) == 0 {
-				fmt.Fprintln(a.stdout, "no lab is up")
+				fmt.Fprintln(a.Stdout, "no lab is up")
 			}
-			ender := labs.Ender{Down: a.lab.down, Clean: a.lab.clean, Say: a.say}
+			ender := labs.Ender{Down: a.Work.Down, Clean: a.Work.Clean, Say: a.Say}
 			ends := make([]labs.Ending, len(chosen))
 			var all sync.WaitGroup
 			for i, r := range chosen {
 				all.Go(func() { ends[i] = ender.End(cmd.Context(), r) })
 			}
 			all.Wait()
-			worst := exitOK
+			worst := command.ExitOK
 			for i, r := range chosen {
-				worst = max(worst, a.printEnding(r, ends[i]))
+				worst = max(worst, printEnding(a, r, ends[i]))
 			}
-			if worst != exitOK {
-				return &exitError{code: worst}
+			if worst != command.ExitOK {
+				return &command.ExitError{Code: worst}
 			}
 			return nil
 		},
@@ -61,8 +63,8 @@ func (a *app) down() *cobra.Command {
 }
 
 // labsToEnd returns the named labs, or all if there is no name.
-func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error) {
-	list, err := a.runs(ctx)
+func labsToEnd(ctx context.Context, a *command.App, names []string) ([]runs.Run, error) {
+	list, err := choose.Labs(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +82,13 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error)
 		r, err := runs.Find(list, name)
 		switch {
 		case err != nil:
-			return nil, labError(err)
+			return nil, choose.LabError(err)
 		case r.State == runs.Foreign:
-			return nil, foreign(r)
+			return nil, choose.Foreign(r)
 		case !r.Held:
-			return nil, usage("run %s is no lab and ends by itself; interrupt it, or csiglab clean", r.ID)
+			return nil, command.Usage("run %s is no lab and ends by itself; interrupt it, or csiglab clean", r.ID)
 		case r.State == runs.Running:
-			return nil, usage("lab %s is not up yet; interrupt its csiglab up (process %d) to end it", r.ID, r.PID)
+			return nil, command.Usage("lab %s is not up yet; interrupt its csiglab up (process %d) to end it", r.ID, r.PID)
 		case !twice[r.ID]:
 			twice[r.ID] = true
 			chosen = append(chosen, r)
@@ -96,14 +98,14 @@ func (a *app) labsToEnd(ctx context.Context, names []string) ([]runs.Run, error)
 }
 
 // printEnding prints how a lab ended and returns the exit code.
-func (a *app) printEnding(r runs.Run, end labs.Ending) int {
+func printEnding(a *command.App, r runs.Run, end labs.Ending) int {
 	report := end.Report
 	if end.ByItself {
 		report.Errors = fmt.Sprintf("csiglab: lab %s had ended by itself:\n%s", r.ID, report.Errors)
-		report.Code = max(report.Code, exitInfrastructure)
+		report.Code = max(report.Code, command.ExitInfrastructure)
 	}
-	io.WriteString(a.stderr, report.Errors)
-	io.WriteString(a.stdout, report.Output)
+	io.WriteString(a.Stderr, report.Errors)
+	io.WriteString(a.Stdout, report.Output)
 	err := end.Err
 	if err == nil {
 		return report.Code
@@ -111,9 +113,9 @@ func (a *app) printEnding(r runs.Run, end labs.Ending) int {
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted; lab %s still goes down", r.ID)
 	}
-	fmt.Fprintln(a.stderr, "csiglab:", err)
+	fmt.Fprintln(a.Stderr, "csiglab:", err)
 	for _, what := range end.Removed {
-		fmt.Fprintln(a.stdout, "removed", what)
+		fmt.Fprintln(a.Stdout, "removed", what)
 	}
-	return exitInfrastructure
+	return command.ExitInfrastructure
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/application"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
@@ -18,8 +20,8 @@ const (
 	exitNotFound      = 127
 )
 
-func (a *app) exec() *cobra.Command {
-	cmd := asksEngine(&cobra.Command{
+func execCommand(a *command.App) *cobra.Command {
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "exec LAB NODE [--] COMMAND [ARG…]",
 		Short: "Run a command in the network of a node of a lab",
 		Long: "Run a command of this machine in the network namespace of a node. Its input, output, signals and exit\n" +
@@ -29,35 +31,35 @@ func (a *app) exec() *cobra.Command {
 			"  csiglab exec 3f2a 10.0.0.4 -- iperf3 -s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 3 || len(args) == 3 && args[2] == "--" {
-				return usage("want a lab, a node and a command, got %q; see %s --help", args, cmd.CommandPath())
+				return command.Usage("want a lab, a node and a command, got %q; see %s --help", args, cmd.CommandPath())
 			}
 			return nil
 		},
-		ValidArgsFunction:     a.completeNodes,
+		ValidArgsFunction:     choose.CompleteNodes(a),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := a.find(cmd.Context(), args[0])
+			r, err := choose.Lab(cmd.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
 			switch {
 			case r.State == runs.Dead:
-				return dead(r)
+				return choose.Dead(r)
 			case r.State == runs.Foreign && len(r.Nodes) == 0:
 				// A program of a run does not see the run's holder either, but has its list.
-				return foreign(r)
+				return choose.Foreign(r)
 			}
 			n, err := r.Node(args[1])
 			if err != nil {
-				return labError(err)
+				return choose.LabError(err)
 			}
-			command := args[2:]
-			if command[0] == "--" {
-				command = command[1:]
+			words := args[2:]
+			if words[0] == "--" {
+				words = words[1:]
 			}
-			code, err := a.lab.enter(&r, n, command, a.env)
-			if err == nil && code != exitOK {
-				err = &exitError{code: code}
+			code, err := a.Work.Enter(&r, n, words, a.Env)
+			if err == nil && code != command.ExitOK {
+				err = &command.ExitError{Code: code}
 			}
 			return enterError(err)
 		},
@@ -69,15 +71,15 @@ func (a *app) exec() *cobra.Command {
 // enterError gives the error of a command that could not be started its exit code:
 // 127 not found, 126 not executable.
 func enterError(err error) error {
-	var command *application.CommandError
-	var own *exitError
+	var failed *application.CommandError
+	var own *command.ExitError
 	switch {
 	case errors.As(err, &own):
 		return err
-	case !errors.As(err, &command):
-		return infrastructure(err)
+	case !errors.As(err, &failed):
+		return command.Infrastructure(err)
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return &exitError{exitNotFound, err}
+		return &command.ExitError{Code: exitNotFound, Err: err}
 	}
-	return &exitError{exitNotExecutable, err}
+	return &command.ExitError{Code: exitNotExecutable, Err: err}
 }

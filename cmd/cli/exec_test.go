@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/docker/docker/client"
@@ -27,7 +28,7 @@ func TestExecAlone(t *testing.T) {
 	u.env = append(u.env, "PATH="+programs) // the last one counts
 	r := u.up("netns", "alone", "alone")
 	for _, node := range []string{"h0", "tor1"} {
-		stdout, _ := u.want(exitOK, "exec", r.ID, node, "--", "/bin/sh", "-c", "read line </proc/sys/kernel/hostname; echo $line $PATH")
+		stdout, _ := u.want(command.ExitOK, "exec", r.ID, node, "--", "/bin/sh", "-c", "read line </proc/sys/kernel/hostname; echo $line $PATH")
 		if want := node + " " + programs + "\n"; stdout != want {
 			t.Errorf("%s: got %q, want %q", node, stdout, want)
 		}
@@ -53,8 +54,8 @@ func ran(u *tool, r runs.Run) {
 		{args: "h0 -- sh -c echo\t$0\t$@>&2 -x --json --", stderr: "-x --json --\n"},
 		{args: "h0 -- no-such-command", code: exitNotFound, stderr: "csiglab: no-such-command: executable file not found in $PATH\n"},
 		{args: "h0 -- /etc/passwd", code: exitNotExecutable, stderr: "csiglab: /etc/passwd: permission denied\n"},
-		{args: "h7 -- true", code: exitUsage, stderr: `csiglab: node "h7": there is no such node (did you mean "h0"?); known: h0 h1 h2 h3 tor0 tor1 agg0` + "\n"},
-		{args: "10.0.0.5 -- true", code: exitUsage, stderr: `csiglab: node "10.0.0.5": there is no such node (did you mean "10.0.0.1"?); known: 10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4` + "\n"},
+		{args: "h7 -- true", code: command.ExitUsage, stderr: `csiglab: node "h7": there is no such node (did you mean "h0"?); known: h0 h1 h2 h3 tor0 tor1 agg0` + "\n"},
+		{args: "10.0.0.5 -- true", code: command.ExitUsage, stderr: `csiglab: node "10.0.0.5": there is no such node (did you mean "10.0.0.1"?); known: 10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4` + "\n"},
 	} {
 		args := []string{"exec", r.ID}
 		for _, a := range strings.Split(c.args, " ") {
@@ -67,7 +68,7 @@ func ran(u *tool, r runs.Run) {
 	}
 	// Its network is the node's, which has its ports and nothing else.
 	for i, n := range r.Nodes {
-		stdout, _ := u.want(exitOK, "exec", r.ID, n.Name, "--", "cat", "/proc/net/dev")
+		stdout, _ := u.want(command.ExitOK, "exec", r.ID, n.Name, "--", "cat", "/proc/net/dev")
 		var got, want []string
 		for line := range strings.Lines(stdout) {
 			if name, _, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) != "lo" {
@@ -142,7 +143,7 @@ func TestNothingElseForTheTerminal(t *testing.T) {
 func testProgramsContainer(u *tool, docker *client.Client) {
 	containerlabtest.Image(u, docker, "/bin/sh", "test/sh:1")
 	u.experiment("programs")
-	stdout, _ := u.want(exitOK, "up", "programs.yaml", "--runtime", "containerlab", "--out", "fifth", "--json",
+	stdout, _ := u.want(command.ExitOK, "up", "programs.yaml", "--runtime", "containerlab", "--out", "fifth", "--json",
 		"--set", "applications={hosts: [0], image: test/sh:1}", "--set", "workload.transfers=[1 -> 2 100kB]")
 	r := u.parse(stdout)
 	if h0 := r.Nodes[0]; h0.Application == "" || h0.Interfaces[1].Name != "csig0" || len(h0.Addresses) != 2 {

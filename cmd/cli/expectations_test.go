@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -27,11 +28,11 @@ derived:
   - {name: odd, expr: 'm("fct_us.0-3") / drops'}
 `
 
-// command runs csiglab as it is and returns what it prints.
-func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// executed runs csiglab as it is and returns what it prints.
+func executed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &out, &errs)
+	code = execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -61,8 +62,8 @@ F:14:11: expect[1]: "=" is no operator (did you mean "=="?)`},
 		folder := filepath.Join(t.TempDir(), "run")
 		want := "csiglab: F" + c.want + "\n"
 		for _, args := range [][]string{{"validate", file}, {"run", file, "--out", folder}, {"run", file, "--out", folder, "--variant", "off"}, {"up", file, "--variant", "off", "--out", folder}} {
-			code, stdout, stderr := command(t, args...)
-			if got := strings.ReplaceAll(stderr, file, "F"); code != exitUsage || got != want || stdout != "" {
+			code, stdout, stderr := executed(t, args...)
+			if got := strings.ReplaceAll(stderr, file, "F"); code != command.ExitUsage || got != want || stdout != "" {
 				t.Errorf("%s: %s: exit code %d\n%s%s\nwant\n%s", c.name, args[0], code, stdout, got, want)
 			}
 		}
@@ -80,17 +81,17 @@ func TestWrongDerivedMetricOfOneVariant(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	const want = `:12:21: derived[2].expr: unknown metric "drop" (did you mean "drops"?)` + "\n"
 	for _, args := range [][]string{{"validate", file}, {"run", file, "--variant", "off", "--out", folder}, {"up", file, "--variant", "off", "--out", folder}} {
-		if code, _, stderr := command(t, args...); code != exitUsage || !strings.HasSuffix(stderr, want) {
+		if code, _, stderr := executed(t, args...); code != command.ExitUsage || !strings.HasSuffix(stderr, want) {
 			t.Errorf("%s: exit code %d: %s", args[0], code, stderr)
 		}
 	}
 	args := []string{"run", file, "--variant", "off", "--out", folder, "--set", "derived.2.expr=drops / 2"}
-	code, _, stderr := command(t, args...)
-	if note := "skipped: the derived metric tagged, because variant off cannot have it: it has no samples.*, as it has no CSIG\n"; code != exitOK || !strings.Contains(stderr, note) {
+	code, _, stderr := executed(t, args...)
+	if note := "skipped: the derived metric tagged, because variant off cannot have it: it has no samples.*, as it has no CSIG\n"; code != command.ExitOK || !strings.Contains(stderr, note) {
 		t.Errorf("exit code %d, no note %q: %s", code, note, stderr)
 	}
 	// The experiment of the folder runs again as it is.
-	if code, _, stderr := command(t, "validate", filepath.Join(folder, runfolder.ExperimentFile)); code != exitOK {
+	if code, _, stderr := executed(t, "validate", filepath.Join(folder, runfolder.ExperimentFile)); code != command.ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -107,13 +108,13 @@ func TestCheck(t *testing.T) {
   - every_seed(off["flows.incomplete"] == 0)
 `)
 	folder := filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := command(t, "run", file, "--out", folder)
-	if code != exitFailed {
-		t.Fatalf("run: exit code %d, want %d\n%s%s", code, exitFailed, stdout, stderr)
+	code, stdout, stderr := executed(t, "run", file, "--out", folder)
+	if code != command.ExitFailed {
+		t.Fatalf("run: exit code %d, want %d\n%s%s", code, command.ExitFailed, stdout, stderr)
 	}
 	before := filesIn(t, folder)
-	code, lines, said := command(t, "check", folder)
-	if code != exitFailed || said != "" || !strings.Contains(stdout, "\n\n"+lines+"\n") {
+	code, lines, said := executed(t, "check", folder)
+	if code != command.ExitFailed || said != "" || !strings.Contains(stdout, "\n\n"+lines+"\n") {
 		t.Errorf("check: exit code %d, %s\n%s\nrun printed\n%s", code, said, lines, stdout)
 	}
 	for _, want := range []string{
@@ -152,14 +153,14 @@ func TestCheck(t *testing.T) {
 		{"derived metric without a name", []string{"--derived", "1"}, 2, `--derived 1: want NAME=EXPRESSION, such as fairness=jain("goodput_gbps.*")` + "\n"},
 		{"wrong derived metric", []string{"--derived", "x=drop / 2"}, 2, `--derived x=drop / 2: unknown metric "drop" (did you mean "drops"?)` + "\n"},
 	} {
-		code, stdout, stderr := command(t, append([]string{"check", folder}, c.args...)...)
+		code, stdout, stderr := executed(t, append([]string{"check", folder}, c.args...)...)
 		if code != c.code || !strings.HasSuffix(stdout+stderr, c.want) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s\nwant %s", c.name, code, c.code, stdout, stderr, c.want)
 		}
 	}
-	code, stdout, _ = command(t, "check", folder, "--json", "--expect", "on.fair > off.fair", "--expect", `off["fct_us.1-3"] > 1`)
+	code, stdout, _ = executed(t, "check", folder, "--json", "--expect", "on.fair > off.fair", "--expect", `off["fct_us.1-3"] > 1`)
 	var out checkedRun
-	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != exitFailed || !out.Valid || len(out.Expectations) != 2 {
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != command.ExitFailed || !out.Valid || len(out.Expectations) != 2 {
 		t.Fatalf("--json: exit code %d, %v:\n%s", code, err, stdout)
 	}
 	if e := out.Expectations[0]; len(e.Operands) != 2 || e.Operands[1].Expr != "off.fair" || e.Operands[1].Value == nil || !strings.HasPrefix(e.Text, "on.fair = ") {
@@ -175,7 +176,7 @@ func TestCheck(t *testing.T) {
 		path string
 		code int
 	}{"no folder": {filepath.Join(folder, "none"), 2}, "another folder": {filepath.Dir(file), 2}, "incomplete": {incomplete(t), 3}} {
-		if code, _, stderr := command(t, "check", wrong.path); code != wrong.code {
+		if code, _, stderr := executed(t, "check", wrong.path); code != wrong.code {
 			t.Errorf("%s: exit code %d, want %d: %s", name, code, wrong.code, stderr)
 		}
 	}
@@ -194,7 +195,7 @@ workload: {file: `+matrix+`}
 seeds: 1..2
 `)
 	folder := filepath.Join(t.TempDir(), "run")
-	if code, stdout, stderr := command(t, "run", file, "--out", folder); code != exitOK {
+	if code, stdout, stderr := executed(t, "run", file, "--out", folder); code != command.ExitOK {
 		t.Fatalf("run: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if text, err := os.ReadFile(filepath.Join(folder, runfolder.SummaryFile)); err != nil || strings.Contains(string(text), "queue_kb.p99.tor0-") {
@@ -203,11 +204,11 @@ seeds: 1..2
 	args := []string{"check", folder, "--expect", `count(run["queue_kb.p99.tor*"]) == 256 and run["utilisation.tor25-h100"] > 0`, "--derived", `busy=max("utilisation.tor*")`, "--expect", "every_seed(run.busy > 0)"}
 	const want = `count(run["queue_kb.p99.tor*"]) = 256 == 256 (true) and run["utilisation.tor25-h100"] = `
 	for _, what := range []string{"compiled", "not compiled"} {
-		code, stdout, stderr := command(t, args...)
-		if code != exitOK || !strings.HasPrefix(stdout, want) || !strings.HasSuffix(stdout, "every_seed(run.busy > 0) OK\n") {
+		code, stdout, stderr := executed(t, args...)
+		if code != command.ExitOK || !strings.HasPrefix(stdout, want) || !strings.HasSuffix(stdout, "every_seed(run.busy > 0) OK\n") {
 			t.Errorf("%s: exit code %d\n%s%s\nwant\n%s", what, code, stdout, stderr, want)
 		}
-		if code, _, stderr := command(t, "check", folder, "--expect", `run["utilisation.tor25-h10"] > 0`); code != exitUsage || !strings.Contains(stderr, "did you mean \"utilisation.tor2-h10\"") {
+		if code, _, stderr := executed(t, "check", folder, "--expect", `run["utilisation.tor25-h10"] > 0`); code != command.ExitUsage || !strings.Contains(stderr, "did you mean \"utilisation.tor2-h10\"") {
 			t.Errorf("%s: exit code %d: %s", what, code, stderr)
 		}
 		if err := os.Remove(matrix); err != nil && what == "compiled" {
@@ -230,11 +231,11 @@ func TestCheckOfOldFolders(t *testing.T) {
 	if err := w.Finish(s); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := command(t, "check", dir)
-	if want := "run.share = 3 > 2 OK\nINVALID: do not use these figures.\n  a frame went missing\n"; code != exitInfrastructure || stdout != want || stderr != "" {
+	code, stdout, stderr := executed(t, "check", dir)
+	if want := "run.share = 3 > 2 OK\nINVALID: do not use these figures.\n  a frame went missing\n"; code != command.ExitInfrastructure || stdout != want || stderr != "" {
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, stdout, stderr, want)
 	}
-	if code, _, stderr := command(t, "check", dir, "--expect", "run.shar > 2"); code != exitUsage || !strings.Contains(stderr, `unknown metric "shar" (did you mean "share"?)`) {
+	if code, _, stderr := executed(t, "check", dir, "--expect", "run.shar > 2"); code != command.ExitUsage || !strings.Contains(stderr, `unknown metric "shar" (did you mean "share"?)`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

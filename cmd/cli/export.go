@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/spf13/cobra"
 )
@@ -16,7 +17,7 @@ type exportFlags struct {
 	perfetto    perfettoFlags
 }
 
-func (a *app) export() *cobra.Command {
+func exportCommand(a *command.App) *cobra.Command {
 	var e exportFlags
 	cmd := &cobra.Command{
 		Use:   "export RUN",
@@ -25,20 +26,20 @@ func (a *app) export() *cobra.Command {
 			"--openmetrics is for Prometheus: promtool tsdb create-blocks-from openmetrics FILE DIR makes blocks of its storage.\n" +
 			"--perfetto is for ui.perfetto.dev: jobs, ranks, collectives and messages as slices, queues as counters.",
 		Example: "  csiglab export runs/three --openmetrics three.om\n  csiglab export runs/step --perfetto step.json --variant csig",
-		Args:    one("a run's folder"),
+		Args:    command.One("a run's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			trace, err := e.perfetto.chosen(cmd.Flags())
 			switch {
 			case err != nil:
 				return err
 			case trace && e.openMetrics != "":
-				return usage("--openmetrics and --perfetto exclude each other")
+				return command.Usage("--openmetrics and --perfetto exclude each other")
 			case trace:
-				return a.exportPerfetto(cmd.Context(), args[0], &e.perfetto)
+				return exportPerfetto(cmd.Context(), a, args[0], &e.perfetto)
 			case e.openMetrics == "":
-				return usage("name what to write: --openmetrics FILE or --perfetto FILE")
+				return command.Usage("name what to write: --openmetrics FILE or --perfetto FILE")
 			}
-			return a.exportOpenMetrics(cmd.Context(), args[0], &e)
+			return exportOpenMetrics(cmd.Context(), a, args[0], &e)
 		},
 	}
 	f := cmd.Flags()
@@ -46,30 +47,30 @@ func (a *app) export() *cobra.Command {
 	f.StringVar(&e.start, "start", "", "the `TIME` of model time 0 with --openmetrics, such as 2026-05-01T10:00:00Z (default: when the run was started)")
 	e.load.flags(f)
 	e.perfetto.flags(f)
-	f.Lookup("openmetrics").Annotations = map[string][]string{noSetting: nil}
+	f.Lookup("openmetrics").Annotations = map[string][]string{command.NoSetting: nil}
 	return cmd
 }
 
 // exportOpenMetrics writes a run's series in OpenMetrics.
-func (a *app) exportOpenMetrics(ctx context.Context, folder string, e *exportFlags) error {
+func exportOpenMetrics(ctx context.Context, a *command.App, folder string, e *exportFlags) error {
 	o, err := e.load.options()
 	if err != nil {
 		return err
 	}
 	if e.start != "" {
 		if o.Start, err = time.Parse(time.RFC3339, e.start); err != nil {
-			return usage("--start %q: want a time such as 2026-05-01T10:00:00Z", e.start)
+			return command.Usage("--start %q: want a time such as 2026-05-01T10:00:00Z", e.start)
 		}
 	}
-	if err := a.lacks(programs.Serve); err != nil {
+	if err := a.Lacks(programs.Serve); err != nil {
 		return err
 	}
-	to := a.output(e.openMetrics)
-	to.flag = "--openmetrics"
-	summary, err := a.linked.Server.WriteOpenMetrics(ctx, folder, o, to)
-	if err := to.end(err); err != nil {
+	to := a.Output(e.openMetrics)
+	to.Flag = "--openmetrics"
+	summary, err := a.Linked.Server.WriteOpenMetrics(ctx, folder, o, to)
+	if err := to.End(err); err != nil {
 		return serverError(ctx, err)
 	}
-	a.say(summary)
+	a.Say(summary)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
@@ -39,14 +40,14 @@ func TestExportPerfetto(t *testing.T) {
 		{[]string{"--perfetto", file, "--openmetrics", "x"}, "exclude each other"},
 		{[]string{"--perfetto", filepath.Join(folder, "none", "x.json")}, "cannot be written: no such file"},
 	} {
-		if code, _, stderr := csiglab(&fakeLab{}, nil, append([]string{"export", folder}, c.args...)...); code != exitUsage || !strings.Contains(stderr, c.want) {
+		if code, _, stderr := csiglab(&fakeLab{}, nil, append([]string{"export", folder}, c.args...)...); code != command.ExitUsage || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: exit %d: %s", c.args, code, stderr)
 		}
 	}
 	if err := os.Truncate(filepath.Join(folder, "ports.parquet"), 1000); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "export", folder, "--perfetto", file); code != exitInfrastructure || !strings.Contains(stderr, "ports.parquet") {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "export", folder, "--perfetto", file); code != command.ExitInfrastructure || !strings.Contains(stderr, "ports.parquet") {
 		t.Errorf("damaged: exit %d: %s", code, stderr)
 	}
 	if kept, err := os.ReadFile(file); err != nil || !bytes.Equal(kept, whole) {
@@ -99,20 +100,20 @@ func TestDamagedFolders(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{"a truncated table", edit("ports.parquet", cut), exitInfrastructure, "ports.parquet"},
-		{"a truncated table with its digest", all(edit("ports.parquet", cut), resealed(nothing)), exitInfrastructure, "ports.parquet"},
-		{"a table of zeros", all(edit("phases.parquet", zero), resealed(nothing)), exitInfrastructure, "phases.parquet"},
-		{"an empty table", all(edit("ports.parquet", none), resealed(nothing)), exitInfrastructure, "ports.parquet"},
-		{"a changed byte", edit("ports.parquet", func(b []byte) []byte { b[len(b)/3] ^= 1; return b }), exitInfrastructure, "ports.parquet"},
-		{"no table", remove("phases.parquet"), exitInfrastructure, "phases.parquet"},
-		{"other rows", resealed(func(m *runfolder.Manifest) { m.Tables["ports"]++ }), exitInfrastructure, "the manifest says"},
-		{"no manifest", remove(runfolder.ManifestFile), exitUsage, "it has no manifest.json"},
-		{"half a manifest", edit(runfolder.ManifestFile, cut), exitInfrastructure, "manifest.json"},
+		{"a truncated table", edit("ports.parquet", cut), command.ExitInfrastructure, "ports.parquet"},
+		{"a truncated table with its digest", all(edit("ports.parquet", cut), resealed(nothing)), command.ExitInfrastructure, "ports.parquet"},
+		{"a table of zeros", all(edit("phases.parquet", zero), resealed(nothing)), command.ExitInfrastructure, "phases.parquet"},
+		{"an empty table", all(edit("ports.parquet", none), resealed(nothing)), command.ExitInfrastructure, "ports.parquet"},
+		{"a changed byte", edit("ports.parquet", func(b []byte) []byte { b[len(b)/3] ^= 1; return b }), command.ExitInfrastructure, "ports.parquet"},
+		{"no table", remove("phases.parquet"), command.ExitInfrastructure, "phases.parquet"},
+		{"other rows", resealed(func(m *runfolder.Manifest) { m.Tables["ports"]++ }), command.ExitInfrastructure, "the manifest says"},
+		{"no manifest", remove(runfolder.ManifestFile), command.ExitUsage, "it has no manifest.json"},
+		{"half a manifest", edit(runfolder.ManifestFile, cut), command.ExitInfrastructure, "manifest.json"},
 		{"another manifest", edit(runfolder.ManifestFile, func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"name": "three-flow"`), []byte(`"name": "four-flows"`), 1)
-		}), exitInfrastructure, "manifest.json"},
-		{"no summary", remove(runfolder.SummaryFile), exitInfrastructure, "summary.json is missing"},
-		{"half-written", resealed(func(m *runfolder.Manifest) { m.Complete, m.Reason, m.Tables = false, "killed", nil }), exitInfrastructure, "incomplete"},
+		}), command.ExitInfrastructure, "manifest.json"},
+		{"no summary", remove(runfolder.SummaryFile), command.ExitInfrastructure, "summary.json is missing"},
+		{"half-written", resealed(func(m *runfolder.Manifest) { m.Complete, m.Reason, m.Tables = false, "killed", nil }), command.ExitInfrastructure, "incomplete"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "run")

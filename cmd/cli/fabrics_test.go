@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -109,7 +110,7 @@ var wrongFabrics = []wrongFabric{
 func validated(t *testing.T, file string) (code int, stderr string) {
 	t.Helper()
 	var errs bytes.Buffer
-	code = execute(t.Context(), Linked{}, newLab(Linked{}), []string{"validate", file}, nil, io.Discard, &errs)
+	code = execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"validate", file}, nil, io.Discard, &errs)
 	return code, errs.String()
 }
 
@@ -127,8 +128,8 @@ func TestWrongFabrics(t *testing.T) {
 		before := time.Now()
 		code, stderr := validated(t, file)
 		want := strings.NewReplacer("FILE", file, "INPUT", input).Replace(c.want)
-		if code != exitUsage || !strings.Contains(stderr, want) {
-			t.Errorf("%s:\ngot  %d %s\nwant %d %s", c.topology, code, stderr, exitUsage, want)
+		if code != command.ExitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s:\ngot  %d %s\nwant %d %s", c.topology, code, stderr, command.ExitUsage, want)
 		}
 		if took := time.Since(before); took > 5*time.Second {
 			t.Errorf("%s: took %v", c.topology, took)

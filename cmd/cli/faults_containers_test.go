@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 )
@@ -170,7 +171,7 @@ func (f *faults) testEngineDeploying(t *testing.T) {
 				code, said := run.run(t)
 				t.Logf("after %v:\n%s", time.Since(start), said)
 				failed(t, code, said, "docker engine", "csiglab clean")
-				if code, said := csiglabProcess("clean").run(t); code != exitInfrastructure || !strings.Contains(said, "ocker daemon") {
+				if code, said := csiglabProcess("clean").run(t); code != command.ExitInfrastructure || !strings.Contains(said, "ocker daemon") {
 					t.Errorf("clean without an engine: exit code %d\n%s", code, said)
 				}
 				f.engine.Start(t)

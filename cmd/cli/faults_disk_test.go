@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -70,7 +71,7 @@ func (f *faults) testSmallDisks(t *testing.T, step int, args ...string) {
 			dir := smallDisk(t, pages*page)
 			f.look(t)
 			code, said := csiglabProcess(append([]string{"run", experiment, "--out", filepath.Join(dir, "run")}, args...)...).run(t)
-			if succeeded = code == exitOK; !succeeded {
+			if succeeded = code == command.ExitOK; !succeeded {
 				full(t, code, said)
 				stages[stageOf(t, dir)] = true
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 )
 
@@ -129,8 +130,8 @@ func (p *process) kill() {
 // itself, and with words about what broke.
 func failed(t *testing.T, code int, said string, want ...string) {
 	t.Helper()
-	if code != exitInfrastructure {
-		t.Errorf("exit code %d, want %d", code, exitInfrastructure)
+	if code != command.ExitInfrastructure {
+		t.Errorf("exit code %d, want %d", code, command.ExitInfrastructure)
 	}
 	for _, w := range want {
 		if !strings.Contains(said, w) {
@@ -171,11 +172,11 @@ func (f *faults) cleanAfterEngine(t *testing.T) {
 func cleanTwice(t *testing.T) {
 	t.Helper()
 	for range 2 {
-		if code, said := csiglabProcess("clean").run(t); code != exitOK {
+		if code, said := csiglabProcess("clean").run(t); code != command.ExitOK {
 			t.Errorf("clean: exit code %d\n%s", code, said)
 		}
 	}
-	if code, said := csiglabProcess("ps").run(t); code != exitOK || strings.Count(said, "\n") != 1 {
+	if code, said := csiglabProcess("ps").run(t); code != command.ExitOK || strings.Count(said, "\n") != 1 {
 		t.Errorf("ps after clean: exit code %d\n%s", code, said)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/reports"
@@ -94,7 +96,7 @@ func (f *figureFlags) layout() (formats []chart.Format, o chart.Layout, err erro
 	known := []string{"svg", "png", "pdf", "pgf", "csv"}
 	for _, name := range f.formats {
 		if !slices.Contains(known, name) {
-			return nil, o, usage("--format %s: want some of %s", name, strings.Join(known, ", "))
+			return nil, o, command.Usage("--format %s: want some of %s", name, strings.Join(known, ", "))
 		}
 		if format := chart.Format(name); !slices.Contains(formats, format) {
 			formats = append(formats, format)
@@ -105,17 +107,17 @@ func (f *figureFlags) layout() (formats []chart.Format, o chart.Layout, err erro
 	}
 	size, ok := figureSizes[f.size]
 	if !ok {
-		return nil, o, usage("--size %s: want page, one, two or slide", f.size)
+		return nil, o, command.Usage("--size %s: want page, one, two or slide", f.size)
 	}
 	if f.dark && f.colours != "" {
-		return nil, o, usage("--dark and --colours exclude each other")
+		return nil, o, command.Usage("--dark and --colours exclude each other")
 	}
 	palette, ok := figureColours[f.palette()]
 	if !ok {
-		return nil, o, usage("--colours %s: want light, dark or print", f.colours)
+		return nil, o, command.Usage("--colours %s: want light, dark or print", f.colours)
 	}
 	if f.fontSize != 0 && !(f.fontSize >= 4 && f.fontSize <= 40) {
-		return nil, o, usage("--font-size %v: want 4 to 40 points", f.fontSize)
+		return nil, o, command.Usage("--font-size %v: want 4 to 40 points", f.fontSize)
 	}
 	return formats, chart.Layout{Size: size, FontSize: f.fontSize, Palette: palette, Titled: f.titles}, nil
 }
@@ -133,14 +135,14 @@ func (f *figureFlags) palette() string {
 
 // writeFigures writes each figure of a run's report into a folder, with an index. The folder
 // gets all files or none. A file of another origin is not replaced.
-func (a *app) writeFigures(ctx context.Context, run string, flags *figureFlags) error {
+func writeFigures(ctx context.Context, a *command.App, run string, flags *figureFlags) error {
 	if _, _, err := flags.layout(); err != nil {
 		return err
 	}
-	report, err := interruptible(ctx, func() (*reports.Report, error) {
-		report, err := analyse(run, nil)
+	report, err := command.Interruptible(ctx, func() (*reports.Report, error) {
+		report, err := perform.Analyse(run, nil)
 		if err != nil {
-			return nil, folderError(err)
+			return nil, command.FolderError(err)
 		}
 		return report, nil
 	})
@@ -155,7 +157,7 @@ func (a *app) writeFigures(ctx context.Context, run string, flags *figureFlags) 
 	for i := range index.Figures {
 		fmt.Fprintf(&names, "%s\n", filepath.Join(flags.dir, index.Figures[i].first()))
 	}
-	return cmp.Or(a.print(names.String()), lacking(run, report))
+	return cmp.Or(a.Print(names.String()), lacking(run, report))
 }
 
 // first returns the first of a figure's files that is a picture, or else the numbers.
@@ -186,18 +188,18 @@ func figuresInto(ctx context.Context, report *reports.Report, flags *figureFlags
 	for i, f := range figures {
 		for _, format := range formats {
 			if err := ctx.Err(); err != nil {
-				return nil, infrastructure(errors.New("interrupted"))
+				return nil, command.Infrastructure(errors.New("interrupted"))
 			}
 			var text bytes.Buffer
 			if err := f.Write(&text, format, layout); err != nil {
-				return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, err))
+				return nil, command.Infrastructure(fmt.Errorf("--figures %s: %w", dir, err))
 			}
 			texts[*index.Figures[i].files()[format]] = text.Bytes()
 		}
 	}
 	text, err := json.MarshalIndent(index, "", "  ")
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, command.Infrastructure(err)
 	}
 	texts[figuresIndex] = append(text, '\n')
 	made := missingFolders(dir)
@@ -209,13 +211,13 @@ func figuresInto(ctx context.Context, report *reports.Report, flags *figureFlags
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, usage("--figures %s: %w", dir, cause.Of(err))
+		return nil, command.Usage("--figures %s: %w", dir, cause.Of(err))
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, infrastructure(errors.New("interrupted"))
+		return nil, command.Infrastructure(errors.New("interrupted"))
 	}
 	if err := placeFigures(dir, texts, old); err != nil {
-		return nil, infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
+		return nil, command.Infrastructure(fmt.Errorf("--figures %s: %w", dir, cause.Of(err)))
 	}
 	return index, nil
 }
@@ -312,9 +314,9 @@ func checkFigures(dir string, index *figuresOf) (old []string, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, usage("--figures %s: %w", dir, cause.Of(err))
+		return nil, command.Usage("--figures %s: %w", dir, cause.Of(err))
 	case !info.IsDir():
-		return nil, usage("--figures %s: not a folder", dir)
+		return nil, command.Usage("--figures %s: not a folder", dir)
 	}
 	var before figuresOf
 	const mostIndex = 4 << 20
@@ -331,7 +333,7 @@ func checkFigures(dir string, index *figuresOf) (old []string, err error) {
 	}
 	for _, name := range append(index.files(), figuresIndex) {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && !(slices.Contains(old, name) && info.Mode().IsRegular()) {
-			return nil, usage("--figures %s: %s is there and is not of csiglab report --figures; name another folder, or remove it", dir, name)
+			return nil, command.Usage("--figures %s: %s is there and is not of csiglab report --figures; name another folder, or remove it", dir, name)
 		}
 	}
 	return old, nil

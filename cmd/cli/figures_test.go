@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
@@ -36,7 +38,7 @@ func TestReportFigures(t *testing.T) {
 		return index
 	}
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir)
-	if code != exitOK {
+	if code != command.ExitOK {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
 	}
 	index := read()
@@ -64,7 +66,7 @@ func TestReportFigures(t *testing.T) {
 
 	// For a paper: one column, as PDF and PGF, in colours that a grey print tells apart.
 	paper := filepath.Join(t.TempDir(), "paper")
-	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", paper, "--format", "pdf,pgf", "--size", "one"); code != exitOK || !strings.Contains(stdout, filepath.Join(paper, "fabric.pdf")+"\n") {
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", paper, "--format", "pdf,pgf", "--size", "one"); code != command.ExitOK || !strings.Contains(stdout, filepath.Join(paper, "fabric.pdf")+"\n") {
 		t.Fatalf("paper: exit %d: %s%s", code, stdout, stderr)
 	}
 	for name, begins := range map[string]string{"fabric.pdf": "%PDF-", "slowest.pgf": "", "slowest.csv": "", "fabric.svg": "none", figuresIndex: "{"} {
@@ -86,7 +88,7 @@ func TestReportFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir, "--dark"); code != exitOK {
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir, "--dark"); code != command.ExitOK {
 		t.Fatalf("again: exit %d: %s%s", code, stdout, stderr)
 	}
 	if again := read(); again.Colours != "dark" || len(again.Figures) != len(index.Figures) {
@@ -103,7 +105,7 @@ func TestReportFigures(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "fabric.svg"), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", other); code != exitUsage || !strings.Contains(stderr, "fabric.svg is there") {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", other); code != command.ExitUsage || !strings.Contains(stderr, "fabric.svg is there") {
 		t.Errorf("a file of somebody else: exit %d: %s", code, stderr)
 	}
 	if files, err := os.ReadDir(other); err != nil || len(files) != 1 {
@@ -122,7 +124,7 @@ func TestReportFigures(t *testing.T) {
 		"name a folder":             {folder, "--figures", ""},
 		"no such file":              {filepath.Join(other, "none"), "--figures", filepath.Join(other, "new")},
 	} {
-		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report"}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report"}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
 		}
 	}
@@ -131,7 +133,7 @@ func TestReportFigures(t *testing.T) {
 // An interrupted "--figures" leaves nothing, and files that cannot be placed leave the folder
 // as it was.
 func TestFiguresAllOrNone(t *testing.T) {
-	read, err := analyse(readingtest.ThreeFlow().Folder(t, nil).Dir, nil)
+	read, err := perform.Analyse(readingtest.ThreeFlow().Folder(t, nil).Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,11 +141,11 @@ func TestFiguresAllOrNone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = figuresInto(ctx, read, pageFigures(filepath.Join(above, "a", "b")))
-	if left, bad := os.ReadDir(above); err == nil || exitCode(err) != exitInfrastructure || err.Error() != "interrupted" || bad != nil || len(left) != 0 {
+	if left, bad := os.ReadDir(above); err == nil || command.ExitCode(err) != command.ExitInfrastructure || err.Error() != "interrupted" || bad != nil || len(left) != 0 {
 		t.Errorf("interrupted: %v, %v; left %v", err, bad, left)
 	}
-	_, err = (&app{}).lookAt(ctx, above, "report.html", read)
-	if want := "csiglab report " + above + " --figures " + above + "/figures writes its figures"; err == nil || exitCode(err) != exitInfrastructure || !strings.Contains(err.Error(), want) {
+	_, err = lookAt(ctx, (&command.App{}), above, "report.html", read)
+	if want := "csiglab report " + above + " --figures " + above + "/figures writes its figures"; err == nil || command.ExitCode(err) != command.ExitInfrastructure || !strings.Contains(err.Error(), want) {
 		t.Errorf("interrupted demo: %v, want %q", err, want)
 	}
 	if left, err := os.ReadDir(above); err != nil || len(left) != 0 {
@@ -196,17 +198,17 @@ func TestReportFiguresInterrupted(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
-	numbers, err := analyse(folder, nil)
+	numbers, err := perform.Analyse(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "figures")
 	looks := 2
 	_, err = figuresInto(endsAfter{t.Context(), &looks}, numbers, pageFigures(dir))
-	if _, left := os.Lstat(dir); err == nil || err.Error() != "interrupted" || exitCode(err) != exitInfrastructure || !errors.Is(left, fs.ErrNotExist) {
+	if _, left := os.Lstat(dir); err == nil || err.Error() != "interrupted" || command.ExitCode(err) != command.ExitInfrastructure || !errors.Is(left, fs.ErrNotExist) {
 		t.Fatalf("%v; folder: %v", err, left)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir); code != exitOK {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir); code != command.ExitOK {
 		t.Errorf("again: exit %d: %s", code, stderr)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
@@ -45,7 +46,7 @@ func otherRuns(t *testing.T, flow string) *process {
 func listed(t *testing.T) (list []psEntry) {
 	t.Helper()
 	code, said := csiglabProcess("ps", "--json").run(t)
-	if err := json.Unmarshal([]byte(said), &list); err != nil || code != exitOK {
+	if err := json.Unmarshal([]byte(said), &list); err != nil || code != command.ExitOK {
 		t.Errorf("ps: exit code %d, %v:\n%s", code, err, said)
 	}
 	return list
@@ -71,16 +72,16 @@ func (f *faults) testOtherRuns(t *testing.T) {
 		id := foreignRun(t).ID
 		for _, args := range [][]string{{"clean"}, {"clean", "--all"}, {"down", "--all"}} {
 			code, said := csiglabProcess(args...).run(t)
-			if code != exitOK || args[0] == "clean" && (!strings.Contains(said, "left alone: run "+id+" of another csiglab, since ") || !strings.Contains(said, "nothing to remove\n")) {
+			if code != command.ExitOK || args[0] == "clean" && (!strings.Contains(said, "left alone: run "+id+" of another csiglab, since ") || !strings.Contains(said, "nothing to remove\n")) {
 				t.Errorf("%q: exit code %d:\n%s", args, code, said)
 			}
 		}
-		if code, said := csiglabProcess("clean", id).run(t); code != exitInfrastructure || !strings.Contains(said, "csiglab clean --force "+id) {
+		if code, said := csiglabProcess("clean", id).run(t); code != command.ExitInfrastructure || !strings.Contains(said, "csiglab clean --force "+id) {
 			t.Errorf("clean %s: exit code %d:\n%s", id, code, said)
 		}
 		foreignRun(t)
 	})
-	if code != exitOK || !strings.Contains(said, "parity: ") {
+	if code != command.ExitOK || !strings.Contains(said, "parity: ") {
 		t.Errorf("the other's run: exit code %d:\n%s", code, said)
 	}
 	f.nothingLeft(t)
@@ -108,7 +109,7 @@ func (f *faults) testOtherForced(t *testing.T) {
 			if id := foreignRun(t).ID; named {
 				args = append(args, id)
 			}
-			if code, said := csiglabProcess(args...).run(t); code != exitOK || !strings.Contains(said, "removed run ") {
+			if code, said := csiglabProcess(args...).run(t); code != command.ExitOK || !strings.Contains(said, "removed run ") {
 				t.Errorf("%q: exit code %d:\n%s", args, code, said)
 			}
 		})
@@ -120,11 +121,11 @@ func (f *faults) testOtherForced(t *testing.T) {
 // testOtherLab does the same to a lab, whose holder is no child of the test.
 func (f *faults) testOtherLab(t *testing.T) {
 	up := other("up", four(t, lasting), "--runtime", "containerlab", "--out", filepath.Join(t.TempDir(), "run"))
-	if code, said := up.run(t); code != exitOK {
+	if code, said := up.run(t); code != command.ExitOK {
 		t.Fatalf("up: exit code %d:\n%s", code, said)
 	}
 	r := foreignRun(t)
-	if code, said := csiglabProcess("clean", "--all").run(t); code != exitOK || strings.Contains(said, "removed") {
+	if code, said := csiglabProcess("clean", "--all").run(t); code != command.ExitOK || strings.Contains(said, "removed") {
 		t.Errorf("clean --all: exit code %d:\n%s", code, said)
 	}
 	foreignRun(t)

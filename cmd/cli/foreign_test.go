@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
@@ -21,7 +22,7 @@ func TestForeign(t *testing.T) {
 		t.Errorf("ps --json: exit %d:\n%s", code, stdout)
 	}
 	for _, args := range []string{"down f1", "exec f1 h0 true", "capture f1 --link a-b"} {
-		if code, _, stderr := csiglab(f, nil, strings.Fields(args)...); code != exitUsage || !strings.Contains(stderr, "run f1 is of another csiglab") {
+		if code, _, stderr := csiglab(f, nil, strings.Fields(args)...); code != command.ExitUsage || !strings.Contains(stderr, "run f1 is of another csiglab") {
 			t.Errorf("%s: exit %d: %s", args, code, stderr)
 		}
 	}
@@ -74,7 +75,7 @@ workload:
 		cmd.Dir = filepath.Dir(folder) // doctor wants one that this user may write to
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
-		if code := cmd.ProcessState.ExitCode(); code != exitInfrastructure || err != nil && !errors.As(err, &exit) || !strings.Contains(string(out), "standard output: broken pipe") {
+		if code := cmd.ProcessState.ExitCode(); code != command.ExitInfrastructure || err != nil && !errors.As(err, &exit) || !strings.Contains(string(out), "standard output: broken pipe") {
 			t.Errorf("%s: exit %d, %v:\n%s", args, code, err, out)
 		}
 		if strings.HasPrefix(args, "run "+file) {

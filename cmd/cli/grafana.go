@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/dashboards/grafana"
 	"github.com/csiglab/csiglab/internal/cause"
@@ -32,7 +33,7 @@ func (d *dataSourceFlags) flags(f *pflag.FlagSet) {
 	f.IntVar(&d.stretch, "stretch", series.Stretched, "RUNs are shown with model time stretched `N` times, as csiglab serve does with the same flag")
 }
 
-func (a *app) grafana() *cobra.Command {
+func grafanaCommand(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grafana",
 		Short: "Bring csiglab's dashboards to Grafana",
@@ -41,14 +42,14 @@ func (a *app) grafana() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usage("unknown command %q%s; see csiglab grafana --help", args[0], didYouMean(args[0], []string{"push", "provision"}))
+			return command.Usage("unknown command %q%s; see csiglab grafana --help", args[0], command.DidYouMean(args[0], []string{"push", "provision"}))
 		},
 	}
-	cmd.AddCommand(a.grafanaPush(), a.grafanaProvision())
+	cmd.AddCommand(grafanaPushCommand(a), grafanaProvisionCommand(a))
 	return cmd
 }
 
-func (a *app) grafanaPush() *cobra.Command {
+func grafanaPushCommand(a *command.App) *cobra.Command {
 	var address, tokenFile string
 	var source dataSourceFlags
 	cmd := &cobra.Command{
@@ -60,13 +61,13 @@ func (a *app) grafanaPush() *cobra.Command {
 		Example: "  csiglab serve runs/three &\n  csiglab grafana push --url http://localhost:3000 --token-file token runs/three",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if address == "" || tokenFile == "" {
-				return usage("--url and --token-file are needed; the token is that of a service account of Grafana with the role Admin")
+				return command.Usage("--url and --token-file are needed; the token is that of a service account of Grafana with the role Admin")
 			}
 			// A folder may come from others, who would get the token.
-			if v := a.values[settings.GrafanaURL]; v.Folder && a.values[settings.GrafanaTokenFile].From != settings.Flag {
-				return usage("%s: the token would go to %s, which the file of this folder names; give --url %s to say that it may", v.At, v.Text, v.Text)
+			if v := a.Values[settings.GrafanaURL]; v.Folder && a.Values[settings.GrafanaTokenFile].From != settings.Flag {
+				return command.Usage("%s: the token would go to %s, which the file of this folder names; give --url %s to say that it may", v.At, v.Text, v.Text)
 			}
-			c := grafana.Config{URL: address, DataSource: grafana.DataSource{URL: source.url}, Message: "csiglab " + buildVersion()}
+			c := grafana.Config{URL: address, DataSource: grafana.DataSource{URL: source.url}, Message: "csiglab " + command.Version()}
 			var err error
 			if c.Token, err = tokenIn("--token-file", tokenFile); err != nil {
 				return err
@@ -76,7 +77,7 @@ func (a *app) grafanaPush() *cobra.Command {
 					return err
 				}
 			}
-			if c.Runs, err = a.shownRuns(cmd.Context(), args, source.stretch); err != nil {
+			if c.Runs, err = shownRuns(cmd.Context(), a, args, source.stretch); err != nil {
 				return err
 			}
 			changes, err := grafana.Push(cmd.Context(), c)
@@ -85,12 +86,12 @@ func (a *app) grafanaPush() *cobra.Command {
 			}
 			var pages strings.Builder
 			for _, change := range changes {
-				a.say(fmt.Sprintf("%s %s: %s", change.What, change.Name, change.Did))
+				a.Say(fmt.Sprintf("%s %s: %s", change.What, change.Name, change.Did))
 				if change.URL != nil {
 					fmt.Fprintln(&pages, change.URL)
 				}
 			}
-			return a.print(pages.String())
+			return a.Print(pages.String())
 		},
 	}
 	cmd.Flags().StringVar(&address, "url", "", "the `URL` of Grafana, such as http://localhost:3000")
@@ -99,7 +100,7 @@ func (a *app) grafanaPush() *cobra.Command {
 	return cmd
 }
 
-func (a *app) grafanaProvision() *cobra.Command {
+func grafanaProvisionCommand(a *command.App) *cobra.Command {
 	var source dataSourceFlags
 	cmd := &cobra.Command{
 		Use:   "provision DIR [RUN...]",
@@ -112,7 +113,7 @@ func (a *app) grafanaProvision() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files := grafana.Files{DataSource: source.url}
 			var err error
-			if files.Runs, err = a.shownRuns(cmd.Context(), args[1:], source.stretch); err != nil {
+			if files.Runs, err = shownRuns(cmd.Context(), a, args[1:], source.stretch); err != nil {
 				return err
 			}
 			absolute := func(name string) string {
@@ -132,7 +133,7 @@ func (a *app) grafanaProvision() *cobra.Command {
 			program, bad := programs.Core()
 			dir := absolute(args[0])
 			if err = errors.Join(err, bad); err != nil {
-				return infrastructure(err)
+				return command.Infrastructure(err)
 			}
 			files.Program = program
 			if source.stretch != series.Stretched {
@@ -142,7 +143,7 @@ func (a *app) grafanaProvision() *cobra.Command {
 			if err != nil {
 				return grafanaError(err)
 			}
-			return a.print(strings.Join(names, "\n") + "\n")
+			return a.Print(strings.Join(names, "\n") + "\n")
 		},
 	}
 	source.flags(cmd.Flags())
@@ -150,34 +151,34 @@ func (a *app) grafanaProvision() *cobra.Command {
 }
 
 // shownRuns reads when the steps and phases of run folders were.
-func (a *app) shownRuns(ctx context.Context, folders []string, stretch int) (list []grafana.Run, err error) {
+func shownRuns(ctx context.Context, a *command.App, folders []string, stretch int) (list []grafana.Run, err error) {
 	if stretch < 1 || stretch > series.MostStretch {
-		return nil, usage("--stretch %d: want 1 to %d", stretch, series.MostStretch)
+		return nil, command.Usage("--stretch %d: want 1 to %d", stretch, series.MostStretch)
 	}
 	names := map[string]string{}
 	for _, folder := range folders {
 		path, err := filepath.Abs(folder)
 		if err != nil {
-			return nil, infrastructure(err)
+			return nil, command.Infrastructure(err)
 		}
 		name := filepath.Base(path)
 		if other, ok := names[name]; ok {
-			return nil, usage("%s and %s: two runs with the name %s", other, folder, name)
+			return nil, command.Usage("%s and %s: two runs with the name %s", other, folder, name)
 		}
 		names[name] = folder
 		f, err := runfolder.OpenKept(folder)
 		if err != nil {
-			return nil, folderError(err)
+			return nil, command.FolderError(err)
 		}
 		run, left, err := grafana.ReadRun(f, name, stretch)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, folderError(err)
+			return nil, command.FolderError(err)
 		}
 		if left > 0 {
-			a.say(fmt.Sprintf("%s: %d steps and phases are annotated; %d more are left out", folder, len(run.Marks), left))
+			a.Say(fmt.Sprintf("%s: %d steps and phases are annotated; %d more are left out", folder, len(run.Marks), left))
 		}
 		list = append(list, run)
 	}
@@ -191,11 +192,11 @@ const mostToken = 16 << 10
 func tokenIn(flag, name string) (string, error) {
 	text, err := own.ReadSecret(name, mostToken)
 	if err != nil {
-		return "", usage("%s %s: %w", flag, name, cause.Of(err))
+		return "", command.Usage("%s %s: %w", flag, name, cause.Of(err))
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "", usage("%s %s: want one line of printable ASCII without blanks", flag, name)
+		return "", command.Usage("%s %s: want one line of printable ASCII without blanks", flag, name)
 	}
 	return token, nil
 }
@@ -205,11 +206,11 @@ func tokenIn(flag, name string) (string, error) {
 func grafanaError(err error) error {
 	for _, mistake := range []error{grafana.ErrConfig, grafana.ErrToken, grafana.ErrPermission, grafana.ErrOld, grafana.ErrNoGrafana, grafana.ErrForeign} {
 		if errors.Is(err, mistake) {
-			return &exitError{exitUsage, err}
+			return command.Misuse(err)
 		}
 	}
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %w", err)
 	}
-	return infrastructure(err)
+	return command.Infrastructure(err)
 }

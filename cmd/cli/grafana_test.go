@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // What grafana push and provision refuse, and with which exit code.
@@ -34,24 +36,24 @@ func TestGrafanaRefuses(t *testing.T) {
 		code int
 		text string
 	}{
-		{[]string{"push"}, exitUsage, "--url and --token-file are needed"},
-		{[]string{"push", "--url", server.URL, "--token-file", token}, exitUsage, "it is too old: Grafana 9.2.0; csiglab's dashboards need 10.0 or newer"},
-		{[]string{"push", "--url", closed.URL, "--token-file", token}, exitInfrastructure, "it cannot be reached: "},
-		{[]string{"push", "--url", "localhost", "--token-file", token}, exitUsage, `"localhost" is not an address`},
-		{[]string{"push", "--url", server.URL, "--token-file", empty}, exitUsage, "want one line of printable ASCII"},
-		{[]string{"push", "--url", server.URL, "--token-file", lines}, exitUsage, "want one line of printable ASCII"},
-		{[]string{"push", "--url", server.URL, "--token-file", dir + "/no"}, exitUsage, "--token-file " + dir + "/no: no such file or directory"},
-		{[]string{"push", "--url", server.URL, "--token-file", token, "--datasource-token-file", empty}, exitUsage, "--datasource-token-file " + empty},
-		{[]string{"push", "--url", server.URL, "--token-file", token, dir + "/no"}, exitUsage, "no such file or directory"},
-		{[]string{"push", "--url", server.URL, "--token-file", token, "--stretch", "0"}, exitUsage, "--stretch 0: want 1 to"},
-		{[]string{"push", "--url", server.URL, "--tokenfile", token}, exitUsage, `did you mean "--token-file"`},
-		{[]string{"provison"}, exitUsage, `did you mean "provision"`},
-		{[]string{"provision"}, exitUsage, "requires at least 1 arg"},
-		{[]string{"provision", dir}, exitUsage, "compose.yaml: it is not csiglab's"},
-		{[]string{"provision", dir + "/new", "--datasource-url", "x"}, exitUsage, `data source: wrong configuration: "x"`},
+		{[]string{"push"}, command.ExitUsage, "--url and --token-file are needed"},
+		{[]string{"push", "--url", server.URL, "--token-file", token}, command.ExitUsage, "it is too old: Grafana 9.2.0; csiglab's dashboards need 10.0 or newer"},
+		{[]string{"push", "--url", closed.URL, "--token-file", token}, command.ExitInfrastructure, "it cannot be reached: "},
+		{[]string{"push", "--url", "localhost", "--token-file", token}, command.ExitUsage, `"localhost" is not an address`},
+		{[]string{"push", "--url", server.URL, "--token-file", empty}, command.ExitUsage, "want one line of printable ASCII"},
+		{[]string{"push", "--url", server.URL, "--token-file", lines}, command.ExitUsage, "want one line of printable ASCII"},
+		{[]string{"push", "--url", server.URL, "--token-file", dir + "/no"}, command.ExitUsage, "--token-file " + dir + "/no: no such file or directory"},
+		{[]string{"push", "--url", server.URL, "--token-file", token, "--datasource-token-file", empty}, command.ExitUsage, "--datasource-token-file " + empty},
+		{[]string{"push", "--url", server.URL, "--token-file", token, dir + "/no"}, command.ExitUsage, "no such file or directory"},
+		{[]string{"push", "--url", server.URL, "--token-file", token, "--stretch", "0"}, command.ExitUsage, "--stretch 0: want 1 to"},
+		{[]string{"push", "--url", server.URL, "--tokenfile", token}, command.ExitUsage, `did you mean "--token-file"`},
+		{[]string{"provison"}, command.ExitUsage, `did you mean "provision"`},
+		{[]string{"provision"}, command.ExitUsage, "requires at least 1 arg"},
+		{[]string{"provision", dir}, command.ExitUsage, "compose.yaml: it is not csiglab's"},
+		{[]string{"provision", dir + "/new", "--datasource-url", "x"}, command.ExitUsage, `data source: wrong configuration: "x"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), Linked{}, (&fakeLab{}).lab(), append([]string{"grafana"}, c.args...), nil, &stdout, &stderr)
+		code := execute(t.Context(), command.Linked{}, (&fakeLab{}).lab(), append([]string{"grafana"}, c.args...), nil, &stdout, &stderr)
 		if code != c.code || !strings.Contains(stderr.String(), c.text) || stdout.Len() > 0 {
 			t.Errorf("grafana %q: exit %d, want %d; %s%s", c.args, code, c.code, &stdout, &stderr)
 		}
@@ -70,7 +72,7 @@ func TestGrafanaProvisionStretch(t *testing.T) {
 		dir := t.TempDir()
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, "grafana", "provision", dir, "--stretch", stretch)
 		text, err := os.ReadFile(filepath.Join(dir, "compose.yaml"))
-		if code != exitOK || err != nil || !strings.Contains(string(text), want) || want == "" && strings.Contains(string(text), "stretch") {
+		if code != command.ExitOK || err != nil || !strings.Contains(string(text), want) || want == "" && strings.Contains(string(text), "stretch") {
 			t.Errorf("--stretch %s: exit %d, %v: %s%s\n%s", stretch, code, err, stdout, stderr, text)
 		}
 	}

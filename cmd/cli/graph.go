@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/topologies/draw"
 )
 
-func (a *app) graph() *cobra.Command {
+func graphCommand(a *command.App) *cobra.Command {
 	var f fabricFlags
 	cmd := &cobra.Command{
 		Use:   "graph [EXPERIMENT]",
@@ -17,9 +18,9 @@ func (a *app) graph() *cobra.Command {
 		Example: "  csiglab graph three-flow --out three-flow.svg\n" +
 			"  csiglab graph dragonfly --format mermaid\n" +
 			"  csiglab graph --topology x.topo > x.svg",
-		Args: atMostOne("an experiment"),
+		Args: command.AtMostOne("an experiment"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := choice("format", f.format, "svg", "mermaid"); err != nil {
+			if err := command.Choice("format", f.format, "svg", "mermaid"); err != nil {
 				return err
 			}
 			t, err := f.load(a, args)
@@ -32,7 +33,7 @@ func (a *app) graph() *cobra.Command {
 			return f.emit(a, func(w io.Writer) error {
 				lines, err := draw.Mermaid(w, t.Graph)
 				if lines > draw.MermaidLinks {
-					a.notes([]string{fmt.Sprintf("%d lines; Mermaid draws at most %d unless its setting maxEdges is raised", lines, draw.MermaidLinks)})
+					a.Notes([]string{fmt.Sprintf("%d lines; Mermaid draws at most %d unless its setting maxEdges is raised", lines, draw.MermaidLinks)})
 				}
 				return err
 			})

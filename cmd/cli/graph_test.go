@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/google/go-cmp/cmp"
 )
@@ -70,7 +71,7 @@ func TestGraphIntoAFullDevice(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "graph", "three-flow", "--out", "/dev/full"); code != exitInfrastructure || !strings.Contains(stderr, "--out /dev/full: ") {
-		t.Errorf("exit %d, %s; want %d", code, stderr, exitInfrastructure)
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "graph", "three-flow", "--out", "/dev/full"); code != command.ExitInfrastructure || !strings.Contains(stderr, "--out /dev/full: ") {
+		t.Errorf("exit %d, %s; want %d", code, stderr, command.ExitInfrastructure)
 	}
 }

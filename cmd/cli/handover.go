@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
 	"github.com/csiglab/csiglab/orchestrator/programs/builder"
@@ -20,7 +20,7 @@ import (
 // handOver lets a csiglab with the modules of a request do this command, if this one has
 // not got them: experiments name algorithms of the modules, which it does not know. It
 // returns whether it has, and then the command's error.
-func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err error) {
+func handOver(ctx context.Context, a *command.App, r revision.Request) (done bool, err error) {
 	lacks := false
 	for _, w := range r.With {
 		lacks = lacks || !slices.ContainsFunc(modules.Compiled(), func(m modules.Module) bool { return m.Path == w.Path })
@@ -30,17 +30,17 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 	}
 	into, remove, err := builder.Temporary() // after kill -9, clean or the next build removes it
 	if err != nil {
-		return true, infrastructure(err)
+		return true, command.Infrastructure(err)
 	}
 	defer remove()
 	r.Into = into
-	r.Named, r.Known, r.Linked, r.Say = true, nil, sourceFolder, a.say
+	r.Named, r.Known, r.Linked, r.Say = true, nil, command.SourceFolder, a.Say
 	p, err := revision.Build(ctx, r)
 	if err != nil {
 		return true, revisionError(err)
 	}
-	cmd := exec.CommandContext(ctx, p.File, a.args...)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.env, os.Stdin, a.stdout, a.stderr
+	cmd := exec.CommandContext(ctx, p.File, a.Args...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, os.Stdin, a.Stdout, a.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it ends in order
 	cmd.WaitDelay = time.Minute
@@ -52,31 +52,18 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 	case err == nil:
 		return true, nil
 	case errors.As(err, &exit) && exit.Exited():
-		return true, &exitError{code: exit.ExitCode()} // it has said why
+		return true, &command.ExitError{Code: exit.ExitCode()} // it has said why
 	}
-	return true, infrastructure(fmt.Errorf("csiglab with the modules: %w", err))
-}
-
-// temporaryFolder makes a folder for what a command needs while it runs, beside the builds or,
-// where these have none, in the system's. What kill -9 leaves there goes with csiglab clean.
-func temporaryFolder() (folder string, remove func(), err error) {
-	if folder, remove, err = builder.Temporary(); err == nil {
-		return folder, remove, nil
-	}
-	t, err := own.NewTemporary("", own.Scratch)
-	if err != nil {
-		return "", nil, infrastructure(err)
-	}
-	return t.Dir, func() { t.Remove() }, nil
+	return true, command.Infrastructure(fmt.Errorf("csiglab with the modules: %w", err))
 }
 
 // handOverWith is handOver to a csiglab with modules as they stand.
-func (a *app) handOverWith(ctx context.Context, with []string) (done bool, err error) {
+func handOverWith(ctx context.Context, a *command.App, with []string) (done bool, err error) {
 	r := revision.Request{Ref: revision.Ref{Kind: revision.Self}}
 	if r.With, err = parseWith(with); err != nil {
 		return false, err
 	}
-	return a.handOver(ctx, r)
+	return handOver(ctx, a, r)
 }
 
 // parseWith reads the values of --with.
@@ -84,7 +71,7 @@ func parseWith(with []string) (list []builder.With, err error) {
 	for _, text := range with {
 		w, err := builder.ParseWith(text)
 		if err != nil {
-			return nil, usage("--with %s: %w", text, err)
+			return nil, command.Usage("--with %s: %w", text, err)
 		}
 		list = append(list, w)
 	}
@@ -95,9 +82,9 @@ func parseWith(with []string) (list []builder.With, err error) {
 func revisionError(err error) error {
 	switch {
 	case interrupted(err):
-		return infrastructure(errors.New("interrupted"))
+		return command.Infrastructure(errors.New("interrupted"))
 	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
-	return infrastructure(err)
+	return command.Infrastructure(err)
 }

@@ -7,26 +7,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
-// holdName is the command that up starts as a process of its own, the holder of the
-// lab.
-const holdName = "hold"
-
-func (a *app) hold() *cobra.Command {
+func holdCommand(a *command.App) *cobra.Command {
 	var l labFlags
 	cmd := &cobra.Command{
-		Use:    holdName,
+		Use:    command.HoldName,
 		Short:  "Hold a lab, for up",
 		Hidden: true,
-		Args:   atMostOne("an experiment"),
+		Args:   command.AtMostOne("an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := labs.Hold(cmd.Context(), a.stderr)
+			h, err := labs.Hold(cmd.Context(), a.Stderr)
 			if err != nil {
-				return usage("%s is for up, which starts it", holdName)
+				return command.Usage("%s is for up, which starts it", command.HoldName)
 			}
 			defer h.Close()
 			set, err := l.load(a, cmd, args)
@@ -34,18 +32,18 @@ func (a *app) hold() *cobra.Command {
 				return err
 			}
 			cmd.SetContext(h.Context())
-			l.options.Hold, l.options.Ready = h.Released(), h.Ready
-			l.json = false // the flag is for the output of up
-			err = a.held(h).perform(cmd, set, &l.runFlags)
-			code, text := exitOK, ""
+			l.Options.Hold, l.Options.Ready = h.Released(), h.Ready
+			l.JSON = false // the flag is for the output of up
+			err = perform.Run(held(a, h), cmd, set, &l.Flags)
+			code, text := command.ExitOK, ""
 			if err != nil {
-				code = exitCode(err)
-				if !printed(err) {
+				code = command.ExitCode(err)
+				if !command.Printed(err) {
 					text = err.Error()
 				}
 			}
 			h.End(code, text)
-			return &exitError{code: code} // up or down prints the error
+			return &command.ExitError{Code: code} // up or down prints the error
 		},
 	}
 	l.flags(cmd)
@@ -54,13 +52,13 @@ func (a *app) hold() *cobra.Command {
 
 // held returns the commands' shared state for a lab that h holds: the report gets what
 // the run prints, and the run has the arguments of up.
-func (a *app) held(h *labs.Holder) *app {
+func held(a *command.App, h *labs.Holder) *command.App {
 	inner := *a
-	inner.args = slices.Concat([]string{"up"}, a.args[1:])
-	inner.stdout, inner.stderr = h.Output(a.stdout), h.Errors(a.stderr)
-	inner.lab.run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
+	inner.Args = slices.Concat([]string{"up"}, a.Args[1:])
+	inner.Stdout, inner.Stderr = h.Output(a.Stdout), h.Errors(a.Stderr)
+	inner.Work.Run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 		opts.Progress = nil // nobody watches
-		result, err := a.lab.run(ctx, set, opts)
+		result, err := a.Work.Run(ctx, set, opts)
 		if result != nil { // csiglab down may run in another directory
 			if folder, err := filepath.Abs(result.Folder); err == nil {
 				result.Folder = folder

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -80,7 +81,7 @@ func (h *hostile) wrong(a answer) string {
 		return fmt.Sprintf("took %v of CPU", a.cpu)
 	case a.memory > answerMemory:
 		return fmt.Sprintf("took %d MB", a.memory>>20)
-	case h.valid && a.code != exitOK, !h.valid && a.code != exitUsage:
+	case h.valid && a.code != command.ExitOK, !h.valid && a.code != command.ExitUsage:
 		return fmt.Sprintf("exit code %d", a.code)
 	case len(a.said) > answerText:
 		return fmt.Sprintf("said %d bytes", len(a.said))
@@ -154,7 +155,7 @@ func TestValidateEndsAtASignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd.Wait() // its exit code is below
-		if took := time.Since(sent); took > hangs || cmd.ProcessState.ExitCode() != exitInfrastructure || !strings.Contains(said.String(), "interrupted") {
+		if took := time.Since(sent); took > hangs || cmd.ProcessState.ExitCode() != command.ExitInfrastructure || !strings.Contains(said.String(), "interrupted") {
 			t.Errorf("%v: ended after %v with exit code %d: %s; want 3", signal, took, cmd.ProcessState.ExitCode(), said.String())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -77,7 +78,7 @@ func TestLargeInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := ask(t, "validate", first)
-	if _, err := os.Stat(filepath.Join(cache, "csiglab", "costs.json")); err != nil || a.code != exitOK {
+	if _, err := os.Stat(filepath.Join(cache, "csiglab", "costs.json")); err != nil || a.code != command.ExitOK {
 		t.Fatalf("the first prediction measured nothing: %v, exit code %d: %s", err, a.code, a.said)
 	}
 	t.Logf("the first prediction: %v of CPU", a.cpu)
@@ -120,7 +121,7 @@ func TestLargeInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := ask(t, "run", path, "--out", filepath.Join(dir, "out"))
-		if a.code != exitOK || strings.Contains(a.said, "so large a trace") {
+		if a.code != command.ExitOK || strings.Contains(a.said, "so large a trace") {
 			t.Errorf("exit code %d, want 0: %.300s", a.code, a.said)
 		}
 		t.Logf("%v of CPU, at most %d MB", a.cpu, a.memory>>20)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -21,13 +22,13 @@ import (
 func TestInit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "init", "mine")
-	if want := "wrote  mine.yaml\nnext   csiglab validate mine.yaml\n       csiglab run mine.yaml\n"; code != exitOK || stdout != want || stderr != "" {
+	if want := "wrote  mine.yaml\nnext   csiglab validate mine.yaml\n       csiglab run mine.yaml\n"; code != command.ExitOK || stdout != want || stderr != "" {
 		t.Fatalf("init: exit %d, %q, %s; want %q", code, stdout, stderr, want)
 	}
 	call := func(args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		if code := execute(context.Background(), Linked{}, newLab(Linked{}), args, nil, &out, &errs); code != exitOK {
+		if code := execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
 			t.Fatalf("%q: exit %d, %s%s", args, code, out.String(), errs.String())
 		}
 		return out.String()
@@ -52,8 +53,8 @@ func TestInit(t *testing.T) {
 	}
 	// One variant alone: what is expected of both is skipped with a note, and does not fail.
 	var out, errs bytes.Buffer
-	code = execute(context.Background(), Linked{}, newLab(Linked{}), []string{"run", "mine.yaml", "--variant", "csig", "--seed", "77", "--out", "one"}, nil, &out, &errs)
-	if want := "note: skipped: expect[0], csig.unfairness < plain.unfairness, because variant plain does not run\n"; code != exitOK || !strings.Contains(errs.String(), want) || strings.Contains(out.String(), "FAILED") {
+	code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), []string{"run", "mine.yaml", "--variant", "csig", "--seed", "77", "--out", "one"}, nil, &out, &errs)
+	if want := "note: skipped: expect[0], csig.unfairness < plain.unfairness, because variant plain does not run\n"; code != command.ExitOK || !strings.Contains(errs.String(), want) || strings.Contains(out.String(), "FAILED") {
 		t.Errorf("run of one variant: exit %d, %s%s; want %s", code, out.String(), errs.String(), want)
 	}
 	resolved, err := os.ReadFile("one/experiment.yaml")
@@ -97,7 +98,7 @@ func TestInitRefuses(t *testing.T) {
 		"three-flow": `"three-flow" is the name of an experiment that is built in; choose another`,
 	} {
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, "init", name)
-		if code != exitUsage || stdout != "" || stderr != "csiglab: "+want+"\n" {
+		if code != command.ExitUsage || stdout != "" || stderr != "csiglab: "+want+"\n" {
 			t.Errorf("%q: exit %d, %s%s; want %s", name, code, stdout, stderr, want)
 		}
 	}
@@ -122,7 +123,7 @@ func TestLibraryIsListed(t *testing.T) {
 // TestHelpShowsTheFirstSteps holds what a new user looks for in the help.
 func TestHelpShowsTheFirstSteps(t *testing.T) {
 	_, version, _ := csiglab(&fakeLab{}, nil, "version")
-	if code, stdout, _ := csiglab(&fakeLab{}, nil, "--version"); code != exitOK || stdout != version {
+	if code, stdout, _ := csiglab(&fakeLab{}, nil, "--version"); code != command.ExitOK || stdout != version {
 		t.Errorf("--version: exit %d, %q; want %q", code, stdout, version)
 	}
 	_, help, _ := csiglab(&fakeLab{}, nil, "--help")

@@ -11,28 +11,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
-func (a *app) inspect() *cobra.Command {
+func inspectCommand(a *command.App) *cobra.Command {
 	var asJSON bool
-	cmd := asksEngine(&cobra.Command{
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "inspect LAB",
 		Short: "Show the nodes, interfaces and links of a lab or run that is under way",
 		Long: "Show the nodes, interfaces and links of a lab or run that is under way.\n" +
 			"LAB is an id, the beginning of one, or an experiment's name.",
-		Args:              one("a lab"),
-		ValidArgsFunction: a.completeLabs,
+		Args:              command.One("a lab"),
+		ValidArgsFunction: choose.CompleteLabs(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := a.find(cmd.Context(), args[0])
+			r, err := choose.Lab(cmd.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return a.printJSON(r)
+				return a.PrintJSON(r)
 			}
-			return a.print(describe(&r))
+			return a.Print(describe(&r))
 		},
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object in JSON")

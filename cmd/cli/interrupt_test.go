@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -88,11 +89,11 @@ func TestInterruptedAtAnyTime(t *testing.T) {
 		after := used(run) - before
 		what := fmt.Sprintf("seed %d, SIGINT after %v of %v, took %v of CPU time more:\n%s", seed, before, total, after, said)
 		code, text := run.ProcessState.ExitCode(), said.String()
-		if code == exitOK { // it had ended
+		if code == command.ExitOK { // it had ended
 			continue
 		}
 		took = append(took, after)
-		if code != exitInfrastructure || !strings.Contains(text, "interrupted") {
+		if code != command.ExitInfrastructure || !strings.Contains(text, "interrupted") {
 			t.Errorf("exit code %d, %s", code, what)
 		}
 		files := names(t, out)

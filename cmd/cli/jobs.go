@@ -1,8 +1,12 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func (a *app) jobs() *cobra.Command {
+	"github.com/csiglab/csiglab/cmd/cli/command"
+)
+
+func jobsCommand(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "Training jobs that share links: their communication profiles, and which fit together",
@@ -11,9 +15,9 @@ func (a *app) jobs() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usage("unknown command %q%s; see csiglab jobs --help", args[0], didYouMean(args[0], []string{"list", "fit", "profile"}))
+			return command.Usage("unknown command %q%s; see csiglab jobs --help", args[0], command.DidYouMean(args[0], []string{"list", "fit", "profile"}))
 		},
 	}
-	cmd.AddCommand(a.jobsList(), a.jobsFit(), a.jobsProfile())
+	cmd.AddCommand(jobsListCommand(a), jobsFitCommand(a), jobsProfileCommand(a))
 	return cmd
 }

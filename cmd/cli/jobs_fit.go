@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/fit"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/units"
@@ -21,7 +22,7 @@ type fitFlags struct {
 	json                    bool
 }
 
-func (a *app) jobsFit() *cobra.Command {
+func jobsFitCommand(a *command.App) *cobra.Command {
 	var f fitFlags
 	cmd := &cobra.Command{
 		Use:   "fit JOB...",
@@ -43,20 +44,20 @@ func (a *app) jobsFit() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("want jobs, such as csiglab jobs fit vgg16 vgg16; see %s --help", cmd.CommandPath())
+				return command.Usage("want jobs, such as csiglab jobs fit vgg16 vgg16; see %s --help", cmd.CommandPath())
 			}
 			o, err := f.options(cmd)
 			if err != nil {
 				return err
 			}
-			r, err := interruptible(cmd.Context(), func() (*fit.Result, error) {
+			r, err := command.Interruptible(cmd.Context(), func() (*fit.Result, error) {
 				jobs, err := fit.Jobs(args)
 				if err != nil {
-					return nil, usage("%w", err)
+					return nil, command.Usage("%w", err)
 				}
 				r, err := fit.New(jobs, o)
 				if err != nil {
-					return nil, usage("%w", err)
+					return nil, command.Usage("%w", err)
 				}
 				return r, nil
 			})
@@ -64,14 +65,14 @@ func (a *app) jobsFit() *cobra.Command {
 				return err
 			}
 			if f.picture != "" {
-				if err := a.drawFit(r, f.picture); err != nil {
+				if err := drawFit(a, r, f.picture); err != nil {
 					return err
 				}
 			}
 			if f.json {
-				return a.printJSON(r)
+				return a.PrintJSON(r)
 			}
-			return a.print(r.Text())
+			return a.Print(r.Text())
 		},
 	}
 	flags := cmd.Flags()
@@ -83,7 +84,7 @@ func (a *app) jobsFit() *cobra.Command {
 	flags.StringVar(&f.picture, "picture", "", "draw the unified circle into this `FILE`, .svg or .png")
 	flags.BoolVar(&f.json, "json", false, "print JSON on standard output and nothing else there")
 	for _, name := range []string{"capacity", "link", "grid", "tolerance", "angle", "picture"} {
-		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	return cmd
 }
@@ -93,35 +94,35 @@ func (f *fitFlags) options(cmd *cobra.Command) (o fit.Options, err error) {
 	flags := cmd.Flags()
 	if flags.Changed("capacity") {
 		if o.Capacity, err = units.ParseRate(f.capacity); err != nil {
-			return o, usage("--capacity: %w", err)
+			return o, command.Usage("--capacity: %w", err)
 		}
 		if o.Capacity <= 0 || o.Capacity > circle.MaxRate {
-			return o, usage("--capacity %s: want more than 0 and at most %v", f.capacity, circle.MaxRate)
+			return o, command.Usage("--capacity %s: want more than 0 and at most %v", f.capacity, circle.MaxRate)
 		}
 	}
 	if flags.Changed("grid") {
 		if o.Grid.Step, err = units.ParseDuration(f.grid); err != nil {
-			return o, usage("--grid: %w", err)
+			return o, command.Usage("--grid: %w", err)
 		}
 		if o.Grid.Step <= 0 || o.Grid.Step > circle.MaxPeriod {
-			return o, usage("--grid %s: want more than 0 and at most %v", f.grid, circle.MaxPeriod)
+			return o, command.Usage("--grid %s: want more than 0 and at most %v", f.grid, circle.MaxPeriod)
 		}
 	}
 	if o.Grid.Tolerance = f.tolerance; !(f.tolerance > 0 && f.tolerance <= circle.MaxTolerance) {
-		return o, usage("--tolerance %v: want more than 0 and at most %d, such as 0.01 for 1 %%", f.tolerance, circle.MaxTolerance)
+		return o, command.Usage("--tolerance %v: want more than 0 and at most %d, such as 0.01 for 1 %%", f.tolerance, circle.MaxTolerance)
 	}
 	if o.Angle = f.angle; flags.Changed("angle") && !(f.angle > 0 && f.angle <= 360) {
-		return o, usage("--angle %v: want more than 0 and at most 360 degrees", f.angle)
+		return o, command.Usage("--angle %v: want more than 0 and at most 360 degrees", f.angle)
 	}
 	for _, text := range f.links {
 		l, err := fit.ParseLink(text)
 		if err != nil {
-			return o, usage("--link %w", err)
+			return o, command.Usage("--link %w", err)
 		}
 		o.Links = append(o.Links, l)
 	}
 	if ext := pictureExt(f.picture); f.picture != "" && ext != ".svg" && ext != ".png" {
-		return o, usage("--picture %s: want a name that ends in .svg or .png", f.picture)
+		return o, command.Usage("--picture %s: want a name that ends in .svg or .png", f.picture)
 	}
 	return o, nil
 }
@@ -129,17 +130,17 @@ func (f *fitFlags) options(cmd *cobra.Command) (o fit.Options, err error) {
 func pictureExt(name string) string { return strings.ToLower(filepath.Ext(name)) }
 
 // drawFit writes the picture of a result.
-func (a *app) drawFit(r *fit.Result, name string) error {
+func drawFit(a *command.App, r *fit.Result, name string) error {
 	figure, err := r.Picture()
 	if err != nil {
-		return usage("--picture: %w", err)
+		return command.Usage("--picture: %w", err)
 	}
 	var data bytes.Buffer
 	if err := figure.Write(&data, chart.Format(pictureExt(name)[1:]), chart.Layout{}); err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
-	o := a.output(name)
-	o.flag = "--picture"
+	o := a.Output(name)
+	o.Flag = "--picture"
 	_, err = o.Write(data.Bytes())
-	return o.end(err)
+	return o.End(err)
 }

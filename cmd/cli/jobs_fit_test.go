@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -77,7 +78,7 @@ func TestJobsFitRefusesWrongInput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"jobs", "fit"}, c.args...)...)
-			if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
+			if code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
 				t.Errorf("exit %d, standard output %q, error\n%s\nwant exit 2 and\n%s", code, stdout, stderr, c.want)
 			}
 		})
@@ -123,7 +124,7 @@ func TestJobsFitInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if code := execute(ctx, Linked{}, newLab(Linked{}), []string{"jobs", "fit", "vgg16", "vgg16"}, nil, &stdout, &stderr); code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+	if code := execute(ctx, command.Linked{}, newLab(command.Linked{}), []string{"jobs", "fit", "vgg16", "vgg16"}, nil, &stdout, &stderr); code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit %d, standard output %q, error %q; want exit 3", code, stdout.String(), stderr.String())
 	}
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/fit"
 )
 
-func (a *app) jobsList() *cobra.Command {
+func jobsListCommand(a *command.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -23,7 +24,7 @@ func (a *app) jobsList() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			all := fit.Presets()
 			if asJSON {
-				return a.printJSON(all)
+				return a.PrintJSON(all)
 			}
 			var text bytes.Buffer
 			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -40,7 +41,7 @@ func (a *app) jobsList() *cobra.Command {
 			for _, p := range all {
 				fmt.Fprintf(&text, "%s\n  published: %s\n  derived: %s\n", p.Name, cmp.Or(p.Published, "nothing"), cmp.Or(p.Derived, "nothing"))
 			}
-			return a.print(text.String())
+			return a.Print(text.String())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/profiles"
 	"github.com/csiglab/csiglab/units"
@@ -27,7 +28,7 @@ type profileFlags struct {
 	json         bool
 }
 
-func (a *app) jobsProfile() *cobra.Command {
+func jobsProfileCommand(a *command.App) *cobra.Command {
 	var f profileFlags
 	cmd := &cobra.Command{
 		Use:   "profile RUN",
@@ -39,15 +40,15 @@ func (a *app) jobsProfile() *cobra.Command {
 		Example: "  csiglab jobs profile runs/alone --out alone.json\n" +
 			"  csiglab jobs profile runs/pair --variant fair --job first\n" +
 			"  csiglab jobs profile runs/app --port h0-s0",
-		Args: one("a run's folder"),
+		Args: command.One("a run's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.anySeed = !cmd.Flags().Changed("seed")
 			for _, name := range []string{"job", "port"} {
 				if given, _ := cmd.Flags().GetStringSlice(name); cmd.Flags().Changed(name) && (len(given) == 0 || slices.Contains(given, "")) {
-					return usage("--%s: a name is empty", name)
+					return command.Usage("--%s: a name is empty", name)
 				}
 			}
-			measured, err := interruptible(cmd.Context(), func() (*measuredProfiles, error) { return f.measure(args[0]) })
+			measured, err := command.Interruptible(cmd.Context(), func() (*measuredProfiles, error) { return f.measure(args[0]) })
 			if err != nil {
 				return err
 			}
@@ -59,24 +60,24 @@ func (a *app) jobsProfile() *cobra.Command {
 				doubt := fmt.Sprintf("job %s: its ports repeat themselves every %.4g ms, and the records of its steps have iterations of %.4g ms: "+
 					"an iteration may have several bursts that are much alike", p.Name, p.PeriodUS.Mean/1000, p.Records.IterationUS/1000)
 				if f.out != "" {
-					return usage("%s: --out: %s", args[0], doubt)
+					return command.Usage("%s: --out: %s", args[0], doubt)
 				}
 				measured.notes = append(measured.notes, doubt)
 			}
-			a.notes(measured.notes)
+			a.Notes(measured.notes)
 			if f.out != "" {
 				text, err := profileText(args[0], profiles)
 				if err != nil {
 					return err
 				}
-				if err := a.write(f.out, text); err != nil {
+				if err := a.Write(f.out, text); err != nil {
 					return err
 				}
 			}
 			if f.json {
-				return a.printJSON(profiles)
+				return a.PrintJSON(profiles)
 			}
-			return a.print(profileTable(profiles))
+			return a.Print(profileTable(profiles))
 		},
 	}
 	flags := cmd.Flags()
@@ -87,7 +88,7 @@ func (a *app) jobsProfile() *cobra.Command {
 	flags.StringVar(&f.out, "out", "", "write the profiles into this `FILE`, for csiglab jobs fit")
 	flags.BoolVar(&f.json, "json", false, "print JSON on standard output and nothing else there")
 	for _, name := range []string{"job", "variant", "seed", "port", "out"} {
-		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	return cmd
 }
@@ -102,11 +103,11 @@ type measuredProfiles struct {
 // error if --job names it, or if no other job shows one.
 func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 	if len(f.jobs) > 0 && len(f.ports) > 0 {
-		return nil, usage("--job and --port exclude each other")
+		return nil, command.Usage("--job and --port exclude each other")
 	}
 	folder, err := runfolder.OpenKept(dir)
 	if err != nil {
-		return nil, folderError(err)
+		return nil, command.FolderError(err)
 	}
 	m := &folder.Manifest
 	of := profiles.Of{Variant: f.variant, Seed: f.seed}
@@ -118,14 +119,14 @@ func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 	case of.Variant == "" && len(variants) == 1:
 		of.Variant = variants[0]
 	case of.Variant == "":
-		return nil, usage("%s: a profile is of one variant; add --variant with one of: %s", dir, strings.Join(variants, " "))
+		return nil, command.Usage("%s: a profile is of one variant; add --variant with one of: %s", dir, strings.Join(variants, " "))
 	case !slices.Contains(variants, of.Variant):
-		return nil, usage("%s: --variant: unknown variant %q%s; known: %s", dir, of.Variant, didYouMean(of.Variant, variants), strings.Join(variants, " "))
+		return nil, command.Usage("%s: --variant: unknown variant %q%s; known: %s", dir, of.Variant, command.DidYouMean(of.Variant, variants), strings.Join(variants, " "))
 	}
 	if f.anySeed {
 		at := slices.IndexFunc(m.Runs, func(r runfolder.Run) bool { return r.Variant == of.Variant })
 		if at < 0 {
-			return nil, usage("%s: variant %s has no run", dir, of.Variant)
+			return nil, command.Usage("%s: variant %s has no run", dir, of.Variant)
 		}
 		of.Seed = m.Runs[at].Seed
 	}
@@ -135,7 +136,7 @@ func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 	}
 	for _, name := range f.jobs {
 		if !slices.Contains(known, name) {
-			return nil, usage("%s: --job: variant %s has no job %q%s; it has: %s", dir, of.Variant, name, didYouMean(name, known), strings.Join(known, " "))
+			return nil, command.Usage("%s: --job: variant %s has no job %q%s; it has: %s", dir, of.Variant, name, command.DidYouMean(name, known), strings.Join(known, " "))
 		}
 	}
 	switch {
@@ -148,16 +149,16 @@ func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 			}
 		}
 	case len(known) == 0:
-		return nil, usage("%s: variant %s has no jobs; --port says whose records to look at", dir, of.Variant)
+		return nil, command.Usage("%s: variant %s has no jobs; --port says whose records to look at", dir, of.Variant)
 	default:
 		of.Jobs = known
 	}
 	all, err := profiles.Measure(folder, of)
 	switch {
 	case errors.Is(err, profiles.ErrNoProfile):
-		return nil, usage("%s: %w", dir, err)
+		return nil, command.Usage("%s: %w", dir, err)
 	case err != nil:
-		return nil, folderError(err)
+		return nil, command.FolderError(err)
 	}
 	var out measuredProfiles
 	var failed error
@@ -171,7 +172,7 @@ func (f *profileFlags) measure(dir string) (*measuredProfiles, error) {
 			what = "job " + of.Jobs[i]
 		}
 		if failed == nil {
-			failed = usage("%s: %s: %w", dir, what, m.Err)
+			failed = command.Usage("%s: %s: %w", dir, what, m.Err)
 		}
 		out.notes = append(out.notes, fmt.Sprintf("%s: %v", what, m.Err))
 	}
@@ -242,7 +243,7 @@ func profileText(dir string, profiles []*profiles.Profile) ([]byte, error) {
 	}
 	var text bytes.Buffer
 	if err := profilefile.Write(&text, jobs); err != nil {
-		return nil, usage("%s: %w", dir, err)
+		return nil, command.Usage("%s: %w", dir, err)
 	}
 	return text.Bytes(), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/units"
@@ -44,7 +45,7 @@ func runFolder(t *testing.T, file string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run")
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"run", file, "--out", out, "--no-report"}, nil, &stdout, &stderr); code != 0 {
+	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"run", file, "--out", out, "--no-report"}, nil, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	return out

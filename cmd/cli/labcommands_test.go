@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/google/go-cmp/cmp"
 )
@@ -27,7 +28,7 @@ func TestPsAndClean(t *testing.T) {
 
 // TestLabCommands holds what the commands pass on and print.
 func TestLabCommands(t *testing.T) {
-	invalid := runs.Report{Code: exitInfrastructure, Output: "INVALID\n", Errors: "note: x\n"}
+	invalid := runs.Report{Code: command.ExitInfrastructure, Output: "INVALID\n", Errors: "note: x\n"}
 	for _, c := range []struct {
 		args           string
 		report         runs.Report
@@ -44,11 +45,11 @@ func TestLabCommands(t *testing.T) {
 		{args: "exec run2 10.0.0.1 ip -br --json a", did: `[run2 h0 ["ip" "-br" "--json" "a"]]`},
 		{args: "exec lab1 tor0 -- sh -- x", did: `[lab1 tor0 ["sh" "--" "x"]]`},
 		{args: "down lab1", report: runs.Report{Output: "fine\n"}, stdout: "fine\n"},
-		{args: "down --all", report: invalid, code: exitInfrastructure, stdout: "INVALID\n", stderr: "note: x\n"},
-		{args: "down lab1", report: runs.Report{Code: exitFailed}, code: exitFailed},
-		{args: "down lab1", downErr: fmt.Errorf("end: %w", runs.ErrHolderDied), code: exitInfrastructure, stdout: "removed namespace 17\n",
+		{args: "down --all", report: invalid, code: command.ExitInfrastructure, stdout: "INVALID\n", stderr: "note: x\n"},
+		{args: "down lab1", report: runs.Report{Code: command.ExitFailed}, code: command.ExitFailed},
+		{args: "down lab1", downErr: fmt.Errorf("end: %w", runs.ErrHolderDied), code: command.ExitInfrastructure, stdout: "removed namespace 17\n",
 			stderr: "csiglab: lab lab1 has no result: end: its holder has died; lab.log in /runs/x may say why\n"},
-		{args: "down lab1", downErr: context.Canceled, code: exitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
+		{args: "down lab1", downErr: context.Canceled, code: command.ExitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
 		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\nstate       held, started "},
 		{args: "__complete exec lab1 t", stdout: "tor0\tswitch\n"},
 		{args: "__complete down ", stdout: "lab1\tthree-flow, held\nrun2\tthree-flow, running\nlab3\t, running\n"},

@@ -21,6 +21,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -119,7 +120,7 @@ func (u *tool) code(err error) int {
 func (u *tool) want(code int, args ...string) (stdout, stderr string) {
 	u.Helper()
 	got, stdout, stderr := u.run("", args...)
-	if got == exitInfrastructure && strings.Contains(stderr, "not available") {
+	if got == command.ExitInfrastructure && strings.Contains(stderr, "not available") {
 		u.Skip(stderr)
 	}
 	if got != code {
@@ -160,7 +161,7 @@ func (u *tool) experiment(name string) {
 func (u *tool) up(runtime, name, folder string) runs.Run {
 	u.Helper()
 	u.experiment(name)
-	stdout, _ := u.want(exitOK, "up", name+".yaml", "--runtime", runtime, "--out", folder, "--json")
+	stdout, _ := u.want(command.ExitOK, "up", name+".yaml", "--runtime", runtime, "--out", folder, "--json")
 	return u.parse(stdout)
 }
 
@@ -177,7 +178,7 @@ func (u *tool) parse(text string) (r runs.Run) {
 func (u *tool) down(args ...string) {
 	u.Helper()
 	code, stdout, stderr := u.run("", append([]string{"down"}, args...)...)
-	if code != exitOK && (code != exitInfrastructure || !strings.Contains(stdout, "INVALID")) {
+	if code != command.ExitOK && (code != command.ExitInfrastructure || !strings.Contains(stdout, "INVALID")) {
 		u.Fatalf("down %s: exit %d\n%s%s", args, code, stdout, stderr)
 	}
 	if !strings.Contains(stdout, "\nreport  "+u.dir) {
@@ -231,7 +232,7 @@ func testLabs(u *tool, runtime, port string) {
 		}
 	}
 	again := u.up(runtime, "one", "third")
-	if _, stderr := u.want(exitUsage, "exec", named("one"), "h0", "true"); !strings.Contains(stderr, one.ID) || !strings.Contains(stderr, again.ID) {
+	if _, stderr := u.want(command.ExitUsage, "exec", named("one"), "h0", "true"); !strings.Contains(stderr, one.ID) || !strings.Contains(stderr, again.ID) {
 		u.Errorf("two labs of a name: %s, want both ids", stderr)
 	}
 
@@ -265,8 +266,8 @@ func testLabs(u *tool, runtime, port string) {
 		}
 	}
 	ended(u, one.PID)
-	u.want(exitUsage, "inspect", one.ID)
-	if out, _ := u.want(exitOK, "exec", two.ID, "h0", "echo", "here"); out != "here\n" || !alive(sleepers[two.ID].Process.Pid) {
+	u.want(command.ExitUsage, "inspect", one.ID)
+	if out, _ := u.want(command.ExitOK, "exec", two.ID, "h0", "echo", "here"); out != "here\n" || !alive(sleepers[two.ID].Process.Pid) {
 		u.Errorf("the other lab: %q", out)
 	}
 
@@ -276,15 +277,15 @@ func testLabs(u *tool, runtime, port string) {
 		u.Fatal(err)
 	}
 	ended(u, again.PID)
-	if _, stderr := u.want(exitInfrastructure, "down", again.ID); !strings.Contains(stderr, "node agg0: ") || !strings.Contains(stderr, "ended by itself") {
+	if _, stderr := u.want(command.ExitInfrastructure, "down", again.ID); !strings.Contains(stderr, "node agg0: ") || !strings.Contains(stderr, "ended by itself") {
 		u.Errorf("down after a node's death: %s", stderr)
 	}
-	u.want(exitUsage, "down", again.ID)
+	u.want(command.ExitUsage, "down", again.ID)
 
 	// The holder is killed: clean leaves a lab that lives alone, and removes what is
 	// left, once.
-	u.want(exitInfrastructure, "clean", two.ID)
-	u.want(exitOK, "exec", two.ID, "h0", "true")
+	u.want(command.ExitInfrastructure, "clean", two.ID)
+	u.want(command.ExitOK, "exec", two.ID, "h0", "true")
 	kill := func(r runs.Run) {
 		if err := syscall.Kill(r.PID, syscall.SIGKILL); err != nil {
 			u.Fatal(err)
@@ -292,9 +293,9 @@ func testLabs(u *tool, runtime, port string) {
 		ended(u, r.PID)
 	}
 	kill(two)
-	u.want(exitInfrastructure, "exec", two.ID, "h0", "true")
-	u.want(exitInfrastructure, "top", two.ID)
-	if out, _ := u.want(exitOK, "clean", two.ID); !strings.Contains(out, "removed the entry of run "+two.ID) {
+	u.want(command.ExitInfrastructure, "exec", two.ID, "h0", "true")
+	u.want(command.ExitInfrastructure, "top", two.ID)
+	if out, _ := u.want(command.ExitOK, "clean", two.ID); !strings.Contains(out, "removed the entry of run "+two.ID) {
 		u.Errorf("clean: %s", out)
 	}
 	if _, err := os.Lstat(filepath.Dir(two.Nodes[0].Metrics)); !errors.Is(err, fs.ErrNotExist) {
@@ -303,12 +304,12 @@ func testLabs(u *tool, runtime, port string) {
 	if code := u.code(sleepers[two.ID].Wait()); code != 128+int(syscall.SIGKILL) {
 		u.Errorf("a program in a node of a lab that was cleaned ended with %d", code)
 	}
-	if out, _ := u.want(exitOK, "clean", two.ID); out != "nothing to remove\n" {
+	if out, _ := u.want(command.ExitOK, "clean", two.ID); out != "nothing to remove\n" {
 		u.Errorf("clean again: %s", out)
 	}
 	last := u.up(runtime, "last", "fourth")
 	kill(last)
-	if _, stderr := u.want(exitInfrastructure, "down", named("last")); !strings.Contains(stderr, "its holder has died") {
+	if _, stderr := u.want(command.ExitInfrastructure, "down", named("last")); !strings.Contains(stderr, "its holder has died") {
 		u.Errorf("down after the holder's death: %s", stderr)
 	}
 }
@@ -317,7 +318,7 @@ func testLabs(u *tool, runtime, port string) {
 func inspected(u *tool, r runs.Run, runtime, port string) {
 	u.Helper()
 	first := map[string]int{"p": 0, "eth": 1}[port]
-	stdout, _ := u.want(exitOK, "inspect", r.ID[:8], "--json")
+	stdout, _ := u.want(command.ExitOK, "inspect", r.ID[:8], "--json")
 	if got := u.parse(stdout); !cmp.Equal(got, r) {
 		u.Errorf("inspect differs from up (-inspect +up):\n%s", cmp.Diff(got, r))
 	}
@@ -342,7 +343,7 @@ func inspected(u *tool, r runs.Run, runtime, port string) {
 	if diff := cmp.Diff(r.Links[5], runs.Link{Name: "tor1-agg0", Nodes: [2]string{"tor1", "agg0"}, RateBPS: 1e9, DelayUS: 1000}); diff != "" {
 		u.Errorf("link (-got +want):\n%s", diff)
 	}
-	stdout, _ = u.want(exitOK, "inspect", r.Name)
+	stdout, _ = u.want(command.ExitOK, "inspect", r.Name)
 	for _, line := range []string{"h3-tor1    1Gbps  1ms    h3 " + fmt.Sprint(port, first) + ", tor1 " + fmt.Sprint(port, first+1), "clock wall, dilation 100", r.Folder} {
 		if !strings.Contains(stdout, line) {
 			u.Errorf("inspect: %q is not in:\n%s", line, stdout)
@@ -374,13 +375,13 @@ func testUpInterrupted(u *tool, runtime, experiment string) {
 	}
 	cmd.Process.Signal(os.Interrupt)
 	rest, _ := io.ReadAll(read)
-	if code := u.code(<-ended); code != exitInfrastructure || !bytes.Contains(rest, []byte("csiglab: interrupted")) || stdout.Len() > 0 {
+	if code := u.code(<-ended); code != command.ExitInfrastructure || !bytes.Contains(rest, []byte("csiglab: interrupted")) || stdout.Len() > 0 {
 		u.Errorf("up, interrupted: exit %d, %s%s", code, rest, stdout.String())
 	}
 	if left := u.ps(); len(left) > 0 {
 		u.Errorf("up, interrupted, leaves %+v", left)
 	}
-	u.want(exitUsage, "up", "one.yaml", "--out", "first", "--runtime", runtime) // not empty
+	u.want(command.ExitUsage, "up", "one.yaml", "--out", "first", "--runtime", runtime) // not empty
 	if left := u.ps(); len(left) > 0 {
 		u.Errorf("up that failed leaves %+v", left)
 	}

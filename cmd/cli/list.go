@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/lazy"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
@@ -56,7 +57,7 @@ func allTables() (all []table) {
 	return append(all, table{name: metricTableName, entries: metrics, text: func() string { return metricsText(metrics) }})
 }
 
-func (a *app) list() *cobra.Command {
+func listCommand(a *command.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list [" + strings.Join(tables, "|") + "]",
@@ -66,14 +67,14 @@ func (a *app) list() *cobra.Command {
 			"the choice of paths in switches (routing). metrics are those that runs have, with unit, the better direction, what\n" +
 			"an experiment needs to have them, and what they are.",
 		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc --json",
-		Args:      atMostOne("a table"),
+		Args:      command.AtMostOne("a table"),
 		ValidArgs: tables,
 		RunE: func(_ *cobra.Command, args []string) error {
 			chosen := allTables()
 			if len(args) > 0 {
 				chosen = slices.DeleteFunc(chosen, func(t table) bool { return t.name != args[0] && (args[0] != algorithms || !t.algorithms) })
 				if len(chosen) == 0 {
-					return usage("unknown table %q%s; want one of %s", args[0], didYouMean(args[0], tables), strings.Join(tables, ", "))
+					return command.Usage("unknown table %q%s; want one of %s", args[0], command.DidYouMean(args[0], tables), strings.Join(tables, ", "))
 				}
 			}
 			if asJSON {
@@ -81,13 +82,13 @@ func (a *app) list() *cobra.Command {
 				for _, t := range chosen {
 					byName[t.name] = t.entries
 				}
-				return a.printJSON(byName)
+				return a.PrintJSON(byName)
 			}
 			var texts []string
 			for _, t := range chosen {
 				texts = append(texts, t.text())
 			}
-			return a.print(strings.Join(texts, "\n"))
+			return a.Print(strings.Join(texts, "\n"))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -91,8 +92,8 @@ func TestListMetrics(t *testing.T) {
 
 func TestListUnknown(t *testing.T) {
 	code, _, stderr := csiglab(&fakeLab{}, nil, "list", "workload")
-	if want := `unknown table "workload" (did you mean "workloads"?)`; code != exitUsage || !strings.Contains(stderr, want) {
-		t.Errorf("exit %d, %s; want %d and %s", code, stderr, exitUsage, want)
+	if want := `unknown table "workload" (did you mean "workloads"?)`; code != command.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %s; want %d and %s", code, stderr, command.ExitUsage, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -31,7 +32,7 @@ func TestLocatorsOfThreeFlow(t *testing.T) {
 		command := func(args ...string) string {
 			t.Helper()
 			var stdout, stderr bytes.Buffer
-			if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK || len(noteLines(stderr.String())) > 0 {
+			if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK || len(noteLines(stderr.String())) > 0 {
 				t.Fatalf("%q: exit %d, %s", args, code, stderr.String())
 			}
 			return stdout.String()

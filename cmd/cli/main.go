@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
 )
 
@@ -20,7 +21,7 @@ const sameSignal = 300 * time.Millisecond
 // Main runs the command line of this process and returns its exit code. It may not return in
 // the supervisor of a run in network namespaces, or where another program takes this one's
 // place.
-func Main(linked Linked) (code int) {
+func Main(linked command.Linked) (code int) {
 	netns.Supervise() // does not return in the supervisor of a netns run
 	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup(1)
@@ -38,12 +39,12 @@ func Main(linked Linked) (code int) {
 	})
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough
 	l := newLab(linked)
-	l.become = (*app).become
+	l.Become = become
 	return execute(ctx, linked, l, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
 
 // Execute runs a command line and returns its exit code, as Main does, but in this process:
 // what other programs do is an error. Results go to stdout, everything else to stderr.
-func Execute(ctx context.Context, linked Linked, args, env []string, stdout, stderr io.Writer) (code int) {
+func Execute(ctx context.Context, linked command.Linked, args, env []string, stdout, stderr io.Writer) (code int) {
 	return execute(ctx, linked, newLab(linked), args, env, stdout, stderr)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -83,7 +84,7 @@ func TestModuleSignal(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		wrong := strings.Replace(roomModule, "csig.Type = 6", "csig.Type = 3", 1)
 		code, stdout, stderr := w.build(t, "example.com/wrong", w.module(t, "example.com/wrong", strings.Replace(wrong, "package room", "package wrong", 1)), "wrong")
-		if want := `module example.com/wrong: signal "queue-room": Signal.Type of queue-room is 3: want a T from 4 to 7`; code != exitUsage || !strings.Contains(stderr, want) {
+		if want := `module example.com/wrong: signal "queue-room": Signal.Type of queue-room is 3: want a T from 4 to 7`; code != command.ExitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("exit code %d, %s%s; want %s", code, stdout, stderr, want)
 		}
 	})
@@ -105,7 +106,7 @@ func TestModuleSignal(t *testing.T) {
 		if c.clock != "" {
 			args = append(args, "--runtime", c.name, "--clock", c.clock)
 		}
-		if code, stdout, stderr := w.run(t, mine, args...); code != exitOK {
+		if code, stdout, stderr := w.run(t, mine, args...); code != command.ExitOK {
 			t.Fatalf("%s: exit code %d\n%s%s", c.name, code, stdout, stderr)
 		}
 		f, err := runfolder.Open(filepath.Join(w.dir, c.name))

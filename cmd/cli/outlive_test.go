@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -86,7 +87,7 @@ func testOutlive(u *tool, runtime, image string) {
 		if image != "" {
 			applications = "applications={hosts: [0], image: " + image + "}"
 		}
-		stdout, _ := u.want(exitOK, "up", "outlive.yaml", "--runtime", runtime, "--out", fmt.Sprint(runtime, len(image), end), "--json",
+		stdout, _ := u.want(command.ExitOK, "up", "outlive.yaml", "--runtime", runtime, "--out", fmt.Sprint(runtime, len(image), end), "--json",
 			"--set", applications, "--set", "workload.transfers=[1 -> 2 100kB]")
 		r := u.parse(stdout)
 		mark := fmt.Sprintf("%d%d", 38+round, 10_000+os.Getpid()%10_000) // seconds that no other sleep has
@@ -116,7 +117,7 @@ func testOutlive(u *tool, runtime, image string) {
 				u.Fatal(err)
 			}
 			ended(u, r.PID)
-			u.want(exitOK, "clean", r.ID)
+			u.want(command.ExitOK, "clean", r.ID)
 		}
 		var left []string
 		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -219,7 +220,7 @@ func heldBy(u *tool, r runs.Run) (spaces, cgroups []string) {
 			}
 		}
 	}
-	stdout, _ := u.want(exitOK, "exec", r.ID, "tor0", "--", "readlink", "/proc/self/ns/pid", "/proc/self/ns/mnt")
+	stdout, _ := u.want(command.ExitOK, "exec", r.ID, "tor0", "--", "readlink", "/proc/self/ns/pid", "/proc/self/ns/mnt")
 	return append(spaces, strings.Fields(stdout)...), cgroups
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/dashboards"
 	"github.com/csiglab/csiglab/dashboards/dashboardstest"
 	boards "github.com/csiglab/csiglab/dashboards/describe"
@@ -54,19 +55,19 @@ func TestPanels(t *testing.T) {
 	}
 	t.Run("virtual", func(t *testing.T) {
 		u := u.of(t)
-		u.want(exitOK, "run", "panels.yaml", "--out", "virtual")
+		u.want(command.ExitOK, "run", "panels.yaml", "--out", "virtual")
 		u.panels(boards.NoVirtual)(u.loaded("virtual"))
 	})
 	t.Run("lockstep", func(t *testing.T) {
 		u := u.of(t)
-		u.want(exitOK, "run", "panels.yaml", "--runtime", "netns", "--clock", "lockstep", "--out", "lockstep")
+		u.want(command.ExitOK, "run", "panels.yaml", "--runtime", "netns", "--clock", "lockstep", "--out", "lockstep")
 		u.panels(boards.NoVirtual)(u.loaded("lockstep"))
 	})
 	// A lab is of one variant, with one signal or two.
 	t.Run("lab", func(t *testing.T) {
 		u := u.of(t)
 		began := time.Now()
-		stdout, _ := u.want(exitOK, "up", "panels.yaml", "--runtime", "netns", "--clock", "wall", "--variant", "hpcc", "--out", "lab", "--json")
+		stdout, _ := u.want(command.ExitOK, "up", "panels.yaml", "--runtime", "netns", "--clock", "wall", "--variant", "hpcc", "--out", "lab", "--json")
 		lab := u.parse(stdout)
 		server := u.dataSource(lab.ID)
 		time.Sleep(4 * time.Second) // a scrape each second

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/perfetto"
@@ -28,7 +29,7 @@ func (p *perfettoFlags) flags(f *pflag.FlagSet) {
 	f.Uint64Var(&p.seed, "seed", 0, "the `SEED` of --perfetto (default: the variant's first one)")
 	f.IntVar(&p.ports, "ports", perfetto.Ports, "how many ports have counters with --perfetto: the `N` that sent most")
 	for _, name := range []string{"perfetto", "variant", "seed", "ports"} {
-		f.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+		f.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 }
 
@@ -36,20 +37,20 @@ func (p *perfettoFlags) flags(f *pflag.FlagSet) {
 func (p *perfettoFlags) chosen(f *pflag.FlagSet) (bool, error) {
 	for _, name := range []string{"variant", "seed", "ports"} {
 		if p.file == "" && f.Changed(name) {
-			return false, usage("--%s needs --perfetto", name)
+			return false, command.Usage("--%s needs --perfetto", name)
 		}
 	}
 	if p.ports < 0 {
-		return false, usage("--ports %d: want 0 or more", p.ports)
+		return false, command.Usage("--ports %d: want 0 or more", p.ports)
 	}
 	return p.file != "", nil
 }
 
 // exportPerfetto writes a run of a folder as a trace. A file appears when it is complete.
-func (a *app) exportPerfetto(ctx context.Context, folder string, p *perfettoFlags) error {
+func exportPerfetto(ctx context.Context, a *command.App, folder string, p *perfettoFlags) error {
 	f, err := runfolder.OpenKept(folder)
 	if err != nil {
-		return folderError(err)
+		return command.FolderError(err)
 	}
 	o := perfetto.Options{Variant: p.variant, Seed: p.seed, Ports: p.ports}
 	if p.ports == 0 {
@@ -60,29 +61,29 @@ func (a *app) exportPerfetto(ctx context.Context, folder string, p *perfettoFlag
 		written, err = perfetto.Write(ctx, w, f, o)
 		return err
 	}
-	if p.file == stdoutName {
-		err = write(a.stdout)
+	if p.file == command.StdoutName {
+		err = write(a.Stdout)
 	} else {
 		err = writeWhole(p.file, write)
 	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return infrastructure(errors.New("interrupted"))
+		return command.Infrastructure(errors.New("interrupted"))
 	case errors.Is(err, perfetto.ErrNoRun):
-		return usage("%s: %v", folder, err)
+		return command.Usage("%s: %v", folder, err)
 	case errors.Is(err, runfolder.ErrDamaged):
-		return folderError(err)
+		return command.FolderError(err)
 	case errors.Is(err, errNoFile):
-		return usage("--perfetto %w", err)
+		return command.Usage("--perfetto %w", err)
 	default:
-		return infrastructure(fmt.Errorf("--perfetto %s: %w", p.file, cause.Of(err)))
+		return command.Infrastructure(fmt.Errorf("--perfetto %s: %w", p.file, cause.Of(err)))
 	}
 	text := fmt.Sprintf("variant %s, seed %d: %d slices, %d arrows from sends to receives, counters of %d of %d ports", written.Variant, written.Seed, written.Slices, written.Arrows, written.Counters/2, written.Ports)
 	if written.LeftOut > 0 {
 		text += fmt.Sprintf("; %d slices are left out, as too many overlap", written.LeftOut)
 	}
-	a.say(text + "; https://ui.perfetto.dev opens it, and keeps it in the browser")
+	a.Say(text + "; https://ui.perfetto.dev opens it, and keeps it in the browser")
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 )
@@ -89,7 +90,7 @@ func TestPlantedRegressions(t *testing.T) {
 	}
 	stored := filepath.Join(t.TempDir(), "base.json")
 	only := []string{"standard", "--only", "fct-tails", "--only", "fairness-hops", "--only", "incast-drops", "--only", "incast-ecn"}
-	if code, out := run(t, append([]string{"baseline", "save", "-o", stored, "--baseline", "git:base"}, only...)...); code != exitOK {
+	if code, out := run(t, append([]string{"baseline", "save", "-o", stored, "--baseline", "git:base"}, only...)...); code != command.ExitOK {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	for i, p := range plants {
@@ -126,13 +127,13 @@ func TestPlantedRegressions(t *testing.T) {
 			}
 			t.Logf("failed: %q\n%s", failed, stdout)
 			if p.fails == "" {
-				if code != exitOK || len(failed) > 0 {
+				if code != command.ExitOK || len(failed) > 0 {
 					t.Errorf("exit code %d, failed %q", code, failed)
 				}
 				return
 			}
 			_, metric, _ := strings.Cut(p.fails, " ")
-			if code != exitFailed || !strings.Contains(strings.Join(failed, "\n"), p.fails) || !strings.Contains(stdout, metric) {
+			if code != command.ExitFailed || !strings.Contains(strings.Join(failed, "\n"), p.fails) || !strings.Contains(stdout, metric) {
 				t.Errorf("exit code %d, failed %q; want %s", code, failed, p.fails)
 			}
 		})

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -33,13 +35,13 @@ type consumed struct {
 // metered is the main function of the process in between. Its arguments are the file and
 // those of csiglab.
 func metered() int {
-	cmd := self(context.Background(), os.Args[2:]...)
+	cmd := perform.Self(context.Background(), os.Args[2:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		fmt.Fprintln(os.Stderr, err)
-		return exitInfrastructure
+		return command.ExitInfrastructure
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	text, err := json.Marshal(consumed{(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), float64(usage.Maxrss) * 1024})
@@ -48,7 +50,7 @@ func metered() int {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitInfrastructure
+		return command.ExitInfrastructure
 	}
 	return cmd.ProcessState.ExitCode()
 }
@@ -63,7 +65,7 @@ func meter(t *testing.T, args ...string) (u consumed) {
 	}
 	cmd := exec.Command(program, append([]string{file}, args...)...)
 	cmd.Args[0] = meteredName
-	if out, err := cmd.CombinedOutput(); err != nil && cmd.ProcessState.ExitCode() != exitFailed {
+	if out, err := cmd.CombinedOutput(); err != nil && cmd.ProcessState.ExitCode() != command.ExitFailed {
 		t.Fatalf("%q: %v\n%s", args, err, out)
 	}
 	text, err := os.ReadFile(file)
@@ -138,7 +140,7 @@ func TestPredictions(t *testing.T) {
 			args = append(args, "--calibrate") // short runs are not worth it by themselves
 		}
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK {
+		if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("%s: exit %d, %s", e.name, code, stderr.String())
 		}
 		var check experimentCheck
@@ -182,22 +184,22 @@ func TestRefusedForMemory(t *testing.T) {
 		code  int
 		wants []string
 	}{
-		{"run FILE --parallel 2", limit, exitUsage, append([]string{"not enough memory: this needs about ", ", and GOMEMLIMIT allows 126 MB; ", "--force runs it anyway"}, advice...)},
-		{"run FILE --parallel 2 --json", limit, exitUsage, []string{"not enough memory"}},
-		{"run one", "GOMEMLIMIT=20MiB", exitUsage, []string{"and GOMEMLIMIT allows 21 MB; --force"}},
-		{"run one --runtime netns --clock lockstep", "GOMEMLIMIT=20MiB", exitUsage, []string{"not enough memory"}},
-		{"run one --runtime containerlab --clock lockstep", "GOMEMLIMIT=20MiB", exitUsage, []string{"not enough memory"}},
-		{"up ../../docs/examples/lab.yaml", "GOMEMLIMIT=20MiB", exitUsage, []string{"not enough memory"}},
-		{"run one --force", "GOMEMLIMIT=20MiB", exitOK, []string{"forced: this needs about "}},
-		{"validate FILE", limit, exitOK, []string{"note: not enough memory: this needs about ", " of 126 MB\n"}},
-		{"validate one", "GOMEMLIMIT=20GiB", exitOK, nil},
+		{"run FILE --parallel 2", limit, command.ExitUsage, append([]string{"not enough memory: this needs about ", ", and GOMEMLIMIT allows 126 MB; ", "--force runs it anyway"}, advice...)},
+		{"run FILE --parallel 2 --json", limit, command.ExitUsage, []string{"not enough memory"}},
+		{"run one", "GOMEMLIMIT=20MiB", command.ExitUsage, []string{"and GOMEMLIMIT allows 21 MB; --force"}},
+		{"run one --runtime netns --clock lockstep", "GOMEMLIMIT=20MiB", command.ExitUsage, []string{"not enough memory"}},
+		{"run one --runtime containerlab --clock lockstep", "GOMEMLIMIT=20MiB", command.ExitUsage, []string{"not enough memory"}},
+		{"up ../../docs/examples/lab.yaml", "GOMEMLIMIT=20MiB", command.ExitUsage, []string{"not enough memory"}},
+		{"run one --force", "GOMEMLIMIT=20MiB", command.ExitOK, []string{"forced: this needs about "}},
+		{"validate FILE", limit, command.ExitOK, []string{"note: not enough memory: this needs about ", " of 126 MB\n"}},
+		{"validate one", "GOMEMLIMIT=20GiB", command.ExitOK, nil},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		args := strings.Fields(strings.Replace(c.args, "FILE", file, 1))
 		if args[0] != "validate" {
 			args = append(args, "--out", out)
 		}
-		cmd := self(t.Context(), args...)
+		cmd := perform.Self(t.Context(), args...)
 		cmd.Env = append(os.Environ(), c.limit)
 		text, _ := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != c.code {
@@ -211,7 +213,7 @@ func TestRefusedForMemory(t *testing.T) {
 		if c.wants == nil && strings.Contains(string(text), "memory may") {
 			t.Errorf("%s: %s", c.args, text)
 		}
-		if _, err := os.Stat(out); err == nil && c.code == exitUsage {
+		if _, err := os.Stat(out); err == nil && c.code == command.ExitUsage {
 			t.Errorf("%s: left %s", c.args, out)
 		}
 	}
@@ -223,19 +225,19 @@ func TestProbesDoNotMeasure(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	file := write(t, "long.yaml", "schema: 1\nname: long\nseeds: 1..40\n"+threeTierFabric(128, 4)+"workload: {permutation: {size: 40MB}}\n")
 	for flag, want := range map[string]bool{"--force": true, "--probe": false} {
-		l, measured := newLab(Linked{}), false
-		l.self = func(ctx context.Context, _ ...string) *exec.Cmd {
+		l, measured := newLab(command.Linked{}), false
+		l.Self = func(ctx context.Context, _ ...string) *exec.Cmd {
 			measured = true
 			return exec.CommandContext(ctx, "false")
 		}
-		l.run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
+		l.Run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 			ctx, cancel := context.WithCancel(ctx)
 			opts.Progress = func(campaign.Progress) { cancel() } // once it runs
 			return campaign.Run(ctx, set, opts)
 		}
 		var stderr bytes.Buffer
-		code := execute(t.Context(), Linked{}, l, []string{"run", file, flag, "--out", filepath.Join(t.TempDir(), "out")}, nil, io.Discard, &stderr)
-		if code != exitInfrastructure || measured != want || !strings.Contains(stderr.String(), "predicted: ") {
+		code := execute(t.Context(), command.Linked{}, l, []string{"run", file, flag, "--out", filepath.Join(t.TempDir(), "out")}, nil, io.Discard, &stderr)
+		if code != command.ExitInfrastructure || measured != want || !strings.Contains(stderr.String(), "predicted: ") {
 			t.Errorf("%s: exit %d, measured %v, want %v\n%s", flag, code, measured, want, stderr.String())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	nodeprocess "github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
@@ -18,7 +19,7 @@ import (
 func asProgram() {
 	switch filepath.Base(os.Args[0]) {
 	case "csiglab":
-		os.Exit(Main(Linked{}))
+		os.Exit(Main(command.Linked{}))
 	case "csig-host", "csig-switch":
 		os.Exit(nodeprocess.Main())
 	case meteredName:

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
@@ -28,9 +30,9 @@ type psEntry struct {
 	PID        int        `json:"pid"` // of the csiglab that runs it
 }
 
-func (a *app) ps() *cobra.Command {
+func psCommand(a *command.App) *cobra.Command {
 	var asJSON bool
-	cmd := asksEngine(&cobra.Command{
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "ps",
 		Short: "List labs and runs that are under way, and those that left something behind",
 		Long: "List labs and runs that are under way, and those that left something behind.\n" +
@@ -38,7 +40,7 @@ func (a *app) ps() *cobra.Command {
 			"foreign, of another csiglab on the same Docker engine, which csiglab clean leaves alone.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := a.runs(cmd.Context())
+			list, err := choose.Labs(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -50,7 +52,7 @@ func (a *app) ps() *cobra.Command {
 				})
 			}
 			if asJSON {
-				return a.printJSON(entries)
+				return a.PrintJSON(entries)
 			}
 			var text strings.Builder
 			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -64,7 +66,7 @@ func (a *app) ps() *cobra.Command {
 					e.ID, e.Name, e.Runtime, clock, e.State, nodes, e.Started.Format(time.DateTime), e.Folder)
 			}
 			t.Flush() // cannot fail: text in memory
-			return a.print(text.String())
+			return a.Print(text.String())
 		},
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a list in JSON")

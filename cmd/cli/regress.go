@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/modules"
@@ -55,7 +57,7 @@ func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 func (r *regressFlags) oneFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.experiment, "experiment", "", "instead of a suite: compare one `EXPERIMENT`, with --metric and --delta")
-	completeFlag(cmd, "experiment", experiment.Names())
+	command.CompleteFlag(cmd, "experiment", experiment.Names())
 	f.StringArrayVar(&r.variants, "variant", nil, "the `NAME` of a variant, with --experiment (repeatable; default: all)")
 	f.StringArrayVar(&r.set, "set", nil, "override a value on both sides, as `PATH=VALUE`, with --experiment (repeatable)")
 	f.StringArrayVar(&r.metrics, "metric", nil, "a `METRIC` that must not get worse, with --experiment (repeatable)")
@@ -64,7 +66,7 @@ func (r *regressFlags) oneFlags(cmd *cobra.Command) {
 	f.StringVar(&r.better, "better", "", "which `DIRECTION` is better, lower or higher, for a metric that csiglab does not know, with --experiment")
 }
 
-func (a *app) regress() *cobra.Command {
+func regressCommand(a *command.App) *cobra.Command {
 	r := regressFlags{baseline: sideFlags{name: "baseline"}, candidate: sideFlags{name: "candidate"}}
 	cmd := &cobra.Command{
 		Use:   "regress [SUITE]",
@@ -82,13 +84,13 @@ func (a *app) regress() *cobra.Command {
 			"  csiglab regress standard --only incast --candidate-set hosts.cc=dcqcn\n" +
 			"  csiglab regress --experiment incast --metric fct_us.p99 --delta 5% --candidate program:./csiglab-new\n" +
 			"  csiglab regress --resume regressions/standard-20260501-100000-00000",
-		Args:              atMostOne("a suite"),
+		Args:              command.AtMostOne("a suite"),
 		ValidArgsFunction: completeSuites,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("resume") {
-				return a.resumeRegression(cmd, &r, args)
+				return resumeRegression(a, cmd, &r, args)
 			}
-			return a.newRegression(cmd, &r, args)
+			return newRegression(a, cmd, &r, args)
 		},
 	}
 	r.suiteFlags(cmd)
@@ -113,15 +115,15 @@ func completeSuites(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 }
 
 // newRegression begins a regression.
-func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) error {
-	p, err := a.regressionPlan(cmd, r, args)
+func newRegression(a *command.App, cmd *cobra.Command, r *regressFlags, args []string) error {
+	p, err := regressionPlan(a, cmd, r, args)
 	if err != nil {
 		return err
 	}
 	if err := modulesApart(p, modules.Compiled()); err != nil {
 		return err
 	}
-	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+	if done, err := handOverWith(cmd.Context(), a, p.Baseline.With); done || err != nil {
 		return err
 	}
 	p.Started, p.AcceptInconclusive, p.Strict = time.Now().UTC(), r.accept, r.strict
@@ -129,7 +131,7 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 	if folder == "" {
 		folder = filepath.Join("regressions", fmt.Sprintf("%s-%s-%05x", p.Suite.Name, p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))
 	}
-	g := &comparing{app: a, plan: p, folder: folder, flags: r, fresh: true}
+	g := &comparing{App: a, plan: p, folder: folder, flags: r, fresh: true}
 	if err := g.prepare(cmd.Context()); err != nil {
 		return err
 	}
@@ -148,12 +150,12 @@ func (a *app) newRegression(cmd *cobra.Command, r *regressFlags, args []string) 
 func emptyFolder(folder string) error {
 	root, err := own.Folder(folder)
 	if err != nil {
-		return usage("--out %s: %w", folder, cause.Of(err))
+		return command.Usage("--out %s: %w", folder, cause.Of(err))
 	}
 	defer root.Close() // nothing is written through it
 	list, err := os.ReadDir(folder)
 	if err != nil {
-		return usage("--out %s: %w", folder, cause.Of(err))
+		return command.Usage("--out %s: %w", folder, cause.Of(err))
 	}
 	list = slices.DeleteFunc(list, func(entry os.DirEntry) bool { // of a campaign that was killed before it wrote its plan
 		info, err := entry.Info()
@@ -164,30 +166,30 @@ func emptyFolder(folder string) error {
 	}
 	for _, entry := range list {
 		if entry.Name() == regress.PlanFile {
-			return usage("--out %s: it has a regression; csiglab regress --resume %[1]s goes on with it", folder)
+			return command.Usage("--out %s: it has a regression; csiglab regress --resume %[1]s goes on with it", folder)
 		}
 	}
-	return usage("--out %s: the folder is not empty", folder)
+	return command.Usage("--out %s: the folder is not empty", folder)
 }
 
 // regressionPlan checks the command line and returns the plan that it asks for.
-func (a *app) regressionPlan(cmd *cobra.Command, r *regressFlags, args []string) (*regress.Plan, error) {
-	if err := a.noOverrides("it would change the experiments of both sides; use --baseline-set and --candidate-set"); err != nil {
+func regressionPlan(a *command.App, cmd *cobra.Command, r *regressFlags, args []string) (*regress.Plan, error) {
+	if err := a.NoOverrides("it would change the experiments of both sides; use --baseline-set and --candidate-set"); err != nil {
 		return nil, err
 	}
 	switch {
 	case cmd.Flags().Changed("seeds") && r.seeds < 1:
-		return nil, usage("--seeds %d: want at least 1", r.seeds)
+		return nil, command.Usage("--seeds %d: want at least 1", r.seeds)
 	case r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel"):
-		return nil, usage("--parallel %d: want at least 1", r.parallel)
+		return nil, command.Usage("--parallel %d: want at least 1", r.parallel)
 	}
 	if !cmd.Flags().Changed("baseline") {
 		if len(r.baseline.set) == 0 && len(r.candidate.set) == 0 && !cmd.Flags().Changed("candidate") && cmd.Name() != "save" {
-			return nil, usage("--baseline is missing: what is this csiglab to be compared with? such as --baseline main, or --baseline FILE.json of csiglab baseline save; --baseline-set and --candidate-set compare parameters")
+			return nil, command.Usage("--baseline is missing: what is this csiglab to be compared with? such as --baseline main, or --baseline FILE.json of csiglab baseline save; --baseline-set and --candidate-set compare parameters")
 		}
 		r.baseline.text = regress.KindSelf
 	}
-	p := &regress.Plan{Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Filter: regress.Filter{Only: r.only, Seeds: r.seeds}}
+	p := &regress.Plan{Version: command.Version(), Command: append([]string{"csiglab"}, a.Args...), Filter: regress.Filter{Only: r.only, Seeds: r.seeds}}
 	suite, arguments, err := r.suite(cmd, args)
 	if err != nil {
 		return nil, err
@@ -213,45 +215,45 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 	if r.experiment == "" {
 		for _, flag := range []string{"variant", "set", "metric", "delta", "of", "better"} {
 			if f := cmd.Flags().Lookup(flag); f != nil && f.Changed {
-				return nil, nil, usage("--%s goes with --experiment; a suite has its own", flag)
+				return nil, nil, command.Usage("--%s goes with --experiment; a suite has its own", flag)
 			}
 		}
 		if len(args) == 0 {
-			return nil, nil, usage("name a suite, or give --experiment with --metric and --delta; embedded: %s", strings.Join(suites.Names(), " "))
+			return nil, nil, command.Usage("name a suite, or give --experiment with --metric and --delta; embedded: %s", strings.Join(suites.Names(), " "))
 		}
 		s, err := readSuite(args[0])
 		return s, args, err
 	}
 	switch {
 	case len(args) > 0:
-		return nil, nil, usage("suite %q and --experiment %s exclude each other", args[0], r.experiment)
+		return nil, nil, command.Usage("suite %q and --experiment %s exclude each other", args[0], r.experiment)
 	case len(r.metrics) == 0:
-		return nil, nil, usage("--experiment %s: --metric is missing, such as --metric fct_us.p99", r.experiment)
+		return nil, nil, command.Usage("--experiment %s: --metric is missing, such as --metric fct_us.p99", r.experiment)
 	case r.delta == "":
-		return nil, nil, usage("--experiment %s: --delta is missing: the smallest effect that matters, such as --delta 5%%", r.experiment)
+		return nil, nil, command.Usage("--experiment %s: --delta is missing: the smallest effect that matters, such as --delta 5%%", r.experiment)
 	case len(r.only) > 0:
-		return nil, nil, usage("--only %s goes with a suite; --variant chooses variants", r.only[0])
+		return nil, nil, command.Usage("--only %s goes with a suite; --variant chooses variants", r.only[0])
 	}
 	delta, absolute, err := regress.ParseDelta(r.delta)
 	if err != nil {
-		return nil, nil, usage("--delta: %w", err)
+		return nil, nil, command.Usage("--delta: %w", err)
 	}
 	if err := regress.ParseOf(r.of); err != nil {
-		return nil, nil, usage("--of: %w", err)
+		return nil, nil, command.Usage("--of: %w", err)
 	}
 	rule := regress.Rule{Delta: delta, Absolute: absolute, Of: r.of}
 	if r.better != "" {
 		if rule.Better, err = regress.ParseBetter(r.better); err != nil {
-			return nil, nil, usage("--better: %w", err)
+			return nil, nil, command.Usage("--better: %w", err)
 		}
 	}
-	if _, err := overrides(r.set); err != nil {
+	if _, err := choose.Overrides(r.set); err != nil {
 		return nil, nil, err
 	}
 	var rules []regress.Rule
 	for _, metric := range r.metrics {
 		if slices.ContainsFunc(rules, func(other regress.Rule) bool { return other.Metric == metric }) {
-			return nil, nil, usage("--metric %s is given twice", metric)
+			return nil, nil, command.Usage("--metric %s is given twice", metric)
 		}
 		rule.Metric = metric
 		rules = append(rules, rule)
@@ -259,7 +261,7 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 	name := r.experiment
 	if !slices.Contains(experiment.Names(), name) {
 		if name, err = filepath.Abs(name); err != nil {
-			return nil, nil, infrastructure(err)
+			return nil, nil, command.Infrastructure(err)
 		}
 	}
 	var arguments []string
@@ -276,7 +278,7 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 	one := regress.One(name, r.variants, r.set, regress.DefaultSeeds, rules)
 	if len(r.set) > 0 {
 		if one.Entries[0].Dir, err = os.Getwd(); err != nil {
-			return nil, nil, infrastructure(err)
+			return nil, nil, command.Infrastructure(err)
 		}
 	}
 	return one, arguments, nil
@@ -289,19 +291,19 @@ func readSuite(nameOrPath string) (*regress.Suite, error) {
 	if !ok || !slices.Contains(suites.Names(), nameOrPath) {
 		info, err := os.Stat(nameOrPath)
 		if err == nil && info.IsDir() {
-			return nil, usage("%s: a folder; name a file in it", nameOrPath)
+			return nil, command.Usage("%s: a folder; name a file in it", nameOrPath)
 		}
 		if errors.Is(err, os.ErrNotExist) && slices.Contains(experiment.Names(), nameOrPath) {
 			return nil, notSuite(nameOrPath)
 		}
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, usage("%s: no such file, nor an embedded suite; embedded: %s%s", nameOrPath, strings.Join(suites.Names(), " "), didYouMean(nameOrPath, suites.Names()))
+			return nil, command.Usage("%s: no such file, nor an embedded suite; embedded: %s%s", nameOrPath, strings.Join(suites.Names(), " "), command.DidYouMean(nameOrPath, suites.Names()))
 		}
 		if data, err = own.ReadFile(nameOrPath, regress.MaxSuite); err != nil {
-			return nil, usage("%s: %w", nameOrPath, cause.Of(err))
+			return nil, command.Usage("%s: %w", nameOrPath, cause.Of(err))
 		}
 		if dir, err = filepath.Abs(filepath.Dir(nameOrPath)); err != nil {
-			return nil, infrastructure(err)
+			return nil, command.Infrastructure(err)
 		}
 	}
 	s, err := regress.ReadSuite(nameOrPath, dir, data)
@@ -309,7 +311,7 @@ func readSuite(nameOrPath string) (*regress.Suite, error) {
 		return nil, notSuite(nameOrPath)
 	}
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, command.Misuse(err)
 	}
 	return s, nil
 }
@@ -319,37 +321,37 @@ var ofExperiment = regexp.MustCompile(`(?m)^(topology|workload|jobs)\s*:`)
 
 // notSuite returns the error of an experiment in place of a suite.
 func notSuite(name string) error {
-	return usage("%s is an experiment and not a suite: csiglab regress --experiment %[1]s --metric METRIC --delta 5%% compares it", name)
+	return command.Usage("%s is an experiment and not a suite: csiglab regress --experiment %[1]s --metric METRIC --delta 5%% compares it", name)
 }
 
 // withResumeRegression are the flags of regress that go with --resume.
 var withResumeRegression = append([]string{"resume", "parallel", "json", "accept-inconclusive", "strict", "help"}, clusterFlagNames...)
 
 // resumeRegression does what a folder lacks.
-func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []string) error {
+func resumeRegression(a *command.App, cmd *cobra.Command, r *regressFlags, args []string) error {
 	if r.resume == "" {
-		return usage("--resume: name the folder of a regression")
+		return command.Usage("--resume: name the folder of a regression")
 	}
 	if len(args) > 0 {
-		return usage("suite %q and --resume %s exclude each other: the regression goes on as it was begun", args[0], r.resume)
+		return command.Usage("suite %q and --resume %s exclude each other: the regression goes on as it was begun", args[0], r.resume)
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(withResumeRegression, f.Name) {
-			err = usage("--%s and --resume %s exclude each other: the regression goes on as it was begun", f.Name, r.resume)
+			err = command.Usage("--%s and --resume %s exclude each other: the regression goes on as it was begun", f.Name, r.resume)
 		}
 	})
 	if err == nil && (r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel")) {
-		err = usage("--parallel %d: want at least 1", r.parallel)
+		err = command.Usage("--parallel %d: want at least 1", r.parallel)
 	}
 	if err != nil {
 		return err
 	}
 	p, err := regress.ReadPlan(r.resume)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
-	if done, err := a.handOverWith(cmd.Context(), p.Baseline.With); done || err != nil {
+	if done, err := handOverWith(cmd.Context(), a, p.Baseline.With); done || err != nil {
 		return err
 	}
 	if r.accept {
@@ -358,7 +360,7 @@ func (a *app) resumeRegression(cmd *cobra.Command, r *regressFlags, args []strin
 	if r.strict {
 		p.Strict = true
 	}
-	g := &comparing{app: a, plan: p, folder: r.resume, flags: r}
+	g := &comparing{App: a, plan: p, folder: r.resume, flags: r}
 	if err := g.prepare(cmd.Context()); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -94,7 +95,7 @@ func TestRegress(t *testing.T) {
 		out := filepath.Join(dir, "itself")
 		code, said := csiglabProcess("regress", suite, "--baseline", "self", "--out", out).run(t)
 		d, _ := readVerdict(t, out)
-		if code != exitOK || d.Outcome != verdict.Pass || !d.Experiments[0].Identical || d.Experiments[0].Metrics[0].By != "fingerprint" || len(d.Notes) == 0 {
+		if code != command.ExitOK || d.Outcome != verdict.Pass || !d.Experiments[0].Identical || d.Experiments[0].Metrics[0].By != "fingerprint" || len(d.Notes) == 0 {
 			t.Errorf("exit code %d, %+v\n%s", code, d, said)
 		}
 		journal, err := trial.ReadJournal(out)
@@ -106,7 +107,7 @@ func TestRegress(t *testing.T) {
 		out := filepath.Join(dir, "worse")
 		code, said := csiglabProcess(append([]string{"regress", suite, "--out", out}, worse...)...).run(t)
 		d, _ := readVerdict(t, out)
-		if code != exitFailed || d.Outcome != verdict.Fail || d.Experiments[0].Metrics[0].Outcome != verdict.Fail || !strings.Contains(said, "fct_us.max") {
+		if code != command.ExitFailed || d.Outcome != verdict.Fail || d.Experiments[0].Metrics[0].Outcome != verdict.Fail || !strings.Contains(said, "fct_us.max") {
 			t.Errorf("exit code %d, %s\n%s", code, d.Outcome, said)
 		}
 		for _, name := range []string{"verdict.md", "verdict.html", "junit.xml"} {
@@ -120,7 +121,7 @@ func TestRegress(t *testing.T) {
 		again := filepath.Join(dir, "again")
 		code, said = csiglabProcess(append(reproduce[1:], "--out", again, "--json")...).run(t)
 		var printed verdict.Document
-		if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &printed); err != nil || code != exitFailed || len(printed.Experiments) != 1 ||
+		if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &printed); err != nil || code != command.ExitFailed || len(printed.Experiments) != 1 ||
 			fmt.Sprint(printed.Experiments[0].Metrics[0].Pairs) != fmt.Sprint(d.Experiments[0].Metrics[0].Pairs) {
 			t.Errorf("%s: exit code %d, %v\n%s", d.Experiments[0].Reproduce, code, err, said)
 		}
@@ -130,23 +131,23 @@ func TestRegress(t *testing.T) {
 		args := []string{"regress", suite, "--only", "marks", "--candidate-set", "hosts.cc.mark_gain=0.07"}
 		const first = "(experiment: 0 identical, 1 changed but not worse, 0 worse)."
 		code, said := csiglabProcess(append(args, "--out", filepath.Join(dir, "changed"))...).run(t)
-		if code != exitOK || !strings.Contains(said, "PASS: none of 1 metric got worse "+first) {
+		if code != command.ExitOK || !strings.Contains(said, "PASS: none of 1 metric got worse "+first) {
 			t.Errorf("exit code %d\n%s", code, said)
 		}
 		strict := filepath.Join(dir, "strict")
 		code, said = csiglabProcess(append(args, "--strict", "--out", strict)...).run(t)
 		d, _ := readVerdict(t, strict)
-		if code != exitFailed || d.Experiments[0].Change != verdict.Changed || d.Counts.Changed != 1 || !strings.Contains(said, "FAIL: 1 of 1 experiment changed, which --strict refuses; none of 1 metric got worse "+first) {
+		if code != command.ExitFailed || d.Experiments[0].Change != verdict.Changed || d.Counts.Changed != 1 || !strings.Contains(said, "FAIL: 1 of 1 experiment changed, which --strict refuses; none of 1 metric got worse "+first) {
 			t.Errorf("exit code %d, %+v\n%s", code, d.Counts, said)
 		}
 	})
 	t.Run("inconclusive", func(t *testing.T) {
 		args := []string{"regress", "--experiment", filepath.Join(filepath.Dir(suite), "small.yaml"), "--metric", "fct_us.max", "--delta", "0.001%", "--seeds", "3", "--candidate-set", "links.queue=100kB"}
 		out := filepath.Join(dir, "inconclusive")
-		if code, said := csiglabProcess(append(args, "--out", out)...).run(t); code != exitInconclusive {
-			t.Errorf("exit code %d, want %d\n%s", code, exitInconclusive, said)
+		if code, said := csiglabProcess(append(args, "--out", out)...).run(t); code != command.ExitInconclusive {
+			t.Errorf("exit code %d, want %d\n%s", code, command.ExitInconclusive, said)
 		}
-		if code, said := csiglabProcess("regress", "--resume", out, "--accept-inconclusive").run(t); code != exitOK {
+		if code, said := csiglabProcess("regress", "--resume", out, "--accept-inconclusive").run(t); code != command.ExitOK {
 			t.Errorf("accepted: exit code %d\n%s", code, said)
 		}
 	})
@@ -156,7 +157,7 @@ func TestRegress(t *testing.T) {
 func testStored(t *testing.T, suite string) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "baseline.json")
-	if code, said := csiglabProcess("baseline", "save", suite, "--only", "small", "-o", file).run(t); code != exitOK || !strings.Contains(said, ": 9 runs of 1 experiment; self") {
+	if code, said := csiglabProcess("baseline", "save", suite, "--only", "small", "-o", file).run(t); code != command.ExitOK || !strings.Contains(said, ": 9 runs of 1 experiment; self") {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	text, err := os.ReadFile(file)
@@ -165,18 +166,18 @@ func testStored(t *testing.T, suite string) {
 	}
 	// It is the same text again, also from another folder.
 	t.Chdir(dir)
-	if code, said := csiglabProcess("baseline", "save", suite, "--only", "small", "-o", "again.json", "--parallel", "1").run(t); code != exitOK {
+	if code, said := csiglabProcess("baseline", "save", suite, "--only", "small", "-o", "again.json", "--parallel", "1").run(t); code != command.ExitOK {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	if again, err := os.ReadFile("again.json"); err != nil || !bytes.Equal(text, again) {
 		t.Errorf("%v; it is another text the second time:\n%s\n%s", err, text, again)
 	}
-	if code, said := csiglabProcess("regress", suite, "--only", "small", "--baseline", file, "--out", "equal").run(t); code != exitOK {
+	if code, said := csiglabProcess("regress", suite, "--only", "small", "--baseline", file, "--out", "equal").run(t); code != command.ExitOK {
 		t.Errorf("equal: exit code %d\n%s", code, said)
 	} else if d, _ := readVerdict(t, "equal"); !d.Experiments[0].Identical || d.Baseline.Kind != regress.KindStored {
 		t.Errorf("equal: %+v", d)
 	}
-	if code, said := csiglabProcess(append([]string{"regress", suite, "--only", "small", "--baseline", "stored:" + file, "--out", "worse"}, worse...)...).run(t); code != exitFailed {
+	if code, said := csiglabProcess(append([]string{"regress", suite, "--only", "small", "--baseline", "stored:" + file, "--out", "worse"}, worse...)...).run(t); code != command.ExitFailed {
 		t.Errorf("worse: exit code %d\n%s", code, said)
 	}
 	// Damaged, or of something else: exit code 2, with the place, and no folder is left.
@@ -198,23 +199,23 @@ func testStored(t *testing.T, suite string) {
 			t.Fatal(err)
 		}
 		code, said := csiglabProcess("regress", suite, "--only", "small", "--baseline", "changed.json", "--out", "refused").run(t)
-		if code != exitUsage || !strings.Contains(said, "changed.json:") || !strings.Contains(said, test.want) {
-			t.Errorf("%s: exit code %d, want %d and %q\n%s", test.name, code, exitUsage, test.want, said)
+		if code != command.ExitUsage || !strings.Contains(said, "changed.json:") || !strings.Contains(said, test.want) {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s", test.name, code, command.ExitUsage, test.want, said)
 		}
 		if _, err := os.Stat("refused"); err == nil {
 			t.Errorf("%s: a folder is left", test.name)
 		}
 	}
 	code, said := csiglabProcess("regress", suite, "--only", "small", "--baseline", file, "--seeds", "10", "--out", "refused").run(t)
-	if want := "it has the seeds up to 9; want them up to 10"; code != exitUsage || !strings.Contains(said, want) {
-		t.Errorf("more seeds: exit code %d, want %d and %q\n%s", code, exitUsage, want, said)
+	if want := "it has the seeds up to 9; want them up to 10"; code != command.ExitUsage || !strings.Contains(said, want) {
+		t.Errorf("more seeds: exit code %d, want %d and %q\n%s", code, command.ExitUsage, want, said)
 	}
 	if err := os.WriteFile(experiment, []byte(regressedExperiment+"# changed\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, said = csiglabProcess("regress", suite, "--only", "small", "--baseline", file, "--out", "refused").run(t)
-	if want := "the text or the files of the experiment have changed"; code != exitUsage || !strings.Contains(said, want) {
-		t.Errorf("a changed experiment: exit code %d, want %d and %q\n%s", code, exitUsage, want, said)
+	if want := "the text or the files of the experiment have changed"; code != command.ExitUsage || !strings.Contains(said, want) {
+		t.Errorf("a changed experiment: exit code %d, want %d and %q\n%s", code, command.ExitUsage, want, said)
 	}
 }
 
@@ -228,7 +229,7 @@ func TestRegressKilled(t *testing.T) {
 	args := append([]string{"regress", suite, "--only", "small", "--parallel", "1"}, worse...)
 	whole := filepath.Join(dir, "whole")
 	wantCode, said := csiglabProcess(append(args, "--out", whole)...).run(t)
-	if wantCode != exitFailed {
+	if wantCode != command.ExitFailed {
 		t.Fatalf("exit code %d\n%s", wantCode, said)
 	}
 	_, want := readVerdict(t, whole)
@@ -322,8 +323,8 @@ func TestRegressDisk(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := csiglabProcess("regress", "--resume", out).run(t); code != exitFailed {
-		t.Errorf("resumed: exit code %d, want %d\n%s", code, exitFailed, said)
+	if code, said := csiglabProcess("regress", "--resume", out).run(t); code != command.ExitFailed {
+		t.Errorf("resumed: exit code %d, want %d\n%s", code, command.ExitFailed, said)
 	}
 }
 
@@ -421,8 +422,8 @@ func TestRegressUsage(t *testing.T) {
 			}
 		}
 		code, stdout, stderr := csiglab(&fakeLab{}, test.env, strings.Fields(test.args)...)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, test.want) {
-			t.Errorf("%s: exit code %d, want %d and %q\n%s%s", test.args, code, exitUsage, test.want, stdout, stderr)
+		if code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, test.want) {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s%s", test.args, code, command.ExitUsage, test.want, stdout, stderr)
 		}
 	}
 	if _, err := os.Stat("regressions"); err == nil {

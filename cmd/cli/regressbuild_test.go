@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/programs/builder"
@@ -38,7 +39,7 @@ func TestRegressBuildKilled(t *testing.T) {
 	if err := os.Remove(slow); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := csiglabProcess("regress", "--resume", out).run(t); code != exitOK {
+	if code, said := csiglabProcess("regress", "--resume", out).run(t); code != command.ExitOK {
 		t.Fatalf("resumed: exit code %d\n%s", code, said)
 	}
 	d, _ := readVerdict(t, out)
@@ -58,8 +59,8 @@ func TestRegressBuildKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{mine, other, killed} {
-		if code, said := csiglabProcess("regress", suite, "--candidate", "program:"+wrong, "--out", folder).run(t); code != exitUsage || !strings.Contains(said, "it is no csiglab") {
-			t.Errorf("exit code %d, want %d\n%s", code, exitUsage, said)
+		if code, said := csiglabProcess("regress", suite, "--candidate", "program:"+wrong, "--out", folder).run(t); code != command.ExitUsage || !strings.Contains(said, "it is no csiglab") {
+			t.Errorf("exit code %d, want %d\n%s", code, command.ExitUsage, said)
 		}
 		list, err := os.ReadDir(folder)
 		if there := err == nil; there != (folder != other) || len(list) > 0 {

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // TestRegressHints holds that an experiment where a suite or a side is wanted is told how it is
@@ -16,8 +18,8 @@ func TestRegressHints(t *testing.T) {
 		{"standrd --baseline self", `(did you mean "standard"?)`},
 	} {
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"regress"}, strings.Fields(c.args)...)...)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
-			t.Errorf("regress %s: exit %d, %q; want %d, %q", c.args, code, stderr, exitUsage, c.want)
+		if code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("regress %s: exit %d, %q; want %d, %q", c.args, code, stderr, command.ExitUsage, c.want)
 		}
 	}
 }

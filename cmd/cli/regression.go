@@ -14,6 +14,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/cmd/cli/ui"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -32,7 +34,7 @@ const programsFolder = "programs"
 
 // comparing is a regression under way.
 type comparing struct {
-	*app
+	*command.App
 	plan   *regress.Plan
 	folder string
 	flags  *regressFlags
@@ -40,12 +42,12 @@ type comparing struct {
 	made   bool // the folder was not there before
 
 	campaign regress.Campaign
-	remote   Runner // of a cluster; nil: this machine
+	remote   command.Runner // of a cluster; nil: this machine
 }
 
 // connect connects to the cluster that the flags name, if they name one.
 func (g *comparing) connect(cmd *cobra.Command) (err error) {
-	g.remote, err = g.clusterRunner(cmd.Context(), cmd.Flags(), &g.flags.cluster, "regress", g.plan.Suite.Name, g.flags.parallel)
+	g.remote, err = clusterRunner(cmd.Context(), g.App, cmd.Flags(), &g.flags.cluster, "regress", g.plan.Suite.Name, g.flags.parallel)
 	return err
 }
 
@@ -54,27 +56,27 @@ func (g *comparing) connect(cmd *cobra.Command) (err error) {
 func (g *comparing) runner(ctx context.Context, folder string) (end func()) {
 	c := &g.campaign
 	if g.remote == nil {
-		c.Runner = &trial.Local{Folder: folder, Environment: g.env}
+		c.Runner = &trial.Local{Folder: folder, Environment: g.Env}
 		return func() {}
 	}
 	c.Runner, c.Parallel, c.Elsewhere = g.remote, g.remote.Most(), true
-	return func() { g.closeRunner(ctx, g.remote) }
+	return func() { closeRunner(ctx, g.App, g.remote) }
 }
 
 // prepare checks all that can be checked before programs are built.
 func (g *comparing) prepare(ctx context.Context) (err error) {
 	c := &g.campaign
-	*c = regress.Campaign{Suite: &g.plan.Suite, Filter: g.plan.Filter, Folder: g.folder, Version: buildVersion(), Command: g.plan.Command,
+	*c = regress.Campaign{Suite: &g.plan.Suite, Filter: g.plan.Filter, Folder: g.folder, Version: command.Version(), Command: g.plan.Command,
 		Arguments: g.plan.Arguments, Strict: g.plan.Strict, Started: g.plan.Started, Before: g.plan.Before(g.folder), Parallel: g.flags.parallelism()}
 	if c.Machine, err = os.Hostname(); err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	for side, spec := range g.sides() {
 		if *side, err = newSide(spec); err != nil {
 			return err
 		}
 	}
-	_, err = interruptible(ctx, func() (struct{}, error) { return struct{}{}, c.Prepare() })
+	_, err = command.Interruptible(ctx, func() (struct{}, error) { return struct{}{}, c.Prepare() })
 	if err != nil {
 		return campaignError(err)
 	}
@@ -108,7 +110,7 @@ func (g *comparing) run(ctx context.Context) error {
 	if g.fresh { // a build that is killed can be resumed
 		if err := g.plan.Write(g.folder); err != nil {
 			g.discard(journal, programs)
-			return infrastructure(err)
+			return command.Infrastructure(err)
 		}
 	}
 	if err := g.build(ctx, programs); err != nil {
@@ -116,21 +118,21 @@ func (g *comparing) run(ctx context.Context) error {
 			g.discard(journal, programs)
 		}
 		if interrupted(err) {
-			return infrastructure(errors.New("interrupted before the first run"))
+			return command.Infrastructure(errors.New("interrupted before the first run"))
 		}
 		return err
 	}
 	c := &g.campaign
 	c.Building = time.Since(began)
 	if err := g.plan.Write(g.folder); err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	c.Journal = journal
 	runs := filepath.Join(g.folder, runsFolder)
 	os.RemoveAll(runs)       //nolint:errcheck // what a session that was killed has left
 	defer os.RemoveAll(runs) //nolint:errcheck // the next session does it
 	defer g.runner(ctx, runs)()
-	bar := g.newCampaignProgress()
+	bar := newCampaignProgress(g.App)
 	c.Progress, c.Say = bar.update, bar.line
 	document, err := c.Run(ctx)
 	bar.close()
@@ -144,7 +146,7 @@ func (g *comparing) run(ctx context.Context) error {
 		return g.unfinished(err, journal.Len())
 	}
 	if err := writeVerdictFiles(g.folder, document); err != nil {
-		return g.unfinished(infrastructure(err), journal.Len())
+		return g.unfinished(command.Infrastructure(err), journal.Len())
 	}
 	return g.show(document)
 }
@@ -174,7 +176,7 @@ func (g *comparing) build(ctx context.Context, into string) error {
 			flags = &sideFlags{name: s.flags.name, text: s.spec.Side, set: s.spec.Set}
 		}
 		first := g.fresh || flags != s.flags
-		if err := g.buildSide(ctx, s.side, s.spec, into); err != nil {
+		if err := buildSide(ctx, g.App, s.side, s.spec, into); err != nil {
 			return err
 		}
 		if first {
@@ -197,9 +199,9 @@ func (g *comparing) noteStale(ctx context.Context) {
 		if s.Kind != regress.KindSelf || s.Program != "" {
 			continue
 		}
-		if why := revision.Stale(ctx, sourceFolder); why != "" {
+		if why := revision.Stale(ctx, command.SourceFolder); why != "" {
 			s.Notes = []string{"self may lack what is to be compared: " + why + "; build it again, or compare folder:DIR"}
-			g.say(s.Notes[0])
+			g.Say(s.Notes[0])
 		}
 		return
 	}
@@ -208,11 +210,11 @@ func (g *comparing) noteStale(ctx context.Context) {
 // unfinished gives the error of a campaign its exit code, and says how to go on.
 func (g *comparing) unfinished(err error, trials int) error {
 	err = campaignError(err)
-	code := exitCode(err)
-	if code != exitUsage {
+	code := command.ExitCode(err)
+	if code != command.ExitUsage {
 		err = fmt.Errorf("%w\nthe regression is incomplete: %s kept in %s; csiglab regress --resume %[3]s does the rest", err, keptTrials(trials), g.folder)
 	}
-	return &exitError{code, err}
+	return &command.ExitError{Code: code, Err: err}
 }
 
 func keptTrials(trials int) string {
@@ -225,16 +227,16 @@ func keptTrials(trials int) string {
 // campaignError gives an error of a campaign its exit code.
 func campaignError(err error) error {
 	var wrong *experiment.Error
-	var exit *exitError
+	var exit *command.ExitError
 	switch {
 	case err == nil || errors.As(err, &exit):
 		return err
 	case interrupted(err):
-		return infrastructure(errors.New("interrupted"))
+		return command.Infrastructure(errors.New("interrupted"))
 	case errors.Is(err, failure.ErrConfiguration), errors.As(err, &wrong):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
-	return infrastructure(shortage(err))
+	return command.Infrastructure(resources.Shortage(err))
 }
 
 // interrupted reports whether a campaign ended by Ctrl-C.
@@ -243,9 +245,9 @@ func interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 // journalError gives an error of opening a journal its exit code.
 func journalError(err error) error {
 	if errors.Is(err, trial.ErrBusy) || errors.Is(err, own.ErrForeign) {
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
-	return infrastructure(err)
+	return command.Infrastructure(err)
 }
 
 // writeVerdictFiles writes the verdict in all its forms into a folder.
@@ -276,12 +278,12 @@ func writeVerdictFiles(folder string, d *verdict.Document) error {
 func (g *comparing) show(d *verdict.Document) error {
 	var err error
 	if g.flags.json {
-		err = g.printJSON(d)
+		err = g.PrintJSON(d)
 	} else {
 		var text strings.Builder
 		regression.Text(&text, d)
 		fmt.Fprintf(&text, "\nverdict %s\n", filepath.Join(g.folder, "verdict.html"))
-		err = g.print(text.String())
+		err = g.Print(text.String())
 	}
 	if err != nil {
 		return err
@@ -290,20 +292,20 @@ func (g *comparing) show(d *verdict.Document) error {
 	case verdict.Pass:
 		return nil
 	case verdict.Fail:
-		return &exitError{code: exitFailed}
+		return &command.ExitError{Code: command.ExitFailed}
 	case verdict.Inconclusive:
 		if g.plan.AcceptInconclusive {
 			return nil
 		}
-		return &exitError{code: exitInconclusive}
+		return &command.ExitError{Code: command.ExitInconclusive}
 	}
-	return &exitError{code: exitInfrastructure}
+	return &command.ExitError{Code: command.ExitInfrastructure}
 }
 
 // campaignProgress shows how far a campaign is: a bar on a terminal, elsewhere the lines of
 // say alone.
 type campaignProgress struct {
-	*app
+	*command.App
 	bar   *progressbar.ProgressBar // nil without a terminal
 	began time.Time
 	kept  int // trials of an earlier session, which took no time
@@ -312,8 +314,8 @@ type campaignProgress struct {
 // keptTime is how long trials that are in the journal already keep coming.
 const keptTime = 300 * time.Millisecond
 
-func (a *app) newCampaignProgress() *campaignProgress {
-	return &campaignProgress{app: a, bar: newBar(a.stderr), began: time.Now()}
+func newCampaignProgress(a *command.App) *campaignProgress {
+	return &campaignProgress{App: a, bar: command.NewBar(a.Stderr), began: time.Now()}
 }
 
 func (p *campaignProgress) update(now regress.Progress) {
@@ -328,8 +330,8 @@ func (p *campaignProgress) update(now regress.Progress) {
 	if ran := now.Done - p.kept; ran > 1 {
 		left = fmt.Sprintf(", at least %v left", (took / time.Duration(ran) * time.Duration(now.Least-now.Done)).Round(time.Second))
 	}
-	p.bar.Describe(fmt.Sprintf("%s: %d of %s%s", now.Name, now.Done, plural(now.Least, "run"), left))
-	p.bar.Set(barSteps * now.Done / now.Least) // a bar that cannot be drawn is no error
+	p.bar.Describe(fmt.Sprintf("%s: %d of %s%s", now.Name, now.Done, command.Plural(now.Least, "run"), left))
+	p.bar.Set(command.BarSteps * now.Done / now.Least) // a bar that cannot be drawn is no error
 }
 
 // line prints a line above the bar.
@@ -337,7 +339,7 @@ func (p *campaignProgress) line(text string) {
 	if p.bar != nil {
 		p.bar.Clear() // as above
 	}
-	p.app.say(text)
+	p.App.Say(text)
 }
 
 func (p *campaignProgress) close() {

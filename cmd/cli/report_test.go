@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
@@ -84,11 +85,11 @@ func TestReportNCCL(t *testing.T) {
 		"--variant needs --nccl-json":                                                       {"--variant", "csig"},
 		"--nccl-json excludes --markdown and --json":                                        {"--nccl-json", "--json"},
 	} {
-		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report", folder}, args...)...); code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report", folder}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
 		}
 	}
-	if code, stdout, _ := csiglab(&fakeLab{}, nil, "report", t.TempDir(), "--nccl-json"); code != exitUsage || stdout != "" {
+	if code, stdout, _ := csiglab(&fakeLab{}, nil, "report", t.TempDir(), "--nccl-json"); code != command.ExitUsage || stdout != "" {
 		t.Errorf("an empty folder: exit %d", code)
 	}
 }

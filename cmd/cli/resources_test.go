@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // Too few descriptors, threads or too little memory end csiglab with exit code 3 and
@@ -84,9 +86,9 @@ workload:
 				t.Fatal(err)
 			}
 		}
-		want := exitInfrastructure
+		want := command.ExitInfrastructure
 		if c.want == "" {
-			want = exitOK
+			want = command.ExitOK
 		}
 		if code != want || !strings.Contains(string(out), c.want) || strings.Contains(string(out), "goroutine ") {
 			t.Errorf("%s %s: exit code %d, want %d and %q:\n%.2000s", c.limit, c.runtime, code, want, c.want, out)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -52,7 +53,7 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 			f := newFaults(t, c.engine)
 			experiment := write(t, "many.yaml", strings.ReplaceAll(manyRuns, "SIZE", c.size))
 			whole := filepath.Join(t.TempDir(), "whole")
-			if code, said := csiglabProcess(append([]string{"run", experiment, "--out", whole}, c.args...)...).run(t); code != exitOK {
+			if code, said := csiglabProcess(append([]string{"run", experiment, "--out", whole}, c.args...)...).run(t); code != command.ExitOK {
 				t.Fatalf("exit code %d:\n%s", code, said)
 			}
 			for _, signal := range c.signals {
@@ -80,7 +81,7 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 			if code != -1 {
 				t.Fatalf("exit code %d, want it killed:\n%s", code, said)
 			}
-			if code, said := csiglabProcess("clean", "--all").run(t); code != exitOK {
+			if code, said := csiglabProcess("clean", "--all").run(t); code != command.ExitOK {
 				t.Errorf("clean: exit code %d:\n%s", code, said)
 			}
 			return
@@ -90,11 +91,11 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 	interrupt(2, append([]string{"run", experiment, "--out", dir}, args...)...)
 	code, said := csiglabProcess("report", dir).run(t)
 	page, err := os.ReadFile(filepath.Join(dir, runfolder.ReportFile))
-	if code != exitInfrastructure || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 12 runs have finished")) {
+	if code != command.ExitInfrastructure || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 12 runs have finished")) {
 		t.Errorf("report: exit code %d, %v:\n%s", code, err, said)
 	}
 	interrupt(5, "run", "--resume", dir)
-	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != exitOK || !strings.Contains(said, "12 of 12 runs done") {
+	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != command.ExitOK || !strings.Contains(said, "12 of 12 runs done") {
 		t.Fatalf("resume: exit code %d:\n%s", code, said)
 	}
 	f.nothingLeft(t)
@@ -112,7 +113,7 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 	if signal == syscall.SIGKILL && len(args) > 0 && args[0] == "--parallel" {
 		sameFigures(t, dir, whole)
 	}
-	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != exitUsage || !strings.Contains(said, "the run is complete: no run is left") {
+	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != command.ExitUsage || !strings.Contains(said, "the run is complete: no run is left") {
 		t.Errorf("resume of a complete folder: exit code %d:\n%s", code, said)
 	}
 }
@@ -141,7 +142,7 @@ func summaryFile(t *testing.T, dir string) (s runfolder.Summary) {
 func TestResumeRefuses(t *testing.T) {
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
 	dir := filepath.Join(t.TempDir(), "run")
-	if a := ask(t, "run", "one", "--out", dir); a.code != exitOK {
+	if a := ask(t, "run", "one", "--out", dir); a.code != command.ExitOK {
 		t.Fatal(a.said)
 	}
 	for _, c := range []struct{ args, env, want string }{
@@ -168,7 +169,7 @@ func TestResumeRefuses(t *testing.T) {
 			if name, value, ok := strings.Cut(c.env, "="); ok {
 				t.Setenv(name, value)
 			}
-			if a, want := ask(t, args...), strings.ReplaceAll(c.want, "DIR", dir); a.code != exitUsage || !strings.Contains(a.said, want) {
+			if a, want := ask(t, args...), strings.ReplaceAll(c.want, "DIR", dir); a.code != command.ExitUsage || !strings.Contains(a.said, want) {
 				t.Errorf("exit code %d, %q; want 2 and %q", a.code, a.said, want)
 			}
 		})
@@ -183,7 +184,7 @@ func sameFigures(t *testing.T, a, b string) {
 	t.Helper()
 	figures := func(run string) map[string][]byte {
 		dir := filepath.Join(t.TempDir(), "figures")
-		if code, said := csiglabProcess("report", run, "--figures", dir).run(t); code != exitOK {
+		if code, said := csiglabProcess("report", run, "--figures", dir).run(t); code != command.ExitOK {
 			t.Fatalf("figures of %s: exit code %d:\n%s", run, code, said)
 		}
 		return contents(t, dir)

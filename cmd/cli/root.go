@@ -10,61 +10,51 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/csiglab/csiglab/cmd/cli/settings"
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
-// app is the state that the commands share.
-type app struct {
-	linked         Linked
-	lab            lab
-	args           []string // of the command line, without the program
-	env            []string
-	called         bool // by csiglab, which has told the user of what it found so far
-	stdout, stderr io.Writer
-	values         settings.Values // of the command that runs
-}
-
 // execute runs the command line and returns the exit code. Results go to
 // stdout, everything else to stderr.
-func execute(ctx context.Context, linked Linked, l lab, args, env []string, stdout, stderr io.Writer) int {
-	results := &watched{Writer: stdout}
+func execute(ctx context.Context, linked command.Linked, l command.Work, args, env []string, stdout, stderr io.Writer) int {
+	results := &command.Watched{Writer: stdout}
 	env, called, err := checkCaller(env)
-	a := &app{linked: linked, lab: l, args: args, env: env, called: called, stdout: results, stderr: stderr}
-	root := a.root()
+	a := &command.App{Linked: linked, Work: l, Args: args, Env: env, Called: called, Stdout: results, Stderr: stderr}
+	root := root(a)
 	root.SetArgs(args)
 	root.SetErr(stderr)
 	if err == nil {
 		err = checkModules()
 	}
 	if err == nil {
-		err = checkResources()
+		err = resources.Check()
 	}
 	if err == nil {
 		err = guarded(func() error { return root.ExecuteContext(ctx) })
 	}
 	var elsewhere *programs.ElsewhereError
-	if errors.As(err, &elsewhere) && l.become != nil {
-		err = l.become(a, ctx, elsewhere.Program)
+	if errors.As(err, &elsewhere) && l.Become != nil {
+		err = l.Become(ctx, a, elsewhere.Program)
 	}
-	if results.err != nil && (err == nil || exitCode(err) < exitInfrastructure) {
-		if err != nil && !printed(err) {
+	if results.Err != nil && (err == nil || command.ExitCode(err) < command.ExitInfrastructure) {
+		if err != nil && !command.Printed(err) {
 			fmt.Fprintf(stderr, "csiglab: %v\n", err)
 		}
-		err = infrastructure(fmt.Errorf("standard output: %w", cause.Of(results.err)))
+		err = command.Infrastructure(fmt.Errorf("standard output: %w", cause.Of(results.Err)))
 	}
 	if err == nil {
-		return exitOK
+		return command.ExitOK
 	}
-	if !printed(err) {
+	if !command.Printed(err) {
 		fmt.Fprintf(stderr, "csiglab: %v\n", err)
 	}
-	return exitCode(err)
+	return command.ExitCode(err)
 }
 
-func (a *app) root() *cobra.Command {
+func root(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "csiglab",
 		Short: "What does my change do to a training step, on a real topology, with real packets?",
@@ -78,7 +68,7 @@ func (a *app) root() *cobra.Command {
 			"  csiglab run mine.yaml\n" +
 			"  csiglab regress standard --baseline git:main   # has a change made something worse?\n" +
 			"  source <(csiglab completion bash)",
-		Version:       buildVersion(),
+		Version:       command.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -90,17 +80,17 @@ func (a *app) root() *cobra.Command {
 			for _, c := range cmd.Commands() {
 				names = append(names, c.Name())
 			}
-			return usage("unknown command %q%s; see csiglab --help", args[0], didYouMean(args[0], names))
+			return command.Usage("unknown command %q%s; see csiglab --help", args[0], command.DidYouMean(args[0], names))
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			notes, err := a.settle(cmd)
-			if !cmd.Hidden && !a.called {
-				a.notes(notes)
+			notes, err := a.Settle(cmd)
+			if !cmd.Hidden && !a.Called {
+				a.Notes(notes)
 			}
 			if err != nil {
 				return err
 			}
-			return a.elsewhere(cmd)
+			return a.Elsewhere(cmd)
 		},
 	}
 	root.SetVersionTemplate(versionText())
@@ -109,21 +99,21 @@ func (a *app) root() *cobra.Command {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		hint := ""
 		if name, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
-			hint = didYouMean(name, names)
+			hint = command.DidYouMean(name, names)
 		}
 		var value *pflag.InvalidValueError
 		if errors.As(err, &value) {
 			err = wrongValue(value)
 		}
-		return usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
+		return command.Usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(a.demo(), a.init(), a.run(), a.check(), a.report(), a.export(), a.serve(), a.grafana(), a.validate(), a.graph(), a.topo(), a.list(), a.schema(), a.doctor(), a.selftest(), a.probe(), a.shard(), a.measure(), a.capture(), a.dissector(), a.build(), a.workload(), a.jobs(), a.regress(), a.bisect(), a.baseline(), a.sweep(), a.stress(), a.compare(), a.trial(), a.version())
-	root.AddCommand(a.image(), a.config(), a.page())
-	if a.lab.list != nil {
-		root.AddCommand(a.up(), a.hold(), a.down(), a.ps(), a.inspect(), a.exec(), a.top(), a.clean(), a.scrapeConfig(), a.ui())
+	root.AddCommand(demoCommand(a), initCommand(a), runCommand(a), checkCommand(a), reportCommand(a), exportCommand(a), serveCommand(a), grafanaCommand(a), validateCommand(a), graphCommand(a), topoCommand(a), listCommand(a), schemaCommand(a), doctorCommand(a), selftestCommand(a), probeCommand(a), shardCommand(a), perform.MeasureCommand(a), captureCommand(a), dissectorCommand(a), buildCommand(a), workloadCommand(a), jobsCommand(a), regressCommand(a), bisectCommand(a), baselineCommand(a), sweepCommand(a), stressCommand(a), compareCommand(a), trialCommand(a), versionCommand(a))
+	root.AddCommand(imageCommand(a), configCommand(a), pageCommand(a))
+	if a.Work.List != nil {
+		root.AddCommand(upCommand(a), holdCommand(a), downCommand(a), psCommand(a), inspectCommand(a), execCommand(a), topCommand(a), cleanCommand(a), scrapeConfigCommand(a), uiCommand(a))
 	}
-	completeSettings(root)
-	root.SetOut(a.stdout) // the command completion takes it when group makes it
+	command.CompleteSettings(root)
+	root.SetOut(a.Stdout) // the command completion takes it when group makes it
 	group(root)
 	return root
 }
@@ -136,8 +126,4 @@ func wrongValue(err *pflag.InvalidValueError) error {
 		return err
 	}
 	return fmt.Errorf("invalid argument %q for %q flag: want %s", err.GetValue(), "--"+err.GetFlag().Name, want)
-}
-
-func didYouMean(text string, known []string) string {
-	return spelling.Hint(spelling.Nearest(text, known))
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // A folder in which another user can plant links is refused, and nothing that a link
@@ -23,7 +25,7 @@ func TestPlantedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := ask(t, "run", "one", "--out", dir)
-	if empty.code != exitUsage || !strings.Contains(empty.said, dir) || !strings.Contains(empty.said, "belongs to user 65534") {
+	if empty.code != command.ExitUsage || !strings.Contains(empty.said, dir) || !strings.Contains(empty.said, "belongs to user 65534") {
 		t.Errorf("an empty folder of another user: exit code %d: %s", empty.code, empty.said)
 	}
 	for _, name := range links {
@@ -32,7 +34,7 @@ func TestPlantedFolder(t *testing.T) {
 		}
 	}
 	for _, runtime := range []string{"inproc", "netns"} {
-		if a := ask(t, "run", "one", "--runtime", runtime, "--out", dir); a.code != exitUsage || !strings.Contains(a.said, dir) {
+		if a := ask(t, "run", "one", "--runtime", runtime, "--out", dir); a.code != command.ExitUsage || !strings.Contains(a.said, dir) {
 			t.Errorf("%s: exit code %d: %s; want 2 and the folder's name", runtime, a.code, a.said)
 		}
 	}
@@ -41,10 +43,10 @@ func TestPlantedFolder(t *testing.T) {
 	if err := errors.Join(os.Symlink(target, link), os.Lchown(link, nobody, nobody)); err != nil {
 		t.Fatal(err)
 	}
-	if a := ask(t, "run", "one", "--out", run); a.code != exitOK {
+	if a := ask(t, "run", "one", "--out", run); a.code != command.ExitOK {
 		t.Fatalf("a good folder: exit code %d: %s", a.code, a.said)
 	}
-	if a := ask(t, "capture", run, "--link", "tor0-agg0", "--out", link); a.code != exitUsage || !strings.Contains(a.said, link+": not yours alone: it is a link of user 65534") {
+	if a := ask(t, "capture", run, "--link", "tor0-agg0", "--out", link); a.code != command.ExitUsage || !strings.Contains(a.said, link+": not yours alone: it is a link of user 65534") {
 		t.Errorf("capture: exit code %d: %s; want 2 and the link's name", a.code, a.said)
 	}
 	if text, err := os.ReadFile(target); err != nil || string(text) != "secret" {
@@ -57,13 +59,13 @@ func TestFolderWithAColon(t *testing.T) {
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
 	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
 	dir := filepath.Join(t.TempDir(), "a:b")
-	if a := ask(t, "run", "one", "--runtime", "containerlab", "--out", dir); a.code != exitUsage || !strings.Contains(a.said, "run folder "+dir+": a path with a colon") {
+	if a := ask(t, "run", "one", "--runtime", "containerlab", "--out", dir); a.code != command.ExitUsage || !strings.Contains(a.said, "run folder "+dir+": a path with a colon") {
 		t.Errorf("exit code %d: %s; want 2 and the folder's name", a.code, a.said)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder was made: %v", err)
 	}
-	if a := ask(t, "run", "one", "--out", dir); a.code != exitOK {
+	if a := ask(t, "run", "one", "--out", dir); a.code != command.ExitOK {
 		t.Errorf("in one process: exit code %d: %s", a.code, a.said)
 	}
 }
@@ -73,7 +75,7 @@ func TestFolderWithAColon(t *testing.T) {
 func TestReportOfAChangedFolder(t *testing.T) {
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH"))
 	dir := filepath.Join(t.TempDir(), "run")
-	if a := ask(t, "run", "one", "--out", dir); a.code != exitOK {
+	if a := ask(t, "run", "one", "--out", dir); a.code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", a.code, a.said)
 	}
 	for _, name := range []string{"manifest.json", "summary.json", "experiment.yaml", "log.jsonl", "ports.parquet", "phases.parquet"} {
@@ -104,7 +106,7 @@ func TestReportOfAChangedFolder(t *testing.T) {
 			if form != "" {
 				args = append(args, form)
 			}
-			if a := ask(t, args...); a.code != exitInfrastructure || !strings.Contains(a.said, name) {
+			if a := ask(t, args...); a.code != command.ExitInfrastructure || !strings.Contains(a.said, name) {
 				t.Errorf("%s, report %s: exit code %d: %.300s; want 3 and the file's name", name, form, a.code, a.said)
 			}
 		}
@@ -112,7 +114,7 @@ func TestReportOfAChangedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a := ask(t, "report", dir); a.code != exitOK {
+	if a := ask(t, "report", dir); a.code != command.ExitOK {
 		t.Errorf("the folder as it was: exit code %d: %s", a.code, a.said)
 	}
 }

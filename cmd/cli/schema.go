@@ -3,10 +3,11 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
-func (a *app) schema() *cobra.Command {
+func schemaCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of experiment files, for editors",
@@ -17,7 +18,7 @@ func (a *app) schema() *cobra.Command {
 		Example: "  csiglab schema > csiglab.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.printJSON(experiment.JSONSchema(experiment.StandardTables()))
+			return a.PrintJSON(experiment.JSONSchema(experiment.StandardTables()))
 		},
 	}
 }

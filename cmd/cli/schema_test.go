@@ -19,7 +19,7 @@ import (
 func TestSchemaInAnEditor(t *testing.T) {
 	server := languageServer(t)
 	dir := t.TempDir()
-	code, schema, stderr := command(t, "schema")
+	code, schema, stderr := executed(t, "schema")
 	if code != 0 {
 		t.Fatalf("schema: %d, %s", code, stderr)
 	}

@@ -7,24 +7,26 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/orchestrator/labs/live"
 )
 
-func (a *app) scrapeConfig() *cobra.Command {
+func scrapeConfigCommand(a *command.App) *cobra.Command {
 	var address, tokenFile string
 	var interval string
-	cmd := asksEngine(&cobra.Command{
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "scrape-config [LAB]",
 		Short: "Print the configuration with which an existing Prometheus scrapes a lab",
 		Long: "Print the configuration with which an existing Prometheus scrapes a lab through csiglab serve, which reads the\n" +
 			"nodes' sockets. Without LAB, Prometheus asks csiglab serve which labs there are.",
 		Example:           "  csiglab scrape-config lab > prometheus.yml",
-		Args:              atMostOne("a lab"),
-		ValidArgsFunction: a.completeLabs,
+		Args:              command.AtMostOne("a lab"),
+		ValidArgsFunction: choose.CompleteLabs(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, _, err := net.SplitHostPort(address); err != nil {
-				return usage("--address %q: want a host and a port, such as 127.0.0.1:9090", address)
+				return command.Usage("--address %q: want a host and a port, such as 127.0.0.1:9090", address)
 			}
 			job := scrapeJob{
 				Name: "csiglab", Interval: interval, Timeout: interval, HonorLabels: true, Scheme: "http",
@@ -35,13 +37,13 @@ func (a *app) scrapeConfig() *cobra.Command {
 			if len(args) == 0 {
 				job.HTTP = []httpTargets{{URL: "http://" + address + "/sd", Refresh: "5s", Authorization: job.Authorization}}
 			} else {
-				r, err := a.find(cmd.Context(), args[0])
+				r, err := choose.Lab(cmd.Context(), a, args[0])
 				if err != nil {
 					return err
 				}
 				targets, err := live.Targets(&r)
 				if err != nil {
-					return usage("%w", err)
+					return command.Usage("%w", err)
 				}
 				for _, t := range targets {
 					job.Static = append(job.Static, exposition.TargetOf(address, r.ID, t.Instance))
@@ -49,9 +51,9 @@ func (a *app) scrapeConfig() *cobra.Command {
 			}
 			text, err := yaml.Marshal(prometheusFile{Jobs: []scrapeJob{job}})
 			if err != nil {
-				return infrastructure(err)
+				return command.Infrastructure(err)
 			}
-			return a.print(strings.TrimLeft(string(text), "\n"))
+			return a.Print(strings.TrimLeft(string(text), "\n"))
 		},
 	})
 	f := cmd.Flags()

@@ -2,14 +2,16 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/orchestrator/selftest"
 )
 
-func (a *app) selftest() *cobra.Command {
+func selftestCommand(a *command.App) *cobra.Command {
 	var o selftest.Options
 	var asJSON, sources bool
 	cmd := &cobra.Command{
@@ -26,37 +28,37 @@ func (a *app) selftest() *cobra.Command {
 			"  csiglab selftest --json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			folder, remove, err := temporaryFolder()
+			folder, remove, err := resources.TemporaryFolder()
 			if err != nil {
 				return err
 			}
 			defer remove()
-			o.Version, o.Folder = buildVersion(), folder
-			bar := newProgress(a.stderr)
-			o.Progress = bar.step
+			o.Version, o.Folder = command.Version(), folder
+			bar := perform.NewProgress(a.Stderr)
+			o.Progress = bar.Step
 			report, err := selftest.Run(cmd.Context(), o)
-			bar.close()
+			bar.Close()
 			var unknown *selftest.UnknownError
 			switch {
 			case errors.As(err, &unknown):
-				return usage("--only: %w; see csiglab selftest --help", err)
+				return command.Usage("--only: %w; see csiglab selftest --help", err)
 			case err != nil && cmd.Context().Err() != nil:
-				return infrastructure(errors.New("interrupted"))
+				return command.Infrastructure(errors.New("interrupted"))
 			case err != nil:
-				return infrastructure(err)
+				return command.Infrastructure(err)
 			}
 			if asJSON {
-				err = a.printJSON(report)
+				err = a.PrintJSON(report)
 			} else {
-				err = a.print(report.Text(sources))
+				err = a.Print(report.Text(sources))
 			}
 			switch {
 			case err != nil:
 				return err
 			case report.Count(selftest.Broken) > 0:
-				return &exitError{code: exitInfrastructure}
+				return &command.ExitError{Code: command.ExitInfrastructure}
 			case !report.OK:
-				return &exitError{code: exitFailed}
+				return &command.ExitError{Code: command.ExitFailed}
 			}
 			return nil
 		},
@@ -65,19 +67,6 @@ func (a *app) selftest() *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	f.BoolVar(&sources, "sources", false, "print the formula and the source of each prediction")
 	f.StringArrayVar(&o.Only, "only", nil, "run the check, or the checks of the kind, `NAME` alone (repeatable)")
-	completeFlag(cmd, "only", selftest.Names())
+	command.CompleteFlag(cmd, "only", selftest.Names())
 	return cmd
-}
-
-// step shows which of several steps is next: on a terminal in a bar, elsewhere as a line.
-// An empty name is the end.
-func (p *progressView) step(name string, done, total int) {
-	switch {
-	case name == "":
-	case p.bar != nil:
-		p.bar.Describe(fmt.Sprintf("%d of %d: %s", done+1, total, name))
-		p.bar.Set(done * barSteps / total) // a bar that cannot be drawn is no error
-	default:
-		fmt.Fprintf(p.w, "%d of %d: %s\n", done+1, total, name)
-	}
 }

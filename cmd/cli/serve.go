@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/exposition"
@@ -38,7 +40,7 @@ func (l *loadFlags) flags(f *pflag.FlagSet) {
 
 func (l *loadFlags) options() (series.Options, error) {
 	if l.stretch < 1 || l.stretch > series.MostStretch {
-		return series.Options{}, usage("--stretch %d: want 1 to %d", l.stretch, series.MostStretch)
+		return series.Options{}, command.Usage("--stretch %d: want 1 to %d", l.stretch, series.MostStretch)
 	}
 	return series.Options{Stretch: l.stretch, AllSeeds: l.allSeeds}, nil
 }
@@ -53,9 +55,9 @@ type serveFlags struct {
 	limits    limitFlags
 }
 
-func (a *app) serve() *cobra.Command {
+func serveCommand(a *command.App) *cobra.Command {
 	var s serveFlags
-	cmd := needs(&cobra.Command{
+	cmd := command.Needs(&cobra.Command{
 		Use:   "serve [RUN|LAB...]",
 		Short: "Be a Prometheus server for run folders and labs, as Grafana's data source",
 		Long: "Be a Prometheus server for run folders and labs until Ctrl-C. Grafana takes it for a data source of type\n" +
@@ -63,7 +65,7 @@ func (a *app) serve() *cobra.Command {
 			"name. Without arguments: all labs, also those that come later, and the newest run in the folder of runs.",
 		Example: "  csiglab serve runs/three\n  csiglab serve lab --listen 127.0.0.1:9091",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runServer(cmd.Context(), args, &s)
+			return runServer(cmd.Context(), a, args, &s)
 		},
 	}, programs.Serve)
 	f := cmd.Flags()
@@ -77,47 +79,47 @@ func (a *app) serve() *cobra.Command {
 }
 
 // runServer serves until ctx ends.
-func (a *app) runServer(ctx context.Context, args []string, s *serveFlags) (err error) {
-	r := ServeRequest{Listen: s.listen, Interval: s.interval, All: len(args) == 0, List: a.lab.list, Say: a.say, Print: a.print}
+func runServer(ctx context.Context, a *command.App, args []string, s *serveFlags) (err error) {
+	r := command.ServeRequest{Listen: s.listen, Interval: s.interval, All: len(args) == 0, List: a.Work.List, Say: a.Say, Print: a.Print}
 	if r.Options, err = s.load.options(); err != nil {
 		return err
 	}
 	if err := s.config(&r); err != nil {
 		return err
 	}
-	if r.Folders, r.Labs, err = a.served(ctx, args); err != nil {
+	if r.Folders, r.Labs, err = toServe(ctx, a, args); err != nil {
 		return err
 	}
-	return serverError(ctx, a.linked.Server.Serve(ctx, r))
+	return serverError(ctx, a.Linked.Server.Serve(ctx, r))
 }
 
 // serverError gives an error of a server its exit code.
 func serverError(ctx context.Context, err error) error {
-	var known *exitError
-	var load *LoadError
+	var known *command.ExitError
+	var load *command.LoadError
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
 	case errors.As(err, &load) && ctx.Err() == nil:
-		return folderError(err)
+		return command.FolderError(err)
 	case ctx.Err() != nil:
-		return infrastructure(errors.New("interrupted"))
+		return command.Infrastructure(errors.New("interrupted"))
 	}
-	return infrastructure(err)
+	return command.Infrastructure(err)
 }
 
 // config checks the flags of a server, and fills in what they say.
-func (s *serveFlags) config(r *ServeRequest) (err error) {
+func (s *serveFlags) config(r *command.ServeRequest) (err error) {
 	const least = 100 * time.Millisecond
 	if s.interval < least {
-		return usage("--interval %v: want at least %v", s.interval, least)
+		return command.Usage("--interval %v: want at least %v", s.interval, least)
 	}
 	host, port, err := net.SplitHostPort(s.listen)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return usage("--listen %q: want an address and a port, such as 127.0.0.1:9090", s.listen)
+		return command.Usage("--listen %q: want an address and a port, such as 127.0.0.1:9090", s.listen)
 	}
 	if s.tokenFile != "" {
 		if r.Token, err = readToken(s.tokenFile); err != nil {
@@ -127,7 +129,7 @@ func (s *serveFlags) config(r *ServeRequest) (err error) {
 	addr, err := netip.ParseAddr(host)
 	local := host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 	if !local && r.Token == "" && !s.insecure {
-		return usage("--listen %s can be reached from other machines: add --token-file, or --insecure to let everybody in", s.listen)
+		return command.Usage("--listen %s can be reached from other machines: add --token-file, or --insecure to let everybody in", s.listen)
 	}
 	r.LocalNames = local
 	r.Limits, err = s.limits.limits()
@@ -141,20 +143,20 @@ const maxToken = 4096
 func readToken(name string) (string, error) {
 	text, err := own.ReadSecret(name, maxToken)
 	if err != nil {
-		return "", usage("--token-file %s: %w", name, cause.Of(err))
+		return "", command.Usage("--token-file %s: %w", name, cause.Of(err))
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	token := strings.TrimSpace(line)
 	if token == "" || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "", usage("--token-file %s: want one line of printable ASCII without blanks", name)
+		return "", command.Usage("--token-file %s: want one line of printable ASCII without blanks", name)
 	}
 	return token, nil
 }
 
-// served returns the folders and the labs that the arguments name.
-func (a *app) served(ctx context.Context, args []string) (folders []string, labs []runs.Run, err error) {
+// toServe returns the folders and the labs that the arguments name.
+func toServe(ctx context.Context, a *command.App, args []string) (folders []string, labs []runs.Run, err error) {
 	if len(args) == 0 {
-		if newest := newestRun(a.runsFolder()); newest != "" {
+		if newest := newestRun(a.RunsFolder()); newest != "" {
 			folders = append(folders, newest)
 		}
 		return folders, nil, nil
@@ -165,31 +167,31 @@ func (a *app) served(ctx context.Context, args []string) (folders []string, labs
 			folders = append(folders, arg)
 			continue
 		} else if err == nil {
-			return nil, nil, usage("%s: want a run's folder or a lab; it is a file", arg)
+			return nil, nil, command.Usage("%s: want a run's folder or a lab; it is a file", arg)
 		}
 		if list == nil {
-			if list, err = a.runs(ctx); err != nil {
+			if list, err = choose.Labs(ctx, a); err != nil {
 				return nil, nil, err
 			}
 		}
 		r, err := runs.Find(list, arg)
 		var unknown *runs.UnknownError
 		if errors.As(err, &unknown) {
-			known := append(folderNames(a.runsFolder()), folderNames(filepath.Dir(arg))...)
-			return nil, nil, usage("%s: there is no such folder, and no such run is under way%s", arg, didYouMean(arg, append(known, unknown.Known...)))
+			known := append(folderNames(a.RunsFolder()), folderNames(filepath.Dir(arg))...)
+			return nil, nil, command.Usage("%s: there is no such folder, and no such run is under way%s", arg, command.DidYouMean(arg, append(known, unknown.Known...)))
 		}
 		if err != nil {
-			return nil, nil, labError(err)
+			return nil, nil, choose.LabError(err)
 		}
 		if r.State == runs.Dead {
-			return nil, nil, dead(r)
+			return nil, nil, choose.Dead(r)
 		}
 		if r.State == runs.Foreign {
-			return nil, nil, foreign(r)
+			return nil, nil, choose.Foreign(r)
 		}
 		if len(r.Nodes) > 0 {
 			if _, err := live.Targets(&r); err != nil {
-				return nil, nil, usage("%w", err)
+				return nil, nil, command.Usage("%w", err)
 			}
 		}
 		if !slices.ContainsFunc(labs, func(other runs.Run) bool { return other.ID == r.ID }) {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -128,8 +129,8 @@ func TestServeLab(t *testing.T) {
 	eventually(t, s.base, "csig_port_rate_bytes_per_second", 12)
 	eventually(t, s.base, `sum by (job) (csig_flow_receive_bytes_total) > 0`, 1)
 
-	config, _ := u.want(exitOK, "scrape-config", lab.ID, "--address", strings.TrimPrefix(s.base, "http://"), "--interval", "500ms")
-	all, _ := u.want(exitOK, "scrape-config", "--address", strings.TrimPrefix(s.base, "http://"))
+	config, _ := u.want(command.ExitOK, "scrape-config", lab.ID, "--address", strings.TrimPrefix(s.base, "http://"), "--interval", "500ms")
+	all, _ := u.want(command.ExitOK, "scrape-config", "--address", strings.TrimPrefix(s.base, "http://"))
 	t.Run("Prometheus", func(t *testing.T) {
 		if _, err := exec.LookPath("prometheus"); err != nil {
 			t.Skip(err, "; it is Debian's package prometheus")
@@ -156,7 +157,7 @@ func TestServeLab(t *testing.T) {
 			eventually(t, base, expression, want)
 		}
 	})
-	u.want(exitOK, "down", lab.ID)
+	u.want(command.ExitOK, "down", lab.ID)
 	eventually(t, s.base, `{__name__=~"up|csig_.*"}`, 0)
 	if query(t, s.base, `max_over_time(csig_port_rate_bytes_per_second[5m])`) != 12 {
 		t.Error("what was scraped has gone")
@@ -215,7 +216,7 @@ func startPrometheus(t *testing.T, config string) string {
 // noServer is a server that nothing may reach.
 type noServer struct{ *testing.T }
 
-func (n noServer) Serve(context.Context, ServeRequest) error {
+func (n noServer) Serve(context.Context, command.ServeRequest) error {
 	n.Error("it serves")
 	return nil
 }
@@ -237,28 +238,28 @@ func TestServeRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{filepath.Join(filepath.Dir(folder), "rum")}, exitUsage, `did you mean "` + folder + `"?`},
-		{[]string{folder, "--listen", "127.0.0.1:99999"}, exitUsage, "want an address and a port"},
-		{[]string{"mylabb"}, exitUsage, `did you mean "mylab"?`},
-		{[]string{"mylab"}, exitUsage, "no node serves metrics"},
-		{[]string{"gone"}, exitInfrastructure, "run dead01 is dead"},
-		{[]string{empty}, exitUsage, "it is a file"},
-		{[]string{folder, "--listen", "9090"}, exitUsage, "want an address and a port"},
-		{[]string{folder, "--listen", "0.0.0.0:0"}, exitUsage, "add --token-file, or --insecure"},
-		{[]string{folder, "--listen", ":0"}, exitUsage, "add --token-file, or --insecure"},
-		{[]string{folder, "--token-file", empty}, exitUsage, "want one line of printable ASCII"},
-		{[]string{folder, "--token-file", blanks}, exitUsage, "want one line of printable ASCII"},
-		{[]string{folder, "--token-file", "nowhere"}, exitUsage, "no such file"},
-		{[]string{folder, "--stretch", "0"}, exitUsage, "want 1 to 1000000"},
-		{[]string{folder, "--interval", "1ms"}, exitUsage, "want at least 100ms"},
-		{[]string{folder, "--query-depth", "5000"}, exitUsage, "want 1 to 1000"},
-		{[]string{folder, "--queries", "-1"}, exitUsage, "want 0 to 1000"},
-		{[]string{folder, "--query-memory", "1000"}, exitUsage, "write a number and one of"},
-		{[]string{folder, "--query-memory", "1MB"}, exitUsage, "want 16MB to 100TB"},
-		{[]string{folder, "--query-time", "0s"}, exitUsage, "want at least 10ms"},
+		{[]string{filepath.Join(filepath.Dir(folder), "rum")}, command.ExitUsage, `did you mean "` + folder + `"?`},
+		{[]string{folder, "--listen", "127.0.0.1:99999"}, command.ExitUsage, "want an address and a port"},
+		{[]string{"mylabb"}, command.ExitUsage, `did you mean "mylab"?`},
+		{[]string{"mylab"}, command.ExitUsage, "no node serves metrics"},
+		{[]string{"gone"}, command.ExitInfrastructure, "run dead01 is dead"},
+		{[]string{empty}, command.ExitUsage, "it is a file"},
+		{[]string{folder, "--listen", "9090"}, command.ExitUsage, "want an address and a port"},
+		{[]string{folder, "--listen", "0.0.0.0:0"}, command.ExitUsage, "add --token-file, or --insecure"},
+		{[]string{folder, "--listen", ":0"}, command.ExitUsage, "add --token-file, or --insecure"},
+		{[]string{folder, "--token-file", empty}, command.ExitUsage, "want one line of printable ASCII"},
+		{[]string{folder, "--token-file", blanks}, command.ExitUsage, "want one line of printable ASCII"},
+		{[]string{folder, "--token-file", "nowhere"}, command.ExitUsage, "no such file"},
+		{[]string{folder, "--stretch", "0"}, command.ExitUsage, "want 1 to 1000000"},
+		{[]string{folder, "--interval", "1ms"}, command.ExitUsage, "want at least 100ms"},
+		{[]string{folder, "--query-depth", "5000"}, command.ExitUsage, "want 1 to 1000"},
+		{[]string{folder, "--queries", "-1"}, command.ExitUsage, "want 0 to 1000"},
+		{[]string{folder, "--query-memory", "1000"}, command.ExitUsage, "write a number and one of"},
+		{[]string{folder, "--query-memory", "1MB"}, command.ExitUsage, "want 16MB to 100TB"},
+		{[]string{folder, "--query-time", "0s"}, command.ExitUsage, "want at least 10ms"},
 	} {
 		var out, errs strings.Builder
-		code := execute(t.Context(), Linked{Server: noServer{t}}, labs.lab(), append([]string{"serve"}, c.args...), nil, &out, &errs)
+		code := execute(t.Context(), command.Linked{Server: noServer{t}}, labs.lab(), append([]string{"serve"}, c.args...), nil, &out, &errs)
 		if stdout, stderr := out.String(), errs.String(); code != c.code || !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: exit %d, want %d\n%s%s, want %q", c.args, code, c.code, stdout, stderr, c.want)
 		}
@@ -271,7 +272,7 @@ func TestScrapeConfigRefuses(t *testing.T) {
 		{"mylabb", `did you mean "mylab"?`}, {"mylab", "no node serves metrics"}, {"--address here", "want a host and a port"},
 	} {
 		args := append([]string{"scrape-config"}, strings.Fields(c.args)...)
-		if code, stdout, stderr := csiglab(labs, nil, args...); code != exitUsage || !strings.Contains(stderr, c.want) {
+		if code, stdout, stderr := csiglab(labs, nil, args...); code != command.ExitUsage || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit %d\n%s%s", c.args, code, stdout, stderr)
 		}
 	}
@@ -286,8 +287,8 @@ func TestExportRefuses(t *testing.T) {
 		{folder + " --openmetrics - --stretch -1", "want 1 to"},
 	} {
 		var out, errs strings.Builder
-		code := execute(t.Context(), Linked{Server: noServer{t}}, (&fakeLab{}).lab(), append([]string{"export"}, strings.Fields(c.args)...), nil, &out, &errs)
-		if code != exitUsage || !strings.Contains(errs.String(), c.want) {
+		code := execute(t.Context(), command.Linked{Server: noServer{t}}, (&fakeLab{}).lab(), append([]string{"export"}, strings.Fields(c.args)...), nil, &out, &errs)
+		if code != command.ExitUsage || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%s: exit %d\n%s", c.args, code, errs.String())
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/promserver/limits"
 )
@@ -227,7 +228,7 @@ func TestServeHostileQueries(t *testing.T) {
 	if err := os.WriteFile(u.dir+"/big.yaml", fmt.Appendf(nil, "schema: 1\nname: big\ntopology: {k_ary: {k: %d, rate: 100Gbps, delay: 1us}}\nworkload: {permutation: {size: 10MB}}\n", k), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	u.want(exitOK, "run", "big.yaml", "--out", "big", "--no-report")
+	u.want(command.ExitOK, "run", "big.yaml", "--out", "big", "--no-report")
 	s := u.serve("big", "--query-memory", fmt.Sprint(queriesMemory, "B"))
 	pid := s.cmd.Process.Pid
 	from, to := s.timeRange()

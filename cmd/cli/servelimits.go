@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/promserver/limits"
 	"github.com/csiglab/csiglab/units"
 )
@@ -45,7 +46,7 @@ func (l *limitFlags) limits() (_ limits.Limits, err error) {
 		{limits.FlagWaiting, l.Waiting, 1, 1e6},
 	} {
 		if number.value < number.least || number.value > number.most {
-			return limits.Limits{}, usage("--%s %d: want %d to %d", number.flag, number.value, number.least, number.most)
+			return limits.Limits{}, command.Usage("--%s %d: want %d to %d", number.flag, number.value, number.least, number.most)
 		}
 	}
 	for _, size := range []struct {
@@ -57,14 +58,14 @@ func (l *limitFlags) limits() (_ limits.Limits, err error) {
 		{limits.FlagMemory, l.memory, &l.Memory, leastMemory, mostMemory},
 	} {
 		if *size.value, err = units.ParseSize(size.text); err != nil {
-			return limits.Limits{}, usage("--%s: %w", size.flag, err)
+			return limits.Limits{}, command.Usage("--%s: %w", size.flag, err)
 		}
 		if *size.value < size.least || *size.value > size.most {
-			return limits.Limits{}, usage("--%s %s: want %v to %v", size.flag, size.text, size.least, size.most)
+			return limits.Limits{}, command.Usage("--%s %s: want %v to %v", size.flag, size.text, size.least, size.most)
 		}
 	}
 	if l.Time < leastTime {
-		return limits.Limits{}, usage("--%s %v: want at least %v", limits.FlagTime, l.Time, leastTime)
+		return limits.Limits{}, command.Usage("--%s %v: want at least %v", limits.FlagTime, l.Time, leastTime)
 	}
 	return l.Limits, nil
 }

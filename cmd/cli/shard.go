@@ -3,12 +3,13 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/parts/shards"
 )
 
-// shard runs one part of a run: in a pod, or as a process that run --shards starts.
-func (a *app) shard() *cobra.Command {
+// shardCommand runs one part of a run: in a pod, or as a process that run --shards starts.
+func shardCommand(a *command.App) *cobra.Command {
 	var pod bool
 	var digest string
 	var options shards.Options
@@ -19,12 +20,12 @@ func (a *app) shard() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !pod {
-				return infrastructure(shards.ServeLocal(cmd.Context(), nil))
+				return command.Infrastructure(shards.ServeLocal(cmd.Context(), nil))
 			}
 			if options.Identity, err = trial.Identity(""); err != nil {
-				return infrastructure(err)
+				return command.Infrastructure(err)
 			}
-			return infrastructure(shards.ServePod(cmd.Context(), options, digest))
+			return command.Infrastructure(shards.ServePod(cmd.Context(), options, digest))
 		},
 	}
 	f := cmd.Flags()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -40,27 +42,27 @@ func (s *shardFlags) check(cmd *cobra.Command, f *fabricFlags) error {
 	if !cmd.Flags().Changed("shards") {
 		for _, flag := range []string{"remotes", "vni"} {
 			if cmd.Flags().Changed(flag) {
-				return usage("--%s goes with --shards", flag)
+				return command.Usage("--%s goes with --shards", flag)
 			}
 		}
 		return nil
 	}
 	switch {
 	case f.format == formatC9s:
-		return usage("--shards goes with --format %s; clabernetes places the nodes of a topology itself", formatClab)
+		return command.Usage("--shards goes with --format %s; clabernetes places the nodes of a topology itself", formatClab)
 	case f.format != formatClab:
-		return usage("--shards goes with --format %s", formatClab)
+		return command.Usage("--shards goes with --format %s", formatClab)
 	case s.shards < 1:
-		return usage("--shards %d: want at least 1", s.shards)
-	case f.out == stdoutName:
-		return usage("--shards writes a file for each machine: name their folder with --out")
+		return command.Usage("--shards %d: want at least 1", s.shards)
+	case f.out == command.StdoutName:
+		return command.Usage("--shards writes a file for each machine: name their folder with --out")
 	case len(s.remotes) != s.shards:
-		return usage("--remotes: %d addresses for %d machines; want one each, in the order of the parts, such as --remotes 192.0.2.1,192.0.2.2", len(s.remotes), s.shards)
+		return command.Usage("--remotes: %d addresses for %d machines; want one each, in the order of the parts, such as --remotes 192.0.2.1,192.0.2.2", len(s.remotes), s.shards)
 	}
 	for _, text := range s.remotes {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
-			return usage("--remotes: %q is no IP address", text)
+			return command.Usage("--remotes: %q is no IP address", text)
 		}
 		s.addresses = append(s.addresses, address.Unmap())
 	}
@@ -69,39 +71,39 @@ func (s *shardFlags) check(cmd *cobra.Command, f *fabricFlags) error {
 
 // exportShards writes a file for each part of a fabric into the folder --out: all of them, or
 // none if one cannot be written.
-func (a *app) exportShards(e Exporter, g *topologies.Graph, f *fabricFlags, s *shardFlags) error {
+func exportShards(a *command.App, e command.Exporter, g *topologies.Graph, f *fabricFlags, s *shardFlags) error {
 	placed, err := f.cut(g, s.shards)
 	if err != nil {
-		return runError(err, nil)
+		return perform.RunError(err, nil)
 	}
 	texts := make([]bytes.Buffer, s.shards)
 	for i := range texts {
-		if err := e.WriteShard(&texts[i], ExportShard{Of: placed.Of, Index: i, Remotes: s.addresses, VNI: s.vni}); err != nil {
-			return runError(err, nil)
+		if err := e.WriteShard(&texts[i], command.ExportShard{Of: placed.Of, Index: i, Remotes: s.addresses, VNI: s.vni}); err != nil {
+			return perform.RunError(err, nil)
 		}
 	}
 	folder, err := own.Folder(f.out)
 	if err != nil {
-		return usage("--out %s: %w", f.out, cause.Of(err))
+		return command.Usage("--out %s: %w", f.out, cause.Of(err))
 	}
 	defer folder.Close()
 	name := func(i int) string { return fmt.Sprintf("%s.shard%d.clab.yml", g.Name, i) }
 	if _, err := folder.Lstat(name(s.shards)); err == nil {
-		return usage("--out %s: it has %s of another export, with more parts; remove that", f.out, name(s.shards))
+		return command.Usage("--out %s: it has %s of another export, with more parts; remove that", f.out, name(s.shards))
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return infrastructure(fmt.Errorf("--out %s: %w", f.out, cause.Of(err)))
+		return command.Infrastructure(fmt.Errorf("--out %s: %w", f.out, cause.Of(err)))
 	}
 	for i := range texts {
-		if err := a.write(filepath.Join(f.out, name(i)), texts[i].Bytes()); err != nil {
+		if err := a.Write(filepath.Join(f.out, name(i)), texts[i].Bytes()); err != nil {
 			return err
 		}
 		part := placed.Parts[i]
-		a.say(fmt.Sprintf("%s: %s, %s, for the machine with address %s", name(i), plural(part.Hosts, "host"), plural(part.Switches, "switch"), s.addresses[i]))
+		a.Say(fmt.Sprintf("%s: %s, %s, for the machine with address %s", name(i), command.Plural(part.Hosts, "host"), command.Plural(part.Switches, "switch"), s.addresses[i]))
 	}
 	if len(placed.Links) > 0 {
 		mtu := e.MTU()
-		a.notes([]string{fmt.Sprintf("%s cut, vxlan %d to %d, UDP port %d; frames of the lab need an MTU of %d on the interfaces between the machines (%d with IPv4)",
-			plural(len(placed.Links), "link"), s.vni, s.vni+len(placed.Links)-1, clab.TunnelPort, mtu+clab.TunnelOverhead, mtu+clab.TunnelOverhead-20)})
+		a.Notes([]string{fmt.Sprintf("%s cut, vxlan %d to %d, UDP port %d; frames of the lab need an MTU of %d on the interfaces between the machines (%d with IPv4)",
+			command.Plural(len(placed.Links), "link"), s.vni, s.vni+len(placed.Links)-1, clab.TunnelPort, mtu+clab.TunnelOverhead, mtu+clab.TunnelOverhead-20)})
 	}
 	return nil
 }

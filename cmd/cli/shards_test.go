@@ -7,16 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // TestValidateShards: validate says how a fabric is cut, and what that costs.
 func TestValidateShards(t *testing.T) {
 	l := (&fakeLab{}).lab()
-	l.validate = predict.Validate
+	l.Validate = predict.Validate
 	validate := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(t.Context(), Linked{}, l, append([]string{"validate"}, args...), nil, &out, &errs)
+		code = execute(t.Context(), command.Linked{}, l, append([]string{"validate"}, args...), nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	for _, c := range []struct {
@@ -31,18 +32,18 @@ func TestValidateShards(t *testing.T) {
 	} {
 		code, stdout, stderr := validate(strings.Fields(c.args)...)
 		for _, want := range c.want {
-			if code != exitOK || !strings.Contains(stdout, want) {
+			if code != command.ExitOK || !strings.Contains(stdout, want) {
 				t.Errorf("%s: exit %d, %s\ngot  %s\nwant %s", c.args, code, stderr, stdout, want)
 			}
 		}
 	}
-	if code, _, stderr := validate("all-to-all", "--shards", "37"); code != exitUsage || !strings.Contains(stderr, "cut the fabric into 37 parts: it has 36 nodes, and each part needs one") {
+	if code, _, stderr := validate("all-to-all", "--shards", "37"); code != command.ExitUsage || !strings.Contains(stderr, "cut the fabric into 37 parts: it has 36 nodes, and each part needs one") {
 		t.Errorf("37 parts: exit %d, %s", code, stderr)
 	}
 
 	code, stdout, stderr := validate("all-to-all", "--shards", "4", "--json")
 	var check experimentCheck
-	if err := json.Unmarshal([]byte(stdout), &check); code != exitOK || err != nil || len(check.Cuts) != 1 {
+	if err := json.Unmarshal([]byte(stdout), &check); code != command.ExitOK || err != nil || len(check.Cuts) != 1 {
 		t.Fatalf("exit %d, %s, %v: %s", code, stderr, err, stdout)
 	}
 	cut, load, nodes := check.Cuts[0], 0.0, 0
@@ -54,7 +55,7 @@ func TestValidateShards(t *testing.T) {
 		t.Errorf("got %+v", cut)
 	}
 	// In real time there are no exchanges.
-	if code, stdout, stderr := validate("../../docs/examples/lab.yaml", "--shards", "2"); code != exitOK || !strings.Contains(stdout, "frames cross\n") {
+	if code, stdout, stderr := validate("../../docs/examples/lab.yaml", "--shards", "2"); code != command.ExitOK || !strings.Contains(stdout, "frames cross\n") {
 		t.Errorf("a lab: exit %d, %s\n%s", code, stderr, stdout)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/programs"
@@ -20,22 +21,22 @@ import (
 const callerVariable = "CSIGLAB_CALLER"
 
 // buildName identifies a build: programs of one are of the same version, with the same modules.
-func buildName() string { return strings.TrimSpace(buildVersion() + " " + modules.Build()) }
+func buildName() string { return strings.TrimSpace(command.Version() + " " + modules.Build()) }
 
 // become puts a sibling in the place of this process, with the same arguments, standard
 // streams and signals, so that its exit code is that of this command. It returns only if
 // that fails.
-func (a *app) become(ctx context.Context, program string) error {
+func become(ctx context.Context, a *command.App, program string) error {
 	if err := ctx.Err(); err != nil {
-		return infrastructure(errors.New("interrupted"))
+		return command.Infrastructure(errors.New("interrupted"))
 	}
 	file, err := programs.Find(program)
 	if err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
-	env := append(slices.Clone(a.env), callerVariable+"="+buildName())
-	err = unix.Exec(file, append([]string{os.Args[0]}, a.args...), env)
-	return infrastructure(fmt.Errorf("start %s: %w", file, cause.Of(err)))
+	env := append(slices.Clone(a.Env), callerVariable+"="+buildName())
+	err = unix.Exec(file, append([]string{os.Args[0]}, a.Args...), env)
+	return command.Infrastructure(fmt.Errorf("start %s: %w", file, cause.Of(err)))
 }
 
 // checkCaller refuses to take the place of a csiglab of another build. It removes the
@@ -53,5 +54,5 @@ func checkCaller(env []string) (rest []string, called bool, err error) {
 	if err != nil {
 		self = os.Args[0]
 	}
-	return rest, called, infrastructure(fmt.Errorf("%s is of version %s, and the csiglab that started it of version %s: make build makes them together", self, buildName(), caller))
+	return rest, called, command.Infrastructure(fmt.Errorf("%s is of version %s, and the csiglab that started it of version %s: make build makes them together", self, buildName(), caller))
 }

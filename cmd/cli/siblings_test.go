@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
@@ -74,7 +75,7 @@ func TestSiblings(t *testing.T) {
 			"itself":        {folder + "/" + name, ""},
 		} {
 			work := t.TempDir()
-			if code, said := in(t, work, c.path, c.program, args...); code != exitOK || !exist(work+"/out") {
+			if code, said := in(t, work, c.path, c.program, args...); code != command.ExitOK || !exist(work+"/out") {
 				t.Errorf("%s, %s: exit code %d\n%s", name, how, code, said)
 			}
 		}
@@ -115,14 +116,14 @@ func TestSiblingMissing(t *testing.T) {
 			}
 			work := t.TempDir()
 			code, said := in(t, work, "", folder+"/csiglab", args...)
-			if left, err := os.ReadDir(work); code != exitInfrastructure || said != "csiglab: "+c.want+"\n" || err != nil || len(left) > 0 {
+			if left, err := os.ReadDir(work); code != command.ExitInfrastructure || said != "csiglab: "+c.want+"\n" || err != nil || len(left) > 0 {
 				t.Errorf("%s: exit code %d, left %v\n%swant %s", name, code, left, said, c.want)
 			}
 		}
 	}
 	work, folder := t.TempDir(), bin(t, programs.Lab)
 	code, said := in(t, work, "", folder+"/csiglab", "run", "one", "--runtime", "containerlab", "--clock", "lockstep")
-	if left, err := os.ReadDir(work); code != exitInfrastructure || !strings.Contains(said, "program csiglab-lab is neither beside") || err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(work); code != command.ExitInfrastructure || !strings.Contains(said, "program csiglab-lab is neither beside") || err != nil || len(left) > 0 {
 		t.Errorf("run: exit code %d, left %v\n%s", code, left, said)
 	}
 }
@@ -144,7 +145,7 @@ func TestSiblingOfAnotherVersion(t *testing.T) {
 	work := t.TempDir()
 	code, said := in(t, work, "", folder+"/csiglab", handedOver(t)[programs.Serve]...)
 	want := "csiglab: " + folder + "/csiglab-serve is of version v9, and the csiglab that started it of version v8: make build makes them together\n"
-	if left, err := os.ReadDir(work); code != exitInfrastructure || said != want || err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(work); code != command.ExitInfrastructure || said != want || err != nil || len(left) > 0 {
 		t.Errorf("exit code %d, left %v\n%swant %s", code, left, said, want)
 	}
 }

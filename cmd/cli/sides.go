@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
@@ -32,7 +33,7 @@ func (s *sideFlags) spec(with []string) (regress.Spec, error) {
 		return err == nil && !info.IsDir()
 	})
 	if err != nil {
-		return regress.Spec{}, usage("--%s: %w", s.name, err)
+		return regress.Spec{}, command.Usage("--%s: %w", s.name, err)
 	}
 	switch kind {
 	case regress.KindFolder, regress.KindProgram, regress.KindStored, regress.KindFile:
@@ -40,15 +41,15 @@ func (s *sideFlags) spec(with []string) (regress.Spec, error) {
 			break
 		}
 		if value, err = filepath.Abs(value); err != nil {
-			return regress.Spec{}, infrastructure(err)
+			return regress.Spec{}, command.Infrastructure(err)
 		}
 	}
 	if len(s.set) > 0 && kind == regress.KindStored {
-		return regress.Spec{}, usage("--%s-set %s: --%s %s has values that are stored; they do not change", s.name, s.set[0], s.name, s.text)
+		return regress.Spec{}, command.Usage("--%s-set %s: --%s %s has values that are stored; they do not change", s.name, s.set[0], s.name, s.text)
 	}
 	for _, text := range s.set {
 		if _, err := experiment.ParseSet("--"+s.name+"-set", text); err != nil {
-			return regress.Spec{}, &exitError{exitUsage, err}
+			return regress.Spec{}, command.Misuse(err)
 		}
 	}
 	side := kind
@@ -58,7 +59,7 @@ func (s *sideFlags) spec(with []string) (regress.Spec, error) {
 	p := regress.Spec{Side: side, Set: s.set, With: with}
 	if len(s.set) > 0 {
 		if p.Dir, err = os.Getwd(); err != nil {
-			return regress.Spec{}, infrastructure(err)
+			return regress.Spec{}, command.Infrastructure(err)
 		}
 	}
 	return p, nil
@@ -83,7 +84,7 @@ func (s *sideFlags) arguments(spec *regress.Spec) (list []string) {
 func newSide(spec *regress.Spec) (regress.Side, error) {
 	kind, value, err := regress.ParseSide(spec.Side, func(string) bool { return false })
 	if err != nil {
-		return regress.Side{}, usage("%w", err)
+		return regress.Side{}, command.Usage("%w", err)
 	}
 	s := regress.Side{Side: verdict.Side{Label: spec.Side, Kind: kind, Set: spec.Set}, Dir: spec.Dir}
 	switch kind {
@@ -92,7 +93,7 @@ func newSide(spec *regress.Spec) (regress.Side, error) {
 	case regress.KindStored:
 		stored, err := regress.ReadStored(value)
 		if err != nil {
-			return s, &exitError{exitUsage, err}
+			return s, command.Misuse(err)
 		}
 		s = stored.Side()
 	}
@@ -101,13 +102,13 @@ func newSide(spec *regress.Spec) (regress.Side, error) {
 
 // buildSide completes a side by its program, which is built if need be. Programs go into a
 // folder that the caller removes.
-func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec, into string) error {
+func buildSide(ctx context.Context, a *command.App, s *regress.Side, spec *regress.Spec, into string) error {
 	if s.Stored != nil {
 		spec.Label = s.Label
 		return nil
 	}
 	_, value, _ := regress.ParseSide(spec.Side, func(string) bool { return false }) // newSide has checked it
-	r := revision.Request{Ref: revision.Ref{Kind: revision.Kind(s.Kind), Value: value}, Linked: sourceFolder, Into: into}
+	r := revision.Request{Ref: revision.Ref{Kind: revision.Kind(s.Kind), Value: value}, Linked: command.SourceFolder, Into: into}
 	if s.Kind == regress.KindFile {
 		r.Ref = revision.Ref{Kind: revision.Self}
 	}
@@ -115,7 +116,7 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 	if r.With, err = parseWith(spec.With); err != nil {
 		return err
 	}
-	shown := newBuildProgress(a.stderr, r.Ref.String(), buildElsewhere)
+	shown := newBuildProgress(a.Stderr, r.Ref.String(), buildElsewhere)
 	r.Say = shown.say
 	p, err := revision.Build(ctx, r)
 	shown.close()
@@ -123,9 +124,9 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	case err != nil:
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	s.Identity, s.Build = p.Identity, p.Version
 	if s.Kind != regress.KindSelf && s.Kind != regress.KindFile || len(spec.With) > 0 {
@@ -145,7 +146,7 @@ func (a *app) buildSide(ctx context.Context, s *regress.Side, spec *regress.Spec
 	case spec.Identity == "":
 		spec.Identity = p.Identity
 	case spec.Identity != p.Identity:
-		return usage("%s is another program than when the regression began; begin a new one", spec.Label)
+		return command.Usage("%s is another program than when the regression began; begin a new one", spec.Label)
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func modulesApart(p *regress.Plan, compiled []modules.Module) error {
 		kind, _, _ := strings.Cut(s.Side, ":")
 		other, _, _ := strings.Cut(sides[1-i].Side, ":")
 		if (kind == regress.KindGit || kind == regress.KindFolder) && (other == regress.KindSelf || other == regress.KindFile) {
-			return usage("--%s %s would be built without the module %s, which this csiglab has: with --with %[3]s=FOLDER both sides have it, and revisions are of that folder; or compare two programs by program:FILE",
+			return command.Usage("--%s %s would be built without the module %s, which this csiglab has: with --with %[3]s=FOLDER both sides have it, and revisions are of that folder; or compare two programs by program:FILE",
 				[2]string{"baseline", "candidate"}[i], s.Side, compiled[0].Path)
 		}
 	}
@@ -173,12 +174,12 @@ func absoluteWith(with []string) (list []string, err error) {
 	for _, text := range with {
 		w, err := builder.ParseWith(text)
 		if err != nil {
-			return nil, usage("--with %s: %w", text, err)
+			return nil, command.Usage("--with %s: %w", text, err)
 		}
 		if w.Folder != "" {
 			folder, err := filepath.Abs(w.Folder)
 			if err != nil {
-				return nil, infrastructure(err)
+				return nil, command.Infrastructure(err)
 			}
 			text = fmt.Sprintf("%s=%s", w.Path, folder)
 		}

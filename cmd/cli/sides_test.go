@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 )
@@ -28,7 +29,7 @@ func TestModulesApart(t *testing.T) {
 	} {
 		p := &regress.Plan{Baseline: regress.Spec{Side: c.baseline, With: c.with}, Candidate: regress.Spec{Side: c.candidate, With: c.with}}
 		err := modulesApart(p, c.compiled)
-		if (err == nil) != (c.wrong == "") || err != nil && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.wrong)) {
+		if (err == nil) != (c.wrong == "") || err != nil && (command.ExitCode(err) != command.ExitUsage || !strings.Contains(err.Error(), c.wrong)) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

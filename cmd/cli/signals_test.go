@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -55,7 +56,7 @@ func TestFaultsHangup(t *testing.T) {
 			run.running(t)
 			run.cmd.Process.Signal(syscall.SIGHUP)
 		})
-		if code != exitOK {
+		if code != command.ExitOK {
 			t.Errorf("exit code %d:\n%s", code, said)
 		}
 		f.nothingLeft(t)
@@ -65,7 +66,7 @@ func TestFaultsHangup(t *testing.T) {
 		up := csiglabProcess("up", four(t, lasting), "--runtime", "netns", "--out", filepath.Join(t.TempDir(), "run"))
 		up.cmd.Args = []string{"script", "--quiet", "--return", "--command", strings.Join(up.cmd.Args, " "), "/dev/null"}
 		up.cmd.Path = "/usr/bin/script"
-		if code, said := up.run(t); code != exitOK {
+		if code, said := up.run(t); code != command.ExitOK {
 			t.Fatalf("up: exit code %d:\n%s", code, said)
 		}
 		time.Sleep(time.Second)
@@ -90,7 +91,7 @@ func TestFaultsStopped(t *testing.T) {
 	f := newFaults(t, false)
 	lab := func(t *testing.T) psEntry {
 		up := csiglabProcess("up", four(t, lasting), "--runtime", "netns", "--out", filepath.Join(t.TempDir(), "run"))
-		if code, said := up.run(t); code != exitOK {
+		if code, said := up.run(t); code != command.ExitOK {
 			t.Fatalf("up: exit code %d:\n%s", code, said)
 		}
 		list := listed(t)
@@ -103,7 +104,7 @@ func TestFaultsStopped(t *testing.T) {
 		r := lab(t)
 		pid := supervisorOf(r.PID)
 		sendTo(t, pid, syscall.SIGSTOP)
-		within(t, 40*time.Second, exitInfrastructure, "node supervisor: process "+fmt.Sprint(pid)+" is stopped", "down", r.ID)
+		within(t, 40*time.Second, command.ExitInfrastructure, "node supervisor: process "+fmt.Sprint(pid)+" is stopped", "down", r.ID)
 		f.clean(t)
 	})
 	t.Run("down, holder stopped", func(t *testing.T) {
@@ -112,8 +113,8 @@ func TestFaultsStopped(t *testing.T) {
 		if err := syscall.Kill(r.PID, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		within(t, time.Minute, exitInfrastructure, "csiglab clean --force "+r.ID, "down", r.ID)
-		within(t, 10*time.Second, exitOK, "removed run "+r.ID, "clean", "--force", r.ID)
+		within(t, time.Minute, command.ExitInfrastructure, "csiglab clean --force "+r.ID, "down", r.ID)
+		within(t, 10*time.Second, command.ExitOK, "removed run "+r.ID, "clean", "--force", r.ID)
 		f.clean(t)
 	})
 	t.Run("clean --all, both stopped", func(t *testing.T) {
@@ -121,7 +122,7 @@ func TestFaultsStopped(t *testing.T) {
 		for _, pid := range []int{supervisorOf(r.PID), r.PID} {
 			sendTo(t, pid, syscall.SIGSTOP)
 		}
-		within(t, 20*time.Second, exitOK, "removed run "+r.ID, "clean", "--all")
+		within(t, 20*time.Second, command.ExitOK, "removed run "+r.ID, "clean", "--all")
 		f.clean(t)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/netio"
@@ -183,7 +184,7 @@ func attacked(u *tool, name string, frame func(ours, theirs []byte, i int64) []b
 	if err := os.WriteFile(filepath.Join(u.dir, "lab.yaml"), []byte(text), 0o600); err != nil {
 		u.Fatal(err)
 	}
-	stdout, _ := u.want(exitOK, "up", "lab.yaml", "--runtime", "netns", "--out", "out", "--json")
+	stdout, _ := u.want(command.ExitOK, "up", "lab.yaml", "--runtime", "netns", "--out", "out", "--json")
 	r := u.parse(stdout)
 	a := newAttacker(u.T, r, "h0")
 	defer a.close()
@@ -197,7 +198,7 @@ func attacked(u *tool, name string, frame func(ours, theirs []byte, i int64) []b
 	if grown := residentSize(u, tor.PID) - before; grown > 64*units.MiB {
 		u.Errorf("tor0 has grown by %d MiB", int64(grown)>>20)
 	}
-	if out, _ := u.want(exitOK, "exec", r.ID, "h1", "--", "echo", "here"); out != "here\n" {
+	if out, _ := u.want(command.ExitOK, "exec", r.ID, "h1", "--", "echo", "here"); out != "here\n" {
 		u.Errorf("a program in the lab: %q", out)
 	}
 	u.down(r.ID)
@@ -250,10 +251,10 @@ func TestProgramsReachNoPort(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(u.dir, "lab.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _ := u.want(exitOK, "up", "lab.yaml", "--runtime", "netns", "--out", "out", "--json")
+	stdout, _ := u.want(command.ExitOK, "up", "lab.yaml", "--runtime", "netns", "--out", "out", "--json")
 	r := u.parse(stdout)
 	for node, want := range map[string][]string{"h1": {"csig0", "lo"}, "h0": {"lo", "p0"}, "tor0": {"lo", "p0", "p1", "p2"}} {
-		stdout, _ := u.want(exitOK, "exec", r.ID, node, "--", "cat", "/proc/net/dev", "/proc/self/status")
+		stdout, _ := u.want(command.ExitOK, "exec", r.ID, node, "--", "cat", "/proc/net/dev", "/proc/self/status")
 		var got []string
 		for line := range strings.Lines(stdout) {
 			name, rest, ok := strings.Cut(line, ":")
@@ -274,17 +275,17 @@ func TestProgramsReachNoPort(t *testing.T) {
 			t.Errorf("%s: a program sees the interfaces %q, want %q", node, got, want)
 		}
 	}
-	if _, stderr := u.want(exitInfrastructure, "exec", r.ID, "h1", "--", u.program, "exec", r.ID, "tor0", "--", "true"); !strings.Contains(stderr, "cannot enter node tor0") {
+	if _, stderr := u.want(command.ExitInfrastructure, "exec", r.ID, "h1", "--", u.program, "exec", r.ID, "tor0", "--", "true"); !strings.Contains(stderr, "cannot enter node tor0") {
 		t.Errorf("a program enters a switch: %s", stderr)
 	}
-	if out, _ := u.want(exitOK, "exec", r.ID, "h1", "--", u.program, "exec", r.ID, "h2", "--", "cat", "/proc/net/dev"); !strings.Contains(out, "csig0:") {
+	if out, _ := u.want(command.ExitOK, "exec", r.ID, "h1", "--", u.program, "exec", r.ID, "h2", "--", "cat", "/proc/net/dev"); !strings.Contains(out, "csig0:") {
 		t.Errorf("a program does not reach another host's programs: %s", out)
 	}
 	if code, _, stderr := u.run("", "exec", r.ID, "h1", "--", "ip", "link", "delete", "csig0"); code != 0 {
 		t.Skip("no ip: ", stderr)
 	}
 	time.Sleep(100 * time.Millisecond)
-	if out, _ := u.want(exitOK, "exec", r.ID, "h2", "--", "echo", "here"); out != "here\n" {
+	if out, _ := u.want(command.ExitOK, "exec", r.ID, "h2", "--", "echo", "here"); out != "here\n" {
 		t.Errorf("a program in the lab: %q", out)
 	}
 	u.down(r.ID)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
@@ -34,7 +36,7 @@ type stressFlags struct {
 	out                 string
 }
 
-func (a *app) stress() *cobra.Command {
+func stressCommand(a *command.App) *cobra.Command {
 	var s stressFlags
 	cmd := &cobra.Command{
 		Use:   "stress [EXPERIMENT…]",
@@ -47,8 +49,8 @@ func (a *app) stress() *cobra.Command {
 		Example: "  csiglab stress three-flow\n" +
 			"  csiglab stress mine.yaml --setting seeds --setting rate --seeds 20 --from 1001\n" +
 			"  csiglab stress --all --promised --seeds 2 --setting-seeds 1 --for 10m --out stress/ci",
-		ValidArgsFunction: completeExperiments,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.runStress(cmd, &s, args) },
+		ValidArgsFunction: choose.CompleteExperiments,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runStress(a, cmd, &s, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&s.all, "all", false, "all embedded experiments that run in virtual time")
@@ -71,20 +73,20 @@ type stressed struct {
 	plan *stress.Plan
 }
 
-func (a *app) runStress(cmd *cobra.Command, s *stressFlags, args []string) error {
+func runStress(a *command.App, cmd *cobra.Command, s *stressFlags, args []string) error {
 	switch {
 	case s.all && len(args) > 0:
-		return usage("--all and %q exclude each other", args)
+		return command.Usage("--all and %q exclude each other", args)
 	case !s.all && len(args) == 0:
-		return usage("name an experiment, or give --all; embedded: %s", strings.Join(experiment.Names(), " "))
+		return command.Usage("name an experiment, or give --all; embedded: %s", strings.Join(experiment.Names(), " "))
 	case s.seeds < 1 || s.settingSeeds < 1:
-		return usage("--seeds %d --setting-seeds %d: want at least 1", s.seeds, s.settingSeeds)
+		return command.Usage("--seeds %d --setting-seeds %d: want at least 1", s.seeds, s.settingSeeds)
 	case s.parallel < 0 || s.parallel == 0 && cmd.Flags().Changed("parallel"):
-		return usage("--parallel %d: want at least 1", s.parallel)
+		return command.Usage("--parallel %d: want at least 1", s.parallel)
 	case s.limit < 0 || s.limit == 0 && cmd.Flags().Changed("for"):
-		return usage("--for %v: want more than 0", s.limit)
+		return command.Usage("--for %v: want more than 0", s.limit)
 	}
-	if err := a.noOverrides("a stress is given by its files and flags alone, so that it can be done again; use --set"); err != nil {
+	if err := a.NoOverrides("a stress is given by its files and flags alone, so that it can be done again; use --set"); err != nil {
 		return err
 	}
 	if s.all {
@@ -94,7 +96,7 @@ func (a *app) runStress(cmd *cobra.Command, s *stressFlags, args []string) error
 		s.out = filepath.Join("stress", time.Now().UTC().Format("20060102-150405"))
 	}
 	began := time.Now()
-	plans, err := a.stressPlans(cmd.Context(), s, args)
+	plans, err := stressPlans(cmd.Context(), a, s, args)
 	if err != nil {
 		return sweepError(err)
 	}
@@ -106,33 +108,33 @@ func (a *app) runStress(cmd *cobra.Command, s *stressFlags, args []string) error
 	}
 	results := stressResults{Schema: 1, Experiments: []*stress.Result{}}
 	for _, p := range plans {
-		r, err := a.stressOne(ctx, s, p)
+		r, err := stressOne(ctx, a, s, p)
 		if err != nil {
 			return err
 		}
 		results.Experiments = append(results.Experiments, r)
 	}
 	results.Seconds = time.Since(began).Seconds()
-	return a.stressEnd(s, &results)
+	return stressEnd(a, s, &results)
 }
 
 // stressPlans plans all experiments, and puts those that take less time first.
-func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (plans []stressed, err error) {
-	set, err := overrides(s.set)
+func stressPlans(ctx context.Context, a *command.App, s *stressFlags, args []string) (plans []stressed, err error) {
+	set, err := choose.Overrides(s.set)
 	if err != nil {
 		return nil, err
 	}
 	identity, err := trial.Identity("")
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, command.Infrastructure(err)
 	}
 	for _, name := range args {
 		r := stress.Request{
-			Experiment: name, Identity: identity, Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Parallel: runtime.NumCPU(),
+			Experiment: name, Identity: identity, Version: command.Version(), Command: append([]string{"csiglab"}, a.Args...), Parallel: runtime.NumCPU(),
 			Seeds: s.seeds, From: s.from, SettingSeeds: s.settingSeeds, Settings: s.settings, Promised: s.promised,
 			Options: experiment.Options{Override: set, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 		}
-		p, err := interruptible(ctx, func() (*stress.Plan, error) { return r.Plan(ctx) })
+		p, err := command.Interruptible(ctx, func() (*stress.Plan, error) { return r.Plan(ctx) })
 		switch {
 		case err != nil && len(args) > 1:
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -140,15 +142,15 @@ func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (p
 			return nil, err
 		}
 		if s.all && !(runtimes.Way{Clock: p.Clock()}).Has(runtimes.SideBySide) {
-			a.say(fmt.Sprintf("%s is left out: its clock is %s", name, p.Clock()))
+			a.Say(fmt.Sprintf("%s is left out: its clock is %s", name, p.Clock()))
 			continue
 		}
-		if a.alone(p.Clock(), &s.parallel) {
-			return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
+		if a.Alone(p.Clock(), &s.parallel) {
+			return nil, command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 		}
 		folder := p.Name()
 		if slices.ContainsFunc(plans, func(other stressed) bool { return other.name == folder }) {
-			return nil, usage("%s: another experiment is called %s, too; stress one at a time", name, folder)
+			return nil, command.Usage("%s: another experiment is called %s, too; stress one at a time", name, folder)
 		}
 		plans = append(plans, stressed{folder, p})
 	}
@@ -157,7 +159,7 @@ func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (p
 }
 
 // stressOne performs the runs that the folder of an experiment lacks, and judges.
-func (a *app) stressOne(ctx context.Context, s *stressFlags, p stressed) (*stress.Result, error) {
+func stressOne(ctx context.Context, a *command.App, s *stressFlags, p stressed) (*stress.Result, error) {
 	if p.plan.Sweep == nil {
 		return p.plan.Judge(nil)
 	}
@@ -167,7 +169,7 @@ func (a *app) stressOne(ctx context.Context, s *stressFlags, p stressed) (*stres
 	}
 	defer sw.Close() // the journal is on the disk
 	if ctx.Err() == nil {
-		if err := a.stressRun(ctx, s, p, sw); err != nil {
+		if err := stressRun(ctx, a, s, p, sw); err != nil {
 			return nil, err
 		}
 	}
@@ -187,16 +189,16 @@ func sweepErrorOf(err error) error {
 }
 
 // stressRun performs the runs, until the time of --for is over.
-func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *sweep.Sweep) error {
+func stressRun(ctx context.Context, a *command.App, s *stressFlags, p stressed, sw *sweep.Sweep) error {
 	done, total := sw.Done()
 	rest := ""
 	if done > 0 {
 		rest = fmt.Sprintf("; %d have ended already", done)
 	}
-	a.say(fmt.Sprintf("%s: %s%s", p.name, plural(total, "run"), rest))
-	view := newSweepView(a.stderr)
-	err := sw.Run(ctx, &trial.Local{Folder: sw.Work(), Environment: a.env}, atOnce(s.parallel, sw.Plan.Way()), view.update)
-	view.close()
+	a.Say(fmt.Sprintf("%s: %s%s", p.name, command.Plural(total, "run"), rest))
+	view := newSweepView(a.Stderr)
+	err := sw.Run(ctx, &trial.Local{Folder: sw.Work(), Environment: a.Env}, atOnce(s.parallel, sw.Plan.Way()), view.update)
+	view.Close()
 	switch {
 	case err == nil || errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return nil
@@ -204,11 +206,11 @@ func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *swe
 		err = errors.New("interrupted")
 	}
 	done, total = sw.Done()
-	return sweepError(fmt.Errorf("%w\nthe stress of %s is incomplete: %d of %s have ended and are kept; the same command with --out %s does the rest", err, p.name, done, plural(total, "run"), s.out))
+	return sweepError(fmt.Errorf("%w\nthe stress of %s is incomplete: %d of %s have ended and are kept; the same command with --out %s does the rest", err, p.name, done, command.Plural(total, "run"), s.out))
 }
 
 // stressEnd writes the tables and prints one.
-func (a *app) stressEnd(s *stressFlags, results *stressResults) error {
+func stressEnd(a *command.App, s *stressFlags, results *stressResults) error {
 	text, err := json.MarshalIndent(results, "", "  ")
 	if err == nil {
 		err = os.MkdirAll(s.out, 0o755) // no sweep has made it if there was nothing to run
@@ -221,9 +223,9 @@ func (a *app) stressEnd(s *stressFlags, results *stressResults) error {
 		return sweepOutError(err)
 	}
 	if s.json {
-		err = a.printJSON(results)
+		err = a.PrintJSON(results)
 	} else {
-		err = a.print(stressText(results) + "tables  " + filepath.Join(s.out, "stress.md") + ", " + filepath.Join(s.out, "stress.json") + "\n")
+		err = a.Print(stressText(results) + "tables  " + filepath.Join(s.out, "stress.md") + ", " + filepath.Join(s.out, "stress.json") + "\n")
 	}
 	if err != nil {
 		return err
@@ -233,6 +235,6 @@ func (a *app) stressEnd(s *stressFlags, results *stressResults) error {
 		worst = max(worst, r.Promise())
 	}
 	return map[stress.Promise]error{
-		stress.Kept: nil, stress.Open: &exitError{code: exitInconclusive}, stress.Unknown: &exitError{code: exitInfrastructure}, stress.Broken: &exitError{code: exitFailed},
+		stress.Kept: nil, stress.Open: &command.ExitError{Code: command.ExitInconclusive}, stress.Unknown: &command.ExitError{Code: command.ExitInfrastructure}, stress.Broken: &command.ExitError{Code: command.ExitFailed},
 	}[worst]
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 )
@@ -38,7 +39,7 @@ func TestStressCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "stress")
 	args := []string{"stress", file, "--seeds", "2", "--setting-seeds", "1", "--parallel", "2", "--out", dir}
 	code, out, said := separately(t, args...)
-	if code != exitOK || !strings.Contains(said, "small: 8 runs\n") {
+	if code != command.ExitOK || !strings.Contains(said, "small: 8 runs\n") {
 		t.Fatalf("exit code %d\n%s%s", code, out, said)
 	}
 	for _, want := range []string{
@@ -68,10 +69,10 @@ func TestStressCommand(t *testing.T) {
 		t.Errorf("--json: %v\n%s", err, out)
 	}
 	for robust, want := range map[string]int{
-		"[{settings: [seeds]}]": exitOK, "[{settings: [rate], expect: [\"*incomplete*\"]}]": exitOK, "[{settings: [rate]}]": exitFailed,
+		"[{settings: [seeds]}]": command.ExitOK, "[{settings: [rate], expect: [\"*incomplete*\"]}]": command.ExitOK, "[{settings: [rate]}]": command.ExitFailed,
 	} {
 		code, out, said := separately(t, "stress", file, "--set", "robust="+robust, "--promised", "--seeds", "1", "--out", filepath.Join(t.TempDir(), "s"))
-		if code != want || strings.Contains(out, "PROMISE BROKEN: 1, rate x0.25: run[\"fct_us.max\"] = ") != (want == exitFailed) {
+		if code != want || strings.Contains(out, "PROMISE BROKEN: 1, rate x0.25: run[\"fct_us.max\"] = ") != (want == command.ExitFailed) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", robust, code, want, out, said)
 		}
 	}
@@ -93,7 +94,7 @@ func TestStressRefuses(t *testing.T) {
 		{"small.yaml small.yaml", "another experiment is called small, too"},
 	} {
 		code, out, said := separately(t, append([]string{"stress"}, strings.Fields(c.args)...)...)
-		if code != exitUsage || !strings.Contains(said, c.want) || out != "" {
+		if code != command.ExitUsage || !strings.Contains(said, c.want) || out != "" {
 			t.Errorf("%s: exit code %d\n%s%s\nwant %s", c.args, code, out, said, c.want)
 		}
 	}
@@ -121,7 +122,7 @@ func TestInterruptedStress(t *testing.T) {
 	for _, pid := range children {
 		ended(t, pid)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != exitInfrastructure || !strings.Contains(said.String(), "csiglab: interrupted\nthe stress of small is incomplete: ") ||
+	if code := cmd.ProcessState.ExitCode(); code != command.ExitInfrastructure || !strings.Contains(said.String(), "csiglab: interrupted\nthe stress of small is incomplete: ") ||
 		!strings.Contains(said.String(), "the same command with --out "+dir+" does the rest") {
 		t.Errorf("exit code %d\n%s", code, &said)
 	}
@@ -130,11 +131,11 @@ func TestInterruptedStress(t *testing.T) {
 	}
 	// The time is over at once: what was kept is judged, and the rest has no answer.
 	code, out, text := separately(t, append(args, "--for", "1ns")...)
-	if code != exitInconclusive || !strings.Contains(out, "not run*") {
+	if code != command.ExitInconclusive || !strings.Contains(out, "not run*") {
 		t.Errorf("--for: exit code %d\n%s%s", code, out, text)
 	}
 	code, out, text = separately(t, args...)
-	if code != exitOK || !strings.Contains(text, " have ended already") || strings.Contains(out, "not run") {
+	if code != command.ExitOK || !strings.Contains(text, " have ended already") || strings.Contains(out, "not run") {
 		t.Errorf("exit code %d\n%s%s", code, out, text)
 	}
 }

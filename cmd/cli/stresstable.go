@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 )
 
@@ -26,7 +28,7 @@ func verdictOf(c *stress.Cell) string {
 		return "-"
 	case stress.Failed:
 		if c.Value != nil {
-			text += " " + number(*c.Value, true)
+			text += " " + perform.Number(*c.Value, true)
 		}
 	}
 	if c.Promised {
@@ -43,10 +45,10 @@ func stressHead(r *stress.Result) string {
 	}
 	for _, s := range r.Settings {
 		if s.Name == "seeds" {
-			text += fmt.Sprintf(", %s from %d on", plural(len(s.Seeds), "unseen seed"), s.Seeds[0])
+			text += fmt.Sprintf(", %s from %d on", command.Plural(len(s.Seeds), "unseen seed"), s.Seeds[0])
 		}
 	}
-	text += fmt.Sprintf(": %s of %v together", plural(r.Runs, "run"), time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
+	text += fmt.Sprintf(": %s of %v together", command.Plural(r.Runs, "run"), time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
 	if r.Missing > 0 {
 		text += fmt.Sprintf("; %d have not been run", r.Missing)
 	}

@@ -17,6 +17,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -28,7 +32,7 @@ import (
 
 // sweepFlags are the flags of csiglab sweep.
 type sweepFlags struct {
-	selection
+	choose.Selection
 	grid, metrics    []string
 	list, shard, out string
 	resume           string
@@ -38,7 +42,7 @@ type sweepFlags struct {
 	cluster          clusterFlags
 }
 
-func (a *app) sweep() *cobra.Command {
+func sweepCommand(a *command.App) *cobra.Command {
 	var s sweepFlags
 	cmd := &cobra.Command{
 		Use:   "sweep [EXPERIMENT]",
@@ -54,33 +58,33 @@ func (a *app) sweep() *cobra.Command {
 			"  csiglab sweep --merge shard1 shard2 shard3 shard4 --out whole\n" +
 			"  csiglab sweep incast --seeds 500 --on kubernetes --image registry.example.com/team/csiglab:1\n" +
 			"  csiglab sweep --resume sweeps/incast-20260501-100000-00000",
-		ValidArgsFunction: completeExperiments,
+		ValidArgsFunction: choose.CompleteExperiments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case s.parallel < 0 || s.parallel == 0 && cmd.Flags().Changed("parallel"):
-				return usage("--parallel %d: want at least 1", s.parallel)
+				return command.Usage("--parallel %d: want at least 1", s.parallel)
 			case cmd.Flags().Changed("resume") && s.resume == "":
-				return usage("--resume: name the folder of a sweep")
+				return command.Usage("--resume: name the folder of a sweep")
 			case s.resume != "" && s.merge:
-				return usage("--resume and --merge exclude each other")
+				return command.Usage("--resume and --merge exclude each other")
 			case s.resume != "":
-				return a.sweepResume(cmd, &s, args)
+				return sweepResume(a, cmd, &s, args)
 			case s.merge:
-				return a.sweepMerge(cmd, &s, args)
+				return sweepMerge(a, cmd, &s, args)
 			case len(args) > 1:
-				return usage("want an experiment, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
+				return command.Usage("want an experiment, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
 			case len(args) == 0:
-				return usage("name an experiment; embedded: %s", strings.Join(experiment.Names(), " "))
+				return command.Usage("name an experiment; embedded: %s", strings.Join(experiment.Names(), " "))
 			}
-			return a.sweepNew(cmd, &s, args[0])
+			return sweepNew(a, cmd, &s, args[0])
 		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&s.grid, "grid", nil, "values of a path, as `PATH=V1,V2`; every combination is a point (repeatable)")
 	f.StringVar(&s.list, "list", "", "points of `FILE`: a CSV table with paths in its first row, or a YAML list of mappings")
-	f.IntVar(&s.seeds, "seeds", 0, "use the first `N` seeds of the experiment; if it has fewer, also the numbers after its greatest one")
-	s.variantFlag(cmd)
-	f.StringArrayVar(&s.set, "set", nil, "override a value at all points, as `PATH=VALUE` (repeatable)")
+	f.IntVar(&s.Seeds, "seeds", 0, "use the first `N` seeds of the experiment; if it has fewer, also the numbers after its greatest one")
+	s.VariantFlag(cmd)
+	f.StringArrayVar(&s.Set, "set", nil, "override a value at all points, as `PATH=VALUE` (repeatable)")
 	f.IntVar(&s.parallel, "parallel", 0, "`N` runs at once (default: one per core; one in real time)")
 	f.StringVar(&s.shard, "shard", "", "run part `I/N` of the sweep, the first is 1/N; --merge puts the parts together")
 	f.BoolVar(&s.merge, "merge", false, "put the folders of shards together, into the folder of --out")
@@ -94,8 +98,8 @@ func (a *app) sweep() *cobra.Command {
 }
 
 // sweepNew plans a sweep and runs it.
-func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) error {
-	plan, err := a.sweepPlan(cmd, s, nameOrPath)
+func sweepNew(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath string) error {
+	plan, err := sweepPlan(a, cmd, s, nameOrPath)
 	if err != nil {
 		return sweepError(err)
 	}
@@ -107,7 +111,7 @@ func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) err
 		}
 		folder = filepath.Join("sweeps", id)
 	}
-	remote, err := a.sweepRunner(cmd, s, plan)
+	remote, err := sweepRunner(a, cmd, s, plan)
 	if err != nil {
 		return err
 	}
@@ -116,60 +120,60 @@ func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) err
 		return sweepOutError(err)
 	}
 	defer sw.Close() // the journal is on the disk
-	return a.sweepRun(cmd, s, sw, remote)
+	return sweepRun(a, cmd, s, sw, remote)
 }
 
 // sweepPlan loads the experiment, and validates it at all points.
-func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*sweep.Plan, error) {
+func sweepPlan(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*sweep.Plan, error) {
 	shard, err := parseShard(s.shard)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.noOverrides("a sweep is given by its files and flags alone, so that it can be done again; use --set"); err != nil {
+	if err := a.NoOverrides("a sweep is given by its files and flags alone, so that it can be done again; use --set"); err != nil {
 		return nil, err
 	}
-	if cmd.Flags().Changed("seeds") && s.seeds < 1 {
-		return nil, usage("--seeds %d: want at least 1", s.seeds)
+	if cmd.Flags().Changed("seeds") && s.Seeds < 1 {
+		return nil, command.Usage("--seeds %d: want at least 1", s.Seeds)
 	}
-	set, err := overrides(s.set)
+	set, err := choose.Overrides(s.Set)
 	if err != nil {
 		return nil, err
 	}
 	points, err := s.points()
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, command.Misuse(err)
 	}
 	identity, err := trial.Identity("")
 	if err != nil {
-		return nil, infrastructure(err)
+		return nil, command.Infrastructure(err)
 	}
 	r := sweep.Request{
-		Experiment: nameOrPath, Points: points, Identity: identity, Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Parallel: runtime.NumCPU(),
-		Options: experiment.Options{Override: set, Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
+		Experiment: nameOrPath, Points: points, Identity: identity, Version: command.Version(), Command: append([]string{"csiglab"}, a.Args...), Parallel: runtime.NumCPU(),
+		Options: experiment.Options{Override: set, Seeds: s.Seeds, Variants: s.Variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 	}
-	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
+	plan, err := command.Interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
 	if err != nil {
 		return nil, err
 	}
 	plan.Shard, plan.Started = shard, time.Now().UTC()
 	if shard.Of > plan.Trials() {
-		return nil, usage("--shard %s: the sweep has only %s", s.shard, plural(plan.Trials(), "trial"))
+		return nil, command.Usage("--shard %s: the sweep has only %s", s.shard, command.Plural(plan.Trials(), "trial"))
 	}
-	if a.alone(plan.Clock, &s.parallel) {
-		return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
+	if a.Alone(plan.Clock, &s.parallel) {
+		return nil, command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
 	return plan, nil
 }
 
 // validatePoints validates an experiment at the points of its key sweep. It returns their
 // number, 0 without the key.
-func (a *app) validatePoints(cmd *cobra.Command, set *experiment.Set, s *selection, args []string) (int, error) {
+func validatePoints(a *command.App, cmd *cobra.Command, set *experiment.Set, s *choose.Selection, args []string) (int, error) {
 	if set.Base.Sweep == nil {
 		return 0, nil
 	}
-	r := sweep.Request{Experiment: args[0], Options: s.used, Parallel: runtime.NumCPU()}
+	r := sweep.Request{Experiment: args[0], Options: s.Used, Parallel: runtime.NumCPU()}
 	r.Options.Runtime = "" // a sweep does not know it
-	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
+	plan, err := command.Interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
 	if err != nil {
 		return 0, sweepError(err)
 	}
@@ -208,57 +212,57 @@ func parseShard(text string) (sweep.Shard, error) {
 	index, err1 := strconv.Atoi(i)
 	of, err2 := strconv.Atoi(n)
 	if !ok || err1 != nil || err2 != nil || index < 1 || index > of {
-		return sweep.Shard{}, usage("--shard %q: want I/N, from 1/N to N/N", text)
+		return sweep.Shard{}, command.Usage("--shard %q: want I/N, from 1/N to N/N", text)
 	}
 	return sweep.Shard{Index: index, Of: of}, nil
 }
 
 // sweepResume does the trials that a folder lacks.
-func (a *app) sweepResume(cmd *cobra.Command, s *sweepFlags, args []string) error {
+func sweepResume(a *command.App, cmd *cobra.Command, s *sweepFlags, args []string) error {
 	if len(args) > 0 {
-		return usage("experiment %q and --resume %s exclude each other: a sweep that is resumed has the experiment of its folder", args[0], s.resume)
+		return command.Usage("experiment %q and --resume %s exclude each other: a sweep that is resumed has the experiment of its folder", args[0], s.resume)
 	}
 	if err := excluded(cmd, "--resume "+s.resume, "a sweep that is resumed goes on as it was begun", append([]string{"resume", "parallel", "keep", "json", "metric"}, clusterFlagNames...)...); err != nil {
 		return err
 	}
-	sw, err := interruptible(cmd.Context(), func() (*sweep.Sweep, error) { return sweep.Open(cmd.Context(), s.resume) })
+	sw, err := command.Interruptible(cmd.Context(), func() (*sweep.Sweep, error) { return sweep.Open(cmd.Context(), s.resume) })
 	if err != nil {
 		return sweepError(err)
 	}
 	defer sw.Close() // the journal is on the disk
 	identity, err := trial.Identity("")
 	if err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	if identity != sw.Plan.Identity {
-		return usage("%s: the sweep was begun with another program, csiglab %s, and this is %s; one table has the numbers of one program", s.resume, sw.Plan.Version, buildVersion())
+		return command.Usage("%s: the sweep was begun with another program, csiglab %s, and this is %s; one table has the numbers of one program", s.resume, sw.Plan.Version, command.Version())
 	}
-	if a.alone(sw.Plan.Clock, &s.parallel) {
-		return usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
+	if a.Alone(sw.Plan.Clock, &s.parallel) {
+		return command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
-	remote, err := a.sweepRunner(cmd, s, sw.Plan)
+	remote, err := sweepRunner(a, cmd, s, sw.Plan)
 	if err != nil {
 		return err
 	}
-	return a.sweepRun(cmd, s, sw, remote)
+	return sweepRun(a, cmd, s, sw, remote)
 }
 
 // sweepRunner returns the runner of a cluster, nil without one.
-func (a *app) sweepRunner(cmd *cobra.Command, s *sweepFlags, plan *sweep.Plan) (Runner, error) {
-	r, err := a.clusterRunner(cmd.Context(), cmd.Flags(), &s.cluster, "sweep", plan.Name, s.parallel)
+func sweepRunner(a *command.App, cmd *cobra.Command, s *sweepFlags, plan *sweep.Plan) (command.Runner, error) {
+	r, err := clusterRunner(cmd.Context(), a, cmd.Flags(), &s.cluster, "sweep", plan.Name, s.parallel)
 	if r != nil && s.keep {
-		return nil, usage("--keep keeps run folders on this machine; with --on, --results names a store for them")
+		return nil, command.Usage("--keep keeps run folders on this machine; with --on, --results names a store for them")
 	}
 	return r, err
 }
 
 // sweepMerge puts the folders of shards together.
-func (a *app) sweepMerge(cmd *cobra.Command, s *sweepFlags, folders []string) error {
+func sweepMerge(a *command.App, cmd *cobra.Command, s *sweepFlags, folders []string) error {
 	if len(folders) == 0 {
-		return usage("--merge: name the folders of the shards")
+		return command.Usage("--merge: name the folders of the shards")
 	}
 	if s.out == "" {
-		return usage("--merge: name the folder of the whole sweep with --out")
+		return command.Usage("--merge: name the folder of the whole sweep with --out")
 	}
 	if err := excluded(cmd, "--merge", "the shards say what was swept", "merge", "out", "json", "metric"); err != nil {
 		return err
@@ -268,14 +272,14 @@ func (a *app) sweepMerge(cmd *cobra.Command, s *sweepFlags, folders []string) er
 		return sweepOutError(err)
 	}
 	defer sw.Close() // the journal is on the disk
-	return a.sweepEnd(s, sw)
+	return sweepEnd(a, s, sw)
 }
 
 // excluded returns an error if a flag is given that is not one of some.
 func excluded(cmd *cobra.Command, with, why string, allowed ...string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && f.Changed && !slices.Contains(allowed, f.Name) {
-			err = usage("--%s and %s exclude each other: %s", f.Name, with, why)
+			err = command.Usage("--%s and %s exclude each other: %s", f.Name, with, why)
 		}
 	})
 	return err
@@ -295,7 +299,7 @@ func atOnce(asked int, w runtimes.Way) int {
 
 // sweepRun performs the trials that a folder lacks and prints the results. The runner is of
 // a cluster; nil: this machine.
-func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remote Runner) error {
+func sweepRun(a *command.App, cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remote command.Runner) error {
 	done, total := sw.Done()
 	of := ""
 	if shard := sw.Plan.Shard.String(); shard != "" {
@@ -305,33 +309,33 @@ func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remot
 	if done > 0 {
 		rest = fmt.Sprintf("; %d have ended already", done)
 	}
-	a.say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, plural(len(sw.Plan.Points), "point"), plural(len(sw.Plan.Variants), "variant"),
-		plural(len(sw.Plan.Seeds), "seed"), of, plural(total, "trial"), rest))
-	local := &trial.Local{Folder: sw.Work(), Environment: a.env}
+	a.Say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, command.Plural(len(sw.Plan.Points), "point"), command.Plural(len(sw.Plan.Variants), "variant"),
+		command.Plural(len(sw.Plan.Seeds), "seed"), of, command.Plural(total, "trial"), rest))
+	local := &trial.Local{Folder: sw.Work(), Environment: a.Env}
 	if s.keep {
 		local.Folder, local.Keep = sw.Runs(), true
 	}
 	runner, parallel := trial.Runner(local), atOnce(s.parallel, sw.Plan.Way())
 	if remote != nil { // it takes all trials that it can get, and bounds the pods itself
 		runner, parallel = remote, remote.Most()
-		defer a.closeRunner(cmd.Context(), remote)
+		defer closeRunner(cmd.Context(), a, remote)
 	}
-	view := newSweepView(a.stderr)
+	view := newSweepView(a.Stderr)
 	err := sw.Run(cmd.Context(), runner, parallel, view.update)
-	view.close()
+	view.Close()
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			err = errors.New("interrupted")
 		}
 		done, total = sw.Done()
-		err = fmt.Errorf("%w\nthe sweep is incomplete: %d of %s have ended and are kept in %s; csiglab sweep --resume %s does the rest", err, done, plural(total, "trial"), sw.Folder, sw.Folder)
+		err = fmt.Errorf("%w\nthe sweep is incomplete: %d of %s have ended and are kept in %s; csiglab sweep --resume %s does the rest", err, done, command.Plural(total, "trial"), sw.Folder, sw.Folder)
 		return sweepError(err)
 	}
-	return a.sweepEnd(s, sw)
+	return sweepEnd(a, s, sw)
 }
 
 // sweepEnd writes the table and prints the results.
-func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
+func sweepEnd(a *command.App, s *sweepFlags, sw *sweep.Sweep) error {
 	sum, err := sw.Finish(s.metrics, func(metrics []string) []string { return shownOfSweep(metrics, len(s.metrics) > 0) })
 	if err != nil {
 		if errors.Is(err, failure.ErrConfiguration) {
@@ -342,21 +346,21 @@ func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
 		return sweepError(err)
 	}
 	if s.json {
-		err = a.printJSON(sum)
+		err = a.PrintJSON(sum)
 	} else {
 		var text strings.Builder
 		writeSweep(&text, sum)
-		err = a.print(text.String())
+		err = a.Print(text.String())
 	}
 	switch {
 	case err != nil:
 		return err
 	case sum.Done < sum.Trials:
-		return infrastructure(fmt.Errorf("%s is incomplete: %d of %s are missing; csiglab sweep --resume %s does them", sw.Folder, sum.Trials-sum.Done, plural(sum.Trials, "trial"), sw.Folder))
+		return command.Infrastructure(fmt.Errorf("%s is incomplete: %d of %s are missing; csiglab sweep --resume %s does them", sw.Folder, sum.Trials-sum.Done, command.Plural(sum.Trials, "trial"), sw.Folder))
 	case sum.Invalid > 0:
-		return &exitError{code: exitInfrastructure}
+		return &command.ExitError{Code: command.ExitInfrastructure}
 	case sum.Failed > 0:
-		return &exitError{code: exitFailed}
+		return &command.ExitError{Code: command.ExitFailed}
 	}
 	return nil
 }
@@ -364,20 +368,20 @@ func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
 // sweepError gives an error of a sweep its exit code. Those of the experiment and of the names
 // that the user has given are mistakes of the user.
 func sweepError(err error) error {
-	var exit *exitError
+	var exit *command.ExitError
 	var wrong *experiment.Error
 	switch {
 	case errors.As(err, &exit):
 		return err
 	case errors.Is(err, failure.ErrInfrastructure):
-		return infrastructure(shortage(err))
+		return command.Infrastructure(resources.Shortage(err))
 	case errors.Is(err, trial.ErrDamaged):
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	case errors.Is(err, failure.ErrConfiguration), errors.As(err, &wrong), errors.Is(err, sweep.ErrNotEmpty), errors.Is(err, sweep.ErrNoSweep),
 		errors.Is(err, sweep.ErrChanged), errors.Is(err, trial.ErrOtherPlan), errors.Is(err, trial.ErrBusy):
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
-	return infrastructure(err)
+	return command.Infrastructure(err)
 }
 
 // sweepOutError is as sweepError, of a folder that cannot be made. It is a mistake of the user,
@@ -385,7 +389,7 @@ func sweepError(err error) error {
 func sweepOutError(err error) error {
 	for _, class := range []error{own.ErrForeign, fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
 		if errors.Is(err, class) {
-			return usage("%w; choose another folder with --out", err)
+			return command.Usage("%w; choose another folder with --out", err)
 		}
 	}
 	return sweepError(err)
@@ -393,7 +397,7 @@ func sweepOutError(err error) error {
 
 // sweepView shows how far a sweep is: a bar on a terminal, elsewhere a line now and then.
 type sweepView struct {
-	progressView
+	perform.Progress
 	last time.Time
 }
 
@@ -401,11 +405,11 @@ type sweepView struct {
 const sweepLineEvery = 10 * time.Second
 
 func newSweepView(w io.Writer) *sweepView {
-	return &sweepView{progressView{w: w, bar: newBar(w)}, time.Now()}
+	return &sweepView{perform.Progress{Writer: w, Bar: command.NewBar(w)}, time.Now()}
 }
 
 func (v *sweepView) update(p sweep.Progress) {
-	text := fmt.Sprintf("%d of %s", p.Done, plural(p.Total, "trial"))
+	text := fmt.Sprintf("%d of %s", p.Done, command.Plural(p.Total, "trial"))
 	if p.Invalid > 0 {
 		text += fmt.Sprintf(", %d invalid", p.Invalid)
 	}
@@ -413,11 +417,11 @@ func (v *sweepView) update(p sweep.Progress) {
 		text += fmt.Sprintf(", about %v left", p.Left.Round(time.Second))
 	}
 	switch {
-	case v.bar != nil:
-		v.bar.Describe(text)
-		v.bar.Set(int(p.Share * barSteps)) // a bar that cannot be drawn is no error
+	case v.Bar != nil:
+		v.Bar.Describe(text)
+		v.Bar.Set(int(p.Share * command.BarSteps)) // a bar that cannot be drawn is no error
 	case p.Done == p.Total || time.Since(v.last) >= sweepLineEvery:
 		v.last = time.Now()
-		fmt.Fprintln(v.w, text)
+		fmt.Fprintln(v.Writer, text)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // filesText is what the scenes that write files run, compare and read.
@@ -90,7 +92,7 @@ func (s *faultSweep) prepareFiles() {
 		if err := os.WriteFile(file, []byte(filesText), 0o600); err != nil {
 			s.Fatal(err)
 		}
-		if r := s.command(append([]string{"run", file, "--no-report", "--out", filepath.Join(s.runs, name)}, more...)...); r.code != exitOK {
+		if r := s.command(append([]string{"run", file, "--no-report", "--out", filepath.Join(s.runs, name)}, more...)...); r.code != command.ExitOK {
 			s.Fatalf("exit %d\n%s", r.code, r.said)
 		}
 	}
@@ -135,11 +137,11 @@ func (s *faultSweep) whole(scene *scene, at *stage) {
 	var tried []result
 	for _, args := range scene.again(at) {
 		r := s.command(args...)
-		if tried = append(tried, r); r.code == exitOK {
+		if tried = append(tried, r); r.code == command.ExitOK {
 			break
 		}
 	}
-	if last := tried[len(tried)-1]; last.code != exitOK {
+	if last := tried[len(tried)-1]; last.code != command.ExitOK {
 		for _, r := range tried {
 			s.Errorf("afterwards, csiglab %q: exit %d\n%s", r.args, r.code, r.said)
 		}

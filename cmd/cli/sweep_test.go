@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -275,7 +276,7 @@ func (s *faultSweep) hit(scene *scene, wait time.Duration, f fault) {
 	for range 2 {
 		r := s.command("clean")
 		results = append(results, r)
-		if r.code != exitOK {
+		if r.code != command.ExitOK {
 			s.Errorf("clean: exit %d", r.code)
 		}
 	}

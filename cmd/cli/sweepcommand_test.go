@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
@@ -76,7 +77,7 @@ func TestSweepCommand(t *testing.T) {
 	file := pointsFile(t, "100kB", "expect: ['run[\"fct_us.max\"] < 15']\n") // holds at one of the two points
 	dir := filepath.Join(t.TempDir(), "sweep")
 	code, out, said := separately(t, "sweep", file, "--out", dir, "--parallel", "2", "--keep")
-	if code != exitFailed && code != exitOK || !strings.Contains(said, "points: 2 points x 1 variant x 2 seeds: 4 trials\n") || !strings.Contains(said, "4 of 4 trials\n") {
+	if code != command.ExitFailed && code != command.ExitOK || !strings.Contains(said, "points: 2 points x 1 variant x 2 seeds: 4 trials\n") || !strings.Contains(said, "4 of 4 trials\n") {
 		t.Fatalf("exit code %d\n%s%s", code, out, said)
 	}
 	for _, want := range []string{"point  links.mtu  seeds  fct_us.mean", "\n0      1500B      2 ", "\n1      4kB        2 ", "results " + dir + "/results.parquet\n"} {
@@ -93,7 +94,7 @@ func TestSweepCommand(t *testing.T) {
 		}
 		failed += strings.Count(row, " fail ")
 	}
-	if len(rows) != 4 || (failed > 0) != (code == exitFailed) {
+	if len(rows) != 4 || (failed > 0) != (code == command.ExitFailed) {
 		t.Errorf("exit code %d with %q", code, rows)
 	}
 	kept, err := filepath.Glob(filepath.Join(dir, "runs", "run-seed*", runfolder.ManifestFile))
@@ -116,11 +117,11 @@ func TestSweepCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &sum); err != nil || code != again || sum.Done != 4 || len(sum.Points) != 2 || sum.Points[1].Metrics["fct_us.mean"] <= 0 || strings.Count(out, "\n") != 1 {
 		t.Errorf("--json: exit code %d, %v\n%s", code, err, out)
 	}
-	if code, out, _ := separately(t, "validate", file); code != exitOK || !strings.Contains(out, "a sweep of 2 points, all valid: 4 trials; csiglab sweep runs them\n") {
+	if code, out, _ := separately(t, "validate", file); code != command.ExitOK || !strings.Contains(out, "a sweep of 2 points, all valid: 4 trials; csiglab sweep runs them\n") {
 		t.Errorf("validate: exit code %d\n%s", code, out)
 	}
 	code, _, said = separately(t, "run", file, "--no-report", "--out", filepath.Join(t.TempDir(), "run"))
-	if code > exitFailed || !strings.Contains(said, "note: points has a sweep of 2 points, which csiglab sweep runs; this is a run without it\n") {
+	if code > command.ExitFailed || !strings.Contains(said, "note: points has a sweep of 2 points, which csiglab sweep runs; this is a run without it\n") {
 		t.Errorf("run: exit code %d\n%s", code, said)
 	}
 }
@@ -130,16 +131,16 @@ func TestSweepShards(t *testing.T) {
 	file := pointsFile(t, "10kB", "")
 	at := func(name string) string { return filepath.Join(filepath.Dir(file), name) }
 	for i := 1; i <= 3; i++ {
-		if code, out, said := separately(t, "sweep", file, "--shard", fmt.Sprintf("%d/3", i), "--out", at(fmt.Sprint("shard", i))); code != exitOK {
+		if code, out, said := separately(t, "sweep", file, "--shard", fmt.Sprintf("%d/3", i), "--out", at(fmt.Sprint("shard", i))); code != command.ExitOK {
 			t.Fatalf("shard %d: exit code %d\n%s%s", i, code, out, said)
 		}
 	}
 	code, _, said := separately(t, "sweep", "--merge", at("shard1"), at("shard3"), "--out", at("part"))
-	if code != exitInfrastructure || !strings.Contains(said, at("part")+" is incomplete: 1 of 4 trials are missing; csiglab sweep --resume "+at("part")+" does them") {
+	if code != command.ExitInfrastructure || !strings.Contains(said, at("part")+" is incomplete: 1 of 4 trials are missing; csiglab sweep --resume "+at("part")+" does them") {
 		t.Errorf("without a shard: exit code %d\n%s", code, said)
 	}
 	for _, args := range [][]string{{"--resume", at("part")}, {"--merge", at("shard1"), at("shard2"), at("shard3"), "--out", at("whole")}, {file, "--out", at("once")}} {
-		if code, out, said := separately(t, append([]string{"sweep"}, args...)...); code != exitOK {
+		if code, out, said := separately(t, append([]string{"sweep"}, args...)...); code != command.ExitOK {
 			t.Fatalf("%q: exit code %d\n%s%s", args, code, out, said)
 		}
 	}
@@ -207,7 +208,7 @@ func TestSweepRefuses(t *testing.T) {
 	} {
 		f := &fakeLab{}
 		code, out, said := csiglab(f, c.env, append([]string{"sweep"}, strings.Fields(c.args)...)...)
-		if code != exitUsage || out != "" || !strings.Contains(said, c.want) {
+		if code != command.ExitUsage || out != "" || !strings.Contains(said, c.want) {
 			t.Errorf("sweep %s: exit code %d, %q; want 2 and %q", c.args, code, said, c.want)
 		}
 	}
@@ -223,7 +224,7 @@ func TestInterruptedSweep(t *testing.T) {
 	file := pointsFile(t, "8MB", "")
 	at := func(name string) string { return filepath.Join(filepath.Dir(file), name) }
 	args := []string{"sweep", file, "--seeds", "4", "--parallel", "2", "--out"}
-	if code, out, said := separately(t, append(args, at("whole"))...); code != exitOK {
+	if code, out, said := separately(t, append(args, at("whole"))...); code != command.ExitOK {
 		t.Fatalf("exit code %d\n%s%s", code, out, said)
 	}
 	want, err := os.ReadFile(filepath.Join(at("whole"), results.File))
@@ -252,7 +253,7 @@ func TestInterruptedSweep(t *testing.T) {
 			t.Errorf("%v: an incomplete sweep has a table: %v", signal, err)
 		}
 		if signal == syscall.SIGINT {
-			if code := cmd.ProcessState.ExitCode(); code != exitInfrastructure || !strings.Contains(said.String(), "csiglab: interrupted\nthe sweep is incomplete: ") ||
+			if code := cmd.ProcessState.ExitCode(); code != command.ExitInfrastructure || !strings.Contains(said.String(), "csiglab: interrupted\nthe sweep is incomplete: ") ||
 				!strings.Contains(said.String(), " of 8 trials have ended and are kept in "+dir+"; csiglab sweep --resume "+dir+" does the rest") {
 				t.Errorf("exit code %d\n%s", code, &said)
 			}
@@ -261,7 +262,7 @@ func TestInterruptedSweep(t *testing.T) {
 			}
 		}
 		code, out, text := separately(t, "sweep", "--resume", dir)
-		if code != exitOK || !strings.Contains(text, " have ended already") {
+		if code != command.ExitOK || !strings.Contains(text, " have ended already") {
 			t.Fatalf("%v: resume: exit code %d\n%s%s", signal, code, out, text)
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, results.File)); err != nil || !bytes.Equal(got, want) {
@@ -289,7 +290,7 @@ func TestKilledTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait() //nolint:errcheck // the exit code is checked
-	if code := cmd.ProcessState.ExitCode(); code != exitInfrastructure || !strings.Contains(out.String(), "INVALID: 1 trial of 4; their rows have no numbers.\n") ||
+	if code := cmd.ProcessState.ExitCode(); code != command.ExitInfrastructure || !strings.Contains(out.String(), "INVALID: 1 trial of 4; their rows have no numbers.\n") ||
 		!strings.Contains(out.String(), "csiglab was killed (SIGKILL)") {
 		t.Errorf("exit code %d\n%s%s", code, &out, &said)
 	}
@@ -340,7 +341,7 @@ func TestSweepOnAFullDisk(t *testing.T) {
 	}
 	file := pointsFile(t, "10kB", "")
 	whole := filepath.Join(filepath.Dir(file), "whole")
-	if code, out, said := separately(t, "sweep", file, "--parallel", "1", "--out", whole); code != exitOK {
+	if code, out, said := separately(t, "sweep", file, "--parallel", "1", "--out", whole); code != command.ExitOK {
 		t.Fatalf("exit code %d\n%s%s", code, out, said)
 	}
 	resumed := 0
@@ -348,7 +349,7 @@ func TestSweepOnAFullDisk(t *testing.T) {
 		disk := smallDisk(t, pages*page)
 		dir := filepath.Join(disk, "sweep")
 		code, _, said := separately(t, "sweep", file, "--parallel", "1", "--out", dir)
-		if code != exitInfrastructure || !strings.Contains(said, "no space left on device") {
+		if code != command.ExitInfrastructure || !strings.Contains(said, "no space left on device") {
 			t.Errorf("%d pages: exit code %d\n%s", pages, code, said)
 		}
 		if err := unix.Mount("disk", disk, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
@@ -358,7 +359,7 @@ func TestSweepOnAFullDisk(t *testing.T) {
 			continue
 		}
 		resumed++
-		if code, out, said := separately(t, "sweep", "--resume", dir); code != exitOK {
+		if code, out, said := separately(t, "sweep", "--resume", dir); code != command.ExitOK {
 			t.Errorf("%d pages: resume: exit code %d\n%s%s", pages, code, out, said)
 		}
 		want, err1 := os.ReadFile(filepath.Join(whole, results.File))

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/top"
 	"github.com/csiglab/csiglab/orchestrator/labs/live"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -24,9 +26,9 @@ const (
 // plainRows is how many rows the table has at most where there is no terminal.
 const plainRows = 60
 
-func (a *app) top() *cobra.Command {
+func topCommand(a *command.App) *cobra.Command {
 	interval, once, all := time.Second, false, false
-	cmd := asksEngine(&cobra.Command{
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "top LAB",
 		Short: "Show the ports, bottlenecks and flows of a lab while it runs",
 		Long: "Show the ports, bottlenecks and flows of a lab while it runs: the busiest ports, the ports that CSIG\n" +
@@ -36,29 +38,29 @@ func (a *app) top() *cobra.Command {
 			"them. On a terminal the table is drawn again every interval until q or Ctrl-C; elsewhere, and with\n" +
 			"--once, it is printed once, of one interval.",
 		Example:           "  csiglab top three-flow\n  csiglab top 3f2a --once --interval 5s",
-		Args:              one("a lab"),
-		ValidArgsFunction: a.completeLabs,
+		Args:              command.One("a lab"),
+		ValidArgsFunction: choose.CompleteLabs(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if interval < leastInterval || interval > mostInterval {
-				return usage("--interval %v: want %v to %v", interval, leastInterval, mostInterval)
+				return command.Usage("--interval %v: want %v to %v", interval, leastInterval, mostInterval)
 			}
-			r, err := a.find(cmd.Context(), args[0])
+			r, err := choose.Lab(cmd.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
 			switch {
 			case r.State == runs.Dead:
-				return dead(r)
+				return choose.Dead(r)
 			case r.State == runs.Foreign && len(r.Nodes) == 0:
-				return foreign(r)
+				return choose.Foreign(r)
 			}
 			reader, err := live.NewReader(&r)
 			if err != nil {
-				return usage("%w", err)
+				return command.Usage("%w", err)
 			}
 			defer reader.Close()
-			w := &watching{app: a, run: r, reader: reader, interval: interval}
-			out, ok := a.terminal()
+			w := &watching{App: a, run: r, reader: reader, interval: interval}
+			out, ok := terminal(a)
 			if once || all || !ok {
 				size := top.Size{Rows: plainRows}
 				if all {
@@ -76,8 +78,8 @@ func (a *app) top() *cobra.Command {
 }
 
 // terminal returns standard output if it is a terminal that can be drawn on.
-func (a *app) terminal() (*os.File, bool) {
-	w, ok := a.stdout.(*watched)
+func terminal(a *command.App) (*os.File, bool) {
+	w, ok := a.Stdout.(*command.Watched)
 	if !ok {
 		return nil, false
 	}
@@ -87,7 +89,7 @@ func (a *app) terminal() (*os.File, bool) {
 
 // watching is a lab that is looked at.
 type watching struct {
-	*app
+	*command.App
 	run      runs.Run
 	reader   *live.Reader
 	interval time.Duration
@@ -116,9 +118,9 @@ func (w *watching) look(ctx context.Context, size top.Size) ([]string, error) {
 
 // ended returns errEnded if the lab is no longer on the list, or its csiglab is gone.
 func (w *watching) ended(ctx context.Context) error {
-	list, err := w.lab.list(ctx)
+	list, err := w.Work.List(ctx)
 	if err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	for _, r := range list {
 		if r.ID == w.run.ID && r.State != runs.Dead && r.End == nil {
@@ -135,7 +137,7 @@ func (w *watching) print(ctx context.Context, size top.Size) error {
 		if err = pause(ctx, w.interval); err == nil {
 			var lines []string
 			if lines, err = w.look(ctx, size); err == nil {
-				return top.Print(w.stdout, lines)
+				return top.Print(w.Stdout, lines)
 			}
 		}
 	}
@@ -155,7 +157,7 @@ func pause(ctx context.Context, d time.Duration) error {
 func (w *watching) watch(ctx context.Context, out *os.File) error {
 	screen, err := top.OpenScreen(out, os.Stdin)
 	if err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
 	defer screen.Close()
 	ctx, quit := context.WithCancel(ctx)
@@ -195,9 +197,9 @@ func (w *watching) watch(ctx context.Context, out *os.File) error {
 func (w *watching) end(err error) error {
 	switch {
 	case errors.Is(err, errEnded):
-		return w.app.print(fmt.Sprintf("lab %s %s has ended\n", top.Printable(w.run.Name), w.run.ID))
+		return w.App.Print(fmt.Sprintf("lab %s %s has ended\n", top.Printable(w.run.Name), w.run.ID))
 	case errors.Is(err, context.Canceled):
-		return infrastructure(errors.New("interrupted"))
+		return command.Infrastructure(errors.New("interrupted"))
 	}
 	return err
 }

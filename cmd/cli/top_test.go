@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/command/commandtest"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
@@ -21,7 +23,7 @@ import (
 // topped prints the table of a lab once, as where there is no terminal.
 func topped(u *tool, r runs.Run) {
 	u.Helper()
-	stdout, stderr := u.want(exitOK, "top", r.ID[:8], "--interval", "300ms")
+	stdout, stderr := u.want(command.ExitOK, "top", r.ID[:8], "--interval", "300ms")
 	for _, want := range []string{
 		`^csiglab top ` + r.Name + " " + r.ID + `  cc \S+, lb \S+, aqm \S+, csig compact\n`, `\nPORT  .* BUSY`,
 		`\nh0-tor0 +host  up +1G +[0-9.]+% +[0-9.]+% `, `\nNAMED BY CSIG SAMPLES `, `\nFLOW .*\n0-3 +`,
@@ -36,11 +38,11 @@ func topped(u *tool, r runs.Run) {
 	if n := strings.Count(stdout, "1G "); n != 12 {
 		u.Errorf("%d ports, want both ends of 6 links:\n%s", n, stdout)
 	}
-	if _, stderr := u.want(exitUsage, "top", strings.Replace(r.Name, "one", "onne", 1)); !strings.Contains(stderr, `did you mean "`+r.Name+`"?`) {
+	if _, stderr := u.want(command.ExitUsage, "top", strings.Replace(r.Name, "one", "onne", 1)); !strings.Contains(stderr, `did you mean "`+r.Name+`"?`) {
 		u.Errorf("a wrong name: %s", stderr)
 	}
-	u.want(exitUsage, "top", r.ID, "--interval", "1ms")
-	u.want(exitUsage, "top")
+	u.want(command.ExitUsage, "top", r.ID, "--interval", "1ms")
+	u.want(command.ExitUsage, "top")
 }
 
 // TestTop draws on a terminal until q is typed, until Ctrl-C, until csiglab is ended by a
@@ -60,7 +62,7 @@ func TestTop(t *testing.T) {
 		{"down", func(*os.File, *os.Process) { go u.run("", "down", lab.ID) }, "lab " + lab.Name + " " + lab.ID + " has ended\r\n"},
 	} {
 		t.Run(end.name, func(t *testing.T) {
-			terminal, user := pseudoTerminal(t)
+			terminal, user := commandtest.PseudoTerminal(t)
 			if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
 				t.Fatal(err)
 			}

@@ -7,13 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/topologies/draw"
 	"github.com/csiglab/csiglab/topologies/htsim"
 )
 
-func (a *app) topo() *cobra.Command {
+func topoCommand(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topo",
 		Short: "Count what a topology has, and write topologies for other tools",
@@ -22,10 +24,10 @@ func (a *app) topo() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usage("unknown command %q%s; see csiglab topo --help", args[0], didYouMean(args[0], []string{"export", "count"}))
+			return command.Usage("unknown command %q%s; see csiglab topo --help", args[0], command.DidYouMean(args[0], []string{"export", "count"}))
 		},
 	}
-	cmd.AddCommand(a.topoExport(), a.topoCount())
+	cmd.AddCommand(topoExportCommand(a), topoCountCommand(a))
 	return cmd
 }
 
@@ -37,7 +39,7 @@ const (
 	formatC9s   = "c9s"
 )
 
-func (a *app) topoExport() *cobra.Command {
+func topoExportCommand(a *command.App) *cobra.Command {
 	var f fabricFlags
 	var s shardFlags
 	var group string
@@ -52,18 +54,18 @@ func (a *app) topoExport() *cobra.Command {
 			"  csiglab topo export dragonfly --format clab --out dragonfly.clab.yml\n" +
 			"  csiglab topo export dragonfly --format clab --shards 2 --remotes 192.0.2.1,192.0.2.2 --out dragonfly\n" +
 			"  csiglab topo export dragonfly --format c9s | kubectl apply -f -",
-		Args: atMostOne("an experiment"),
+		Args: command.AtMostOne("an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := choice("format", f.format, formatHtsim, formatDot, formatClab, formatC9s); err != nil {
+			if err := command.Choice("format", f.format, formatHtsim, formatDot, formatClab, formatC9s); err != nil {
 				return err
 			}
 			if err := s.check(cmd, &f); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("api-group") && f.format != formatC9s {
-				return usage("--api-group goes with --format %s", formatC9s)
+				return command.Usage("--api-group goes with --format %s", formatC9s)
 			}
-			if err := choice("api-group", group, clab.Groups()...); err != nil {
+			if err := command.Choice("api-group", group, clab.Groups()...); err != nil {
 				return err
 			}
 			t, err := f.load(a, args)
@@ -75,18 +77,18 @@ func (a *app) topoExport() *cobra.Command {
 				return f.emit(a, func(w io.Writer) error { return draw.DOT(w, t.Graph) })
 			case formatHtsim:
 				if t.Tree == nil {
-					return usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
+					return command.Usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
 				}
 				return f.emit(a, func(w io.Writer) error { return htsim.WriteTopology(w, *t.Tree) })
 			}
-			t.Graph.Name = asName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
-			if err := a.lacks(programs.Lab); err != nil {
+			t.Graph.Name = choose.AsName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
+			if err := a.Lacks(programs.Lab); err != nil {
 				return err
 			}
-			e := a.linked.Containers.Export(t.Graph, f.links.MTU-f.links.Header)
+			e := a.Linked.Containers.Export(t.Graph, f.links.MTU-f.links.Header)
 			switch {
 			case s.shards > 0:
-				return a.exportShards(e, t.Graph, &f, &s)
+				return exportShards(a, e, t.Graph, &f, &s)
 			case f.format == formatC9s:
 				return f.emit(a, func(w io.Writer) error { return e.WriteClabernetes(w, group) })
 			}

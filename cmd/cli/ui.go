@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/ui"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -32,9 +33,9 @@ import (
 // uiPort is where csiglab ui listens unless the user names another port.
 const uiPort = 8420
 
-func (a *app) ui() *cobra.Command {
+func uiCommand(a *command.App) *cobra.Command {
 	var port uint16
-	cmd := asksEngine(&cobra.Command{
+	cmd := command.AsksEngine(&cobra.Command{
 		Use:   "ui [DIR]",
 		Short: "Show the runs of a folder in a browser on this machine",
 		Long: "Show the runs of a folder in a browser on this machine until Ctrl-C: a list of the run folders in DIR, the folder\n" +
@@ -44,16 +45,16 @@ func (a *app) ui() *cobra.Command {
 		Example: "  csiglab ui\n  csiglab ui runs --port 0",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("want one folder at most, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
+				return command.Usage("want one folder at most, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder := a.runsFolder()
+			folder := a.RunsFolder()
 			if len(args) == 1 {
 				folder = args[0]
 			}
-			return a.serveUI(cmd.Context(), folder, port)
+			return serveUI(cmd.Context(), a, folder, port)
 		},
 	})
 	cmd.Flags().Uint16Var(&port, "port", uiPort, "listen at `PORT` of 127.0.0.1; 0 takes a free one")
@@ -61,7 +62,7 @@ func (a *app) ui() *cobra.Command {
 }
 
 // serveUI serves the page until ctx ends, which is no error.
-func (a *app) serveUI(ctx context.Context, folder string, port uint16) error {
+func serveUI(ctx context.Context, a *command.App, folder string, port uint16) error {
 	path, err := listedFolder(folder)
 	if err != nil {
 		return err
@@ -69,36 +70,36 @@ func (a *app) serveUI(ctx context.Context, folder string, port uint16) error {
 	var c net.ListenConfig
 	listener, err := c.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return infrastructure(fmt.Errorf("--port %d: the port is in use, perhaps by another csiglab ui; --port 0 takes a free one", port))
+		return command.Infrastructure(fmt.Errorf("--port %d: the port is in use, perhaps by another csiglab ui; --port 0 takes a free one", port))
 	}
 	if err != nil {
-		return infrastructure(fmt.Errorf("--port %d: %w", port, cause.Of(err)))
+		return command.Infrastructure(fmt.Errorf("--port %d: %w", port, cause.Of(err)))
 	}
 	defer listener.Close()
-	server := ui.New(ui.Config{Folder: path, Reports: pageMaker{a.lab.self}, List: a.lab.list})
-	if err := a.print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
+	server := ui.New(ui.Config{Folder: path, Reports: pageMaker{a.Work.Self}, List: a.Work.List})
+	if err := a.Print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
 		return err
 	}
-	return infrastructure(server.Serve(ctx, listener))
+	return command.Infrastructure(server.Serve(ctx, listener))
 }
 
 // listedFolder returns the absolute name of a folder with run folders in it.
 func listedFolder(folder string) (string, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {
-		return "", infrastructure(err)
+		return "", command.Infrastructure(err)
 	}
 	if path, err = filepath.EvalSymlinks(path); err == nil {
 		_, err = os.ReadDir(path)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", usage("%s: there is no such folder; csiglab run writes one", folder)
+		return "", command.Usage("%s: there is no such folder; csiglab run writes one", folder)
 	case err != nil:
-		return "", usage("%s: %w", folder, cause.Of(err))
+		return "", command.Usage("%s: %w", folder, cause.Of(err))
 	}
 	if _, err := os.Lstat(filepath.Join(path, runfolder.ManifestFile)); err == nil {
-		return "", usage("%s is a run's folder; name the folder that it is in, %s", folder, filepath.Dir(path))
+		return "", command.Usage("%s is a run's folder; name the folder that it is in, %s", folder, filepath.Dir(path))
 	}
 	return path, nil
 }
@@ -141,22 +142,22 @@ func (p pageMaker) make(ctx context.Context, w io.Writer, folders ...string) err
 	return errors.New(text[:min(len(text), mostWords)])
 }
 
-// page prints the page of a run's or a verdict's folder, or of a comparison of two. Unlike
+// pageCommand prints the page of a run's or a verdict's folder, or of a comparison of two. Unlike
 // csiglab report it changes nothing, and an incomplete folder is no error.
-func (a *app) page() *cobra.Command {
+func pageCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    pageName,
 		Hidden: true,
 		Args:   cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
-				return a.compareFolders(cmd.Context(), args, &compareFlags{html: stdoutName, delta: defaultDelta})
+				return compareFolders(cmd.Context(), a, args, &compareFlags{html: command.StdoutName, delta: defaultDelta})
 			}
 			var text bytes.Buffer
 			if err := writePage(&text, args[0]); err != nil {
-				return folderError(err)
+				return command.FolderError(err)
 			}
-			return a.print(text.String())
+			return a.Print(text.String())
 		},
 	}
 }

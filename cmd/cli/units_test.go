@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // slowText is a fabric of 1 Mb/s with flows of some kb/s.
@@ -25,7 +27,7 @@ end: 3s
 func TestUnitsOfASlowFabric(t *testing.T) {
 	command := func(args ...string) string {
 		var out, errs bytes.Buffer
-		if code := execute(context.Background(), Linked{}, newLab(Linked{}), args, nil, &out, &errs); code != exitOK {
+		if code := execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
 			t.Fatalf("%q: exit %d\n%s%s", args, code, out.String(), errs.String())
 		}
 		return out.String()

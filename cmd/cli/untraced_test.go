@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
 // --trace none reaches the experiment; whatever it does not go with is refused.
@@ -24,12 +26,12 @@ func TestTraceFlag(t *testing.T) {
 		"--trace none and --set telemetry.trace_hash=full give the same value": {"--trace", "none", "--set", "telemetry.trace_hash=full"},
 	} {
 		code, _, stderr := csiglab(f, nil, append([]string{"run", "incast"}, args...)...)
-		if code != exitUsage || !strings.Contains(stderr, want) || f.ran != 2 {
-			t.Errorf("%q: exit code %d, %d runs, want %d and none:\n%s\nwant %s", args, code, f.ran, exitUsage, stderr, want)
+		if code != command.ExitUsage || !strings.Contains(stderr, want) || f.ran != 2 {
+			t.Errorf("%q: exit code %d, %d runs, want %d and none:\n%s\nwant %s", args, code, f.ran, command.ExitUsage, stderr, want)
 		}
 	}
 	code, _, stderr := csiglab(f, nil, "run", "--resume", filepath.Join(t.TempDir(), "run"), "--trace", "none")
-	if code != exitUsage || !strings.Contains(stderr, "--trace and --resume") {
+	if code != command.ExitUsage || !strings.Contains(stderr, "--trace and --resume") {
 		t.Errorf("--resume: exit code %d: %s", code, stderr)
 	}
 }

@@ -9,7 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
@@ -19,25 +22,25 @@ import (
 
 // labFlags are the flags of up and hold.
 type labFlags struct {
-	runFlags
+	perform.Flags
 	variant string
 }
 
 func (l *labFlags) flags(cmd *cobra.Command) {
-	l.selection.flags(cmd)
-	l.moreFlags(cmd)
-	l.processFlags(cmd)
+	l.Selection.FileFlags(cmd)
+	l.MoreFlags(cmd)
+	l.ProcessFlags(cmd)
 	f := cmd.Flags()
 	// Accepted, as by run, but a lab has one clock and is one run.
 	f.Lookup("clock").Hidden, f.Lookup("seeds").Hidden = true, true
 	f.Lookup("runtime").Usage = "where the nodes run: " + lines.Alternatives(runtimes.Of(runtimes.Wall))
-	f.StringVar(&l.options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
-	f.BoolVar(&l.json, "json", false, "print what csiglab inspect --json prints")
-	l.forceFlag(cmd)
-	f.Var(&once{value: &l.variant}, "variant", "variant of the experiment (default: the first)")
+	f.StringVar(&l.Options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
+	f.BoolVar(&l.JSON, "json", false, "print what csiglab inspect --json prints")
+	l.ForceFlag(cmd)
+	f.Var(&choose.Once{Value: &l.variant}, "variant", "variant of the experiment (default: the first)")
 }
 
-func (a *app) up() *cobra.Command {
+func upCommand(a *command.App) *cobra.Command {
 	var l labFlags
 	cmd := &cobra.Command{
 		Use:   "up [EXPERIMENT]",
@@ -47,35 +50,35 @@ func (a *app) up() *cobra.Command {
 		Example: "  csiglab up three-flow --variant csig\n" +
 			"  csiglab exec three-flow h0 -- ip address\n" +
 			"  csiglab down three-flow",
-		Args:              atMostOne("an experiment"),
-		ValidArgsFunction: completeExperiments,
+		Args:              command.AtMostOne("an experiment"),
+		ValidArgsFunction: choose.CompleteExperiments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := l.load(a, cmd, args)
 			if err == nil {
-				err = l.check(a, cmd, set)
+				err = l.Check(a, cmd, set)
 			}
 			if err != nil {
 				return err
 			}
 			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
-				a.notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})
+				a.Notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})
 			}
-			name, _ := runtimes.Settle(l.options.Runtime, l.options.Clock, set.Base.Runtime, set.Base.Clock)
-			if err := a.lacks(runtimes.Get(name).Program); err != nil {
+			name, _ := runtimes.Settle(l.Options.Runtime, l.Options.Clock, set.Base.Runtime, set.Base.Clock)
+			if err := a.Lacks(runtimes.Get(name).Program); err != nil {
 				return err
 			}
-			id, err := a.lab.start(cmd.Context(), slices.Concat([]string{holdName}, a.args[1:]), a.env, a.stderr)
+			id, err := a.Work.Start(cmd.Context(), slices.Concat([]string{command.HoldName}, a.Args[1:]), a.Env, a.Stderr)
 			if err != nil {
 				return startError(err)
 			}
-			r, err := a.find(cmd.Context(), id)
+			r, err := choose.Lab(cmd.Context(), a, id)
 			if err != nil {
 				return err
 			}
-			if l.json {
-				return a.printJSON(r)
+			if l.JSON {
+				return a.PrintJSON(r)
 			}
-			return a.print(started(&r))
+			return a.Print(started(&r))
 		},
 	}
 	l.flags(cmd)
@@ -83,17 +86,17 @@ func (a *app) up() *cobra.Command {
 }
 
 // load returns the experiment as one run in real time.
-func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.Set, error) {
+func (l *labFlags) load(a *command.App, cmd *cobra.Command, args []string) (*experiment.Set, error) {
 	switch {
-	case l.clock != "" && !(runtimes.Way{Clock: l.clock}).Has(runtimes.RealTime):
-		return nil, usage("--clock %s: a lab runs in real time, under clock %s", l.clock, runtimes.Wall)
-	case slices.Contains(runtimes.Names(), l.runtime) && !(runtimes.Way{Runtime: l.runtime}).Has(runtimes.RealFrames):
-		return nil, usage("--runtime %s: a lab has real nodes; want %s", l.runtime, lines.Alternatives(runtimes.Of(runtimes.Wall)))
-	case cmd.Flags().Changed("seeds") && l.seeds != 1:
-		return nil, usage("--seeds %d: a lab is one run, with the first seed; --seed chooses another", l.seeds)
+	case l.Clock != "" && !(runtimes.Way{Clock: l.Clock}).Has(runtimes.RealTime):
+		return nil, command.Usage("--clock %s: a lab runs in real time, under clock %s", l.Clock, runtimes.Wall)
+	case slices.Contains(runtimes.Names(), l.Runtime) && !(runtimes.Way{Runtime: l.Runtime}).Has(runtimes.RealFrames):
+		return nil, command.Usage("--runtime %s: a lab has real nodes; want %s", l.Runtime, lines.Alternatives(runtimes.Of(runtimes.Wall)))
+	case cmd.Flags().Changed("seeds") && l.Seeds != 1:
+		return nil, command.Usage("--seeds %d: a lab is one run, with the first seed; --seed chooses another", l.Seeds)
 	}
-	l.clock, l.lab = runtimes.Wall, true
-	set, err := l.selection.load(a, cmd, args)
+	l.Clock, l.Lab = runtimes.Wall, true
+	set, err := l.Selection.Load(a, cmd, args)
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +105,14 @@ func (l *labFlags) load(a *app, cmd *cobra.Command, args []string) (*experiment.
 
 // one reduces a set to one run.
 func (l *labFlags) one(set *experiment.Set) error {
-	i, err := variant(set, l.variant)
+	i, err := choose.Variant(set, l.variant)
 	if err != nil {
 		return err
 	}
 	if len(set.Variants) > 1 { // then a misspelt metric could be one of another variant
 		if names, err := measure.NamesOfSet(set); err == nil {
 			if err := set.CheckMetrics(names); err != nil {
-				return &exitError{exitUsage, err}
+				return command.Misuse(err)
 			}
 		}
 	}
@@ -130,11 +133,11 @@ func startError(err error) error {
 	var start *labs.StartError
 	switch {
 	case !errors.As(err, &start):
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	case start.Text == "":
-		return &exitError{code: start.Code}
+		return &command.ExitError{Code: start.Code}
 	}
-	return &exitError{start.Code, err}
+	return &command.ExitError{Code: start.Code, Err: err}
 }
 
 // started returns the description of a lab that is up.
@@ -143,7 +146,7 @@ func started(r *runs.Run) string {
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "lab\t%s\n", r.ID)
 	fmt.Fprintf(t, "experiment\t%s\n", r.Name)
-	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), plural(len(r.Nodes), "node"))
+	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), command.Plural(len(r.Nodes), "node"))
 	fmt.Fprintf(t, "folder\t%s\n", r.Folder)
 	short := r.ID[:min(len(r.ID), 6)]
 	next := []string{"csiglab inspect " + short}

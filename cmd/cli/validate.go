@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/choose"
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -111,7 +114,7 @@ func (s *sharedLocators) text(variants int) string {
 	if s.Format != "" {
 		kind = s.Format + " "
 	}
-	text := fmt.Sprintf("%slocators%s: %s have %s; %d of the ports share theirs with others\n", kind, of, plural(s.Ports, "switch port"), plural(s.Distinct, "locator"), s.Sharing)
+	text := fmt.Sprintf("%slocators%s: %s have %s; %d of the ports share theirs with others\n", kind, of, command.Plural(s.Ports, "switch port"), command.Plural(s.Distinct, "locator"), s.Sharing)
 	for i, l := range s.Locators {
 		if i == shownLocators {
 			text += fmt.Sprintf("  … and %d more; --json lists all\n", len(s.Locators)-i)
@@ -133,13 +136,13 @@ func (s *sharedLocators) text(variants int) string {
 func (c *experimentCheck) text(where string) string {
 	var load []string
 	if c.Flows > 0 {
-		load = append(load, plural(c.Flows, "flow"), units.Size(c.Bytes).String())
+		load = append(load, command.Plural(c.Flows, "flow"), units.Size(c.Bytes).String())
 	}
 	if c.Streams > 0 {
-		load = append(load, plural(c.Streams, "stream")+" of raw frames")
+		load = append(load, command.Plural(c.Streams, "stream")+" of raw frames")
 	}
 	if c.Programs > 0 {
-		load = append(load, plural(c.Programs, "program"))
+		load = append(load, command.Plural(c.Programs, "program"))
 	}
 	predicted := "predicted: " + predict.Roughly(time.Duration(c.Seconds*float64(time.Second)))
 	if cpu := time.Duration(c.CPU * float64(time.Second)); cpu >= 500*time.Millisecond {
@@ -163,10 +166,10 @@ func (c *experimentCheck) text(where string) string {
 		memory += "\n"
 	}
 	text := fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n%s", c.Name,
-		plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), plural(c.Switches, "switch"),
-		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
+		command.Plural(len(c.Variants), "variant"), command.Plural(c.Seeds, "seed"), command.Plural(c.Hosts, "host"), command.Plural(c.Switches, "switch"),
+		command.Plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
 	if c.Points > 0 {
-		text += fmt.Sprintf("a sweep of %s, all valid: %s; csiglab sweep runs them\n", plural(c.Points, "point"), plural(c.Points*len(c.Variants)*c.Seeds, "trial"))
+		text += fmt.Sprintf("a sweep of %s, all valid: %s; csiglab sweep runs them\n", command.Plural(c.Points, "point"), command.Plural(c.Points*len(c.Variants)*c.Seeds, "trial"))
 	}
 	for i := range c.Locators {
 		text += c.Locators[i].text(len(c.Variants))
@@ -186,35 +189,35 @@ func (c *experimentCheck) verbose(words io.Writer) error {
 	return control.WriteParameters(words, variants)
 }
 
-func (a *app) validate() *cobra.Command {
-	var s selection
+func validateCommand(a *command.App) *cobra.Command {
+	var s choose.Selection
 	var asJSON, verbose, anew bool
 	var shards int
 	cmd := &cobra.Command{
 		Use:   "validate [EXPERIMENT]",
 		Short: "Check an experiment, or a topology and a workload, without running anything",
-		Args:  atMostOne("an experiment"),
+		Args:  command.AtMostOne("an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Near this size, collect garbage rather than grow.
 			if os.Getenv("GOMEMLIMIT") == "" {
 				debug.SetMemoryLimit(softMemory)
 			}
-			if s.fromFiles() && len(args) == 0 {
+			if s.FromFiles() && len(args) == 0 {
 				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose", "calibrate", "shards"} {
 					if cmd.Flags().Changed(flag) {
-						return usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
+						return command.Usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
 					}
 				}
-				if cmd.Flags().Changed("start-unit") && s.workload == "" {
-					return usage("--start-unit goes with --workload")
+				if cmd.Flags().Changed("start-unit") && s.Workload == "" {
+					return command.Usage("--start-unit goes with --workload")
 				}
-				out, err := interruptible(cmd.Context(), func() (checkedFiles, error) { return checkFiles(&s) })
+				out, err := command.Interruptible(cmd.Context(), func() (checkedFiles, error) { return checkFiles(&s) })
 				if err != nil {
 					return err
 				}
-				return a.printFiles(&s, out, asJSON)
+				return printFiles(a, &s, out, asJSON)
 			}
-			set, err := s.load(a, cmd, args)
+			set, err := s.Load(a, cmd, args)
 			if err != nil {
 				return err
 			}
@@ -225,11 +228,11 @@ func (a *app) validate() *cobra.Command {
 				set.Variants[i].Experiment.LimitTraces(limits)
 			}
 			if cmd.Flags().Changed("shards") && shards < 1 {
-				return usage("--shards %d: want at least 1", shards)
+				return command.Usage("--shards %d: want at least 1", shards)
 			}
-			stop := a.word(wordChecking)
+			stop := a.Word(command.WordChecking)
 			defer stop()
-			options := predict.Options{Meter: a.meter(worthForPrediction, stop)}
+			options := predict.Options{Meter: perform.Meter(a, perform.WorthForPrediction, stop)}
 			options.Meter.Anew = anew
 			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
 			if verbose {
@@ -249,18 +252,18 @@ func (a *app) validate() *cobra.Command {
 					c.Cuts, uncut = addCut(c.Cuts, name, set.Base.Clock, p, shards)
 				}
 			}
-			f, err := interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.lab.validate(cmd.Context(), set, options) })
+			f, err := command.Interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.Work.Validate(cmd.Context(), set, options) })
 			stop()
-			var exit *exitError
+			var exit *command.ExitError
 			switch {
 			case errors.As(err, &exit):
 				return err
 			case err != nil:
-				return runError(err, nil)
+				return perform.RunError(err, nil)
 			case uncut != nil:
-				return runError(uncut, nil)
+				return perform.RunError(uncut, nil)
 			}
-			if c.Points, err = a.validatePoints(cmd, set, &s, args); err != nil {
+			if c.Points, err = validatePoints(a, cmd, set, &s, args); err != nil {
 				return err
 			}
 			f.Notes = slices.Concat(set.Notes, f.Notes)
@@ -272,7 +275,7 @@ func (a *app) validate() *cobra.Command {
 			if unkept != "" {
 				f.Notes = append(f.Notes, unkept)
 			}
-			a.notes(f.Notes)
+			a.Notes(f.Notes)
 			c.Hosts, c.Switches, c.Links, c.Flows, c.Bytes, c.Notes = f.Hosts, f.Switches, f.Links, f.Flows, f.Bytes, f.Notes
 			c.Memory, c.Free, c.Fits = f.Memory, f.Available.Bytes, f.Shortage == nil
 			for i := range f.Locators {
@@ -296,23 +299,23 @@ func (a *app) validate() *cobra.Command {
 			parameters := &strings.Builder{}
 			if verbose {
 				if err := c.verbose(parameters); err != nil {
-					return runError(err, nil)
+					return perform.RunError(err, nil)
 				}
 			}
 			if asJSON {
-				return a.printJSON(c)
+				return a.PrintJSON(c)
 			}
-			return a.print(c.text(fmt.Sprintf("runtime %s and clock %s", set.Base.Runtime, set.Base.Clock)) + parameters.String())
+			return a.Print(c.text(fmt.Sprintf("runtime %s and clock %s", set.Base.Runtime, set.Base.Clock)) + parameters.String())
 		},
 	}
-	s.flags(cmd)
+	s.FileFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.startUnit, "start-unit", "auto", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnit(0).Names()))
-	f.StringVar(&s.runtime, "runtime", "", "where the nodes would run, and with which clock: "+runtimes.Summary())
-	f.StringVar(&s.clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
-	s.seedFlags(cmd)
-	s.variantFlag(cmd)
-	f.StringArrayVar(&s.set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
+	f.StringVar(&s.StartUnit, "start-unit", "auto", "unit of the start times in --workload: "+lines.Alternatives(htsim.StartUnit(0).Names()))
+	f.StringVar(&s.Runtime, "runtime", "", "where the nodes would run, and with which clock: "+runtimes.Summary())
+	f.StringVar(&s.Clock, "clock", "", lines.Alternatives(runtimes.Clocks()))
+	s.SeedFlags(cmd)
+	s.VariantFlag(cmd)
+	f.StringArrayVar(&s.Set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
 	f.IntVar(&shards, "shards", 0, "also print how the fabric is cut into `N` parts for several machines, and what that costs")
 	f.BoolVar(&verbose, "verbose", false, "also print the parameters of ports and flows, such as what auto becomes")
 	f.BoolVar(&anew, "calibrate", false, "measure anew what runs cost on this machine, before the prediction")
@@ -327,25 +330,25 @@ type checkedFiles struct {
 }
 
 // checkFiles checks a topology, a workload, and that they fit.
-func checkFiles(s *selection) (out checkedFiles, err error) {
+func checkFiles(s *choose.Selection) (out checkedFiles, err error) {
 	hosts := 0
-	if s.topology != "" {
-		t, err := experiment.Topology{Spec: experiment.TopologyFile(s.topology)}.Build()
+	if s.Topology != "" {
+		t, err := experiment.Topology{Spec: experiment.TopologyFile(s.Topology)}.Build()
 		if err != nil {
-			return out, &exitError{exitUsage, err}
+			return out, command.Misuse(err)
 		}
 		out.notes = t.Notes
 		out.counts.Counts, hosts = t.Graph.Counts(), t.Graph.Hosts()
 	}
-	if s.workload != "" {
-		unit, err := htsim.ParseStartUnit(s.startUnit)
+	if s.Workload != "" {
+		unit, err := htsim.ParseStartUnit(s.StartUnit)
 		if err != nil {
-			return out, usage("--start-unit: %w", err)
+			return out, command.Usage("--start-unit: %w", err)
 		}
-		file := experiment.Workload{Spec: experiment.WorkloadFile(s.workload), StartUnit: unit}
+		file := experiment.Workload{Spec: experiment.WorkloadFile(s.Workload), StartUnit: unit}
 		load, notes, err := file.Build(hosts, experiment.Links{}, 0)
 		if err != nil {
-			return out, &exitError{exitUsage, err}
+			return out, command.Misuse(err)
 		}
 		out.notes = append(out.notes, notes...)
 		flows, bytes := len(load.Transfers), load.Bytes()
@@ -356,23 +359,23 @@ func checkFiles(s *selection) (out checkedFiles, err error) {
 }
 
 // printFiles prints what checkFiles found.
-func (a *app) printFiles(s *selection, checked checkedFiles, asJSON bool) error {
-	a.notes(checked.notes)
+func printFiles(a *command.App, s *choose.Selection, checked checkedFiles, asJSON bool) error {
+	a.Notes(checked.notes)
 	out := checked.counts
 	switch {
-	case asJSON && s.topology == "":
-		return a.printJSON(map[string]any{"hosts": out.Hosts, "flows": out.Flows, "bytes": out.Bytes})
+	case asJSON && s.Topology == "":
+		return a.PrintJSON(map[string]any{"hosts": out.Hosts, "flows": out.Flows, "bytes": out.Bytes})
 	case asJSON:
-		return a.printJSON(out)
+		return a.PrintJSON(out)
 	}
 	text := ""
-	if s.topology != "" {
+	if s.Topology != "" {
 		text = fmt.Sprintf("%s is valid: %s, %s, %s, %s, %s; links: %d to hosts, %d ToR-Agg, %d Agg-core\n",
-			s.topology, plural(out.Counts.Hosts, "host"), plural(out.Pods, "pod"), plural(out.ToRs, "ToR"), plural(out.Aggs, "Agg"),
-			plural(out.Cores, "core"), out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
+			s.Topology, command.Plural(out.Counts.Hosts, "host"), command.Plural(out.Pods, "pod"), command.Plural(out.ToRs, "ToR"), command.Plural(out.Aggs, "Agg"),
+			command.Plural(out.Cores, "core"), out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
 	}
-	if s.workload != "" {
-		text += fmt.Sprintf("%s is valid: %s, %v\n", s.workload, plural(*out.Flows, "flow"), *out.Bytes)
+	if s.Workload != "" {
+		text += fmt.Sprintf("%s is valid: %s, %v\n", s.Workload, command.Plural(*out.Flows, "flow"), *out.Bytes)
 	}
-	return a.print(text)
+	return a.Print(text)
 }

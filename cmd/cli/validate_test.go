@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -30,8 +31,8 @@ func TestValidateFiles(t *testing.T) {
 		}
 	}
 	other := write(t, "z.cm", strings.Replace(matrix, "Nodes 4", "Nodes 8", 1))
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "validate", "--topology", topology, "--workload", other); code != exitUsage || !strings.Contains(stderr, "8") {
-		t.Errorf("8 hosts on 4: exit %d, %s; want %d and the number", code, stderr, exitUsage)
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "validate", "--topology", topology, "--workload", other); code != command.ExitUsage || !strings.Contains(stderr, "8") {
+		t.Errorf("8 hosts on 4: exit %d, %s; want %d and the number", code, stderr, command.ExitUsage)
 	}
 }
 
@@ -46,7 +47,7 @@ func TestValidateExperiment(t *testing.T) {
 // What is predicted is what can be known.
 func TestValidateText(t *testing.T) {
 	l := (&fakeLab{}).lab()
-	l.validate = predict.Validate
+	l.Validate = predict.Validate
 	for _, c := range []struct{ args, want string }{
 		{"one", "1 variant x 1 seed; 16 hosts, 20 switches, 48 links; 1 flow, 2MB\npredicted: less than 0.5 s with runtime inproc and clock virtual\n"},
 		{"three-flow --clock lockstep --runtime netns", "3 flows, 600MB\npredicted: 67 s with runtime netns and clock lockstep\n"},
@@ -57,7 +58,7 @@ func TestValidateText(t *testing.T) {
 		{"../../docs/examples/tcp.yaml --json", `"fitsInMemory":true,"programs":2}`},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), Linked{}, l, append([]string{"validate"}, strings.Fields(c.args)...), nil, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), c.want) {
+		if code := execute(t.Context(), command.Linked{}, l, append([]string{"validate"}, strings.Fields(c.args)...), nil, &stdout, &stderr); code != command.ExitOK || !strings.Contains(stdout.String(), c.want) {
 			t.Errorf("%s: exit %d, %s\ngot  %swant %s", c.args, code, stderr.String(), stdout.String(), c.want)
 		}
 	}
@@ -69,7 +70,7 @@ func TestValidateVerbose(t *testing.T) {
 	command := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), Linked{}, newLab(Linked{}), args, nil, &stdout, &stderr); code != exitOK {
+		if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("%q: exit %d, %s", args, code, stderr.String())
 		}
 		return stdout.String()
@@ -107,8 +108,8 @@ func TestValidateVerbose(t *testing.T) {
 // checked and predicted.
 func TestVerboseCompilesOnce(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	l, visited := newLab(Linked{}), 0
-	l.validate = func(ctx context.Context, set *experiment.Set, o predict.Options) (*predict.Validation, error) {
+	l, visited := newLab(command.Linked{}), 0
+	l.Validate = func(ctx context.Context, set *experiment.Set, o predict.Options) (*predict.Validation, error) {
 		visit := o.Visit
 		o.Visit = func(i int, p *plan.Plan) {
 			visited++
@@ -120,7 +121,7 @@ func TestVerboseCompilesOnce(t *testing.T) {
 		return predict.Validate(ctx, set, o)
 	}
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), Linked{}, l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != exitOK {
+	if code := execute(t.Context(), command.Linked{}, l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != command.ExitOK {
 		t.Fatalf("exit %d, %s", code, stderr.String())
 	}
 	var check experimentCheck

@@ -3,44 +3,16 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
-// release is set by the linker in a release's build.
-var release string
-
-// buildVersion returns the release, or the commit that the program was built
-// from.
-func buildVersion() string {
-	if release != "" {
-		return release
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	commit, changed := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "+changes"
-		}
-	}
-	if commit == "" {
-		return "unknown"
-	}
-	return commit + changed
-}
-
-func (a *app) version() *cobra.Command {
+func versionCommand(a *command.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -48,13 +20,13 @@ func (a *app) version() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return a.printJSON(struct {
+				return a.PrintJSON(struct {
 					Version string              `json:"version"`
 					Go      string              `json:"go"`
 					Modules []builder.Described `json:"modules"`
-				}{buildVersion(), runtime.Version(), builder.Contents()})
+				}{command.Version(), runtime.Version(), builder.Contents()})
 			}
-			return a.print(versionText())
+			return a.Print(versionText())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
@@ -63,26 +35,26 @@ func (a *app) version() *cobra.Command {
 
 // versionText is what csiglab version and csiglab --version print.
 func versionText() string {
-	return fmt.Sprintf("csiglab %s, %s %s/%s\n%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, modulesText(builder.Contents()))
+	return fmt.Sprintf("csiglab %s, %s %s/%s\n%s", command.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, modulesText(builder.Contents()))
 }
 
 // checkModules refuses to start with a module whose algorithms cannot be used.
 func checkModules() error {
 	if err := modules.Check(); err != nil {
-		return &exitError{exitUsage, err}
+		return command.Misuse(err)
 	}
 	return nil
 }
 
 // guarded calls a command. With modules, it ends with an error when one of their
 // algorithms panics or does not return.
-func guarded(command func() error) error {
+func guarded(call func() error) error {
 	if len(modules.Compiled()) == 0 {
-		return command()
+		return call()
 	}
 	var err error
-	if fault := watchdog.RunAll(func() { err = command() }); fault != nil {
-		return infrastructure(fault) // err belongs to the command, which may go on
+	if fault := watchdog.RunAll(func() { err = call() }); fault != nil {
+		return command.Infrastructure(fault) // err belongs to the command, which may go on
 	}
 	return err
 }

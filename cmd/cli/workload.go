@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/chakra"
@@ -20,7 +21,7 @@ import (
 	"github.com/csiglab/csiglab/workloads/inspect"
 )
 
-func (a *app) workload() *cobra.Command {
+func workloadCommand(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workload",
 		Short: "Look into workloads and traces of other tools, and convert them",
@@ -29,10 +30,10 @@ func (a *app) workload() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usage("unknown command %q%s; see csiglab workload --help", args[0], didYouMean(args[0], []string{"inspect", "convert"}))
+			return command.Usage("unknown command %q%s; see csiglab workload --help", args[0], command.DidYouMean(args[0], []string{"inspect", "convert"}))
 		},
 	}
-	cmd.AddCommand(a.workloadInspect(), a.workloadConvert())
+	cmd.AddCommand(workloadInspectCommand(a), workloadConvertCommand(a))
 	return cmd
 }
 
@@ -57,7 +58,7 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.IntVar(&f.ranks, "ranks", 0, "number of ranks, where the file does not say it")
 	flags.IntVar(&f.passes, "passes", 1, "how often a workload of one training step is played")
 	for _, name := range []string{"format", "groups", "algorithm", "ranks", "passes", "start-unit", "time-unit"} {
-		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	for name, values := range map[string][]string{
 		"format": formats.Names(), "start-unit": htsim.StartUnit(0).Names(), "time-unit": {"auto", "ns", "us", "ms"}, "algorithm": collective.Algorithm(0).Names(),
@@ -69,22 +70,22 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 // options checks the flags.
 func (f *inputFlags) options() (o formats.Options, err error) {
 	if f.format != "" {
-		if err := choice("format", f.format, formats.Names()...); err != nil {
+		if err := command.Choice("format", f.format, formats.Names()...); err != nil {
 			return o, err
 		}
 	}
-	if err := choice("time-unit", f.timeUnit, "auto", "ns", "us", "ms"); err != nil {
+	if err := command.Choice("time-unit", f.timeUnit, "auto", "ns", "us", "ms"); err != nil {
 		return o, err
 	}
 	if f.ranks < 0 || f.passes < 1 {
-		return o, usage("--ranks %d, --passes %d: want 0 or more ranks (0: what the file says) and a pass at least", f.ranks, f.passes)
+		return o, command.Usage("--ranks %d, --passes %d: want 0 or more ranks (0: what the file says) and a pass at least", f.ranks, f.passes)
 	}
 	o = formats.Options{Format: f.format, Groups: f.groups}
 	if o.StartUnit, err = htsim.ParseStartUnit(f.startUnit); err != nil {
-		return o, usage("--start-unit: %w", err)
+		return o, command.Usage("--start-unit: %w", err)
 	}
 	if o.Training.Algorithm, err = collective.ParseAlgorithm(f.algorithm); err != nil {
-		return o, usage("--algorithm: %w", err)
+		return o, command.Usage("--algorithm: %w", err)
 	}
 	o.Training.Ranks, o.Training.Passes = f.ranks, f.passes
 	o.Training.TimeUnit = map[string]units.Duration{"ns": units.Nanosecond, "us": units.Microsecond, "ms": units.Millisecond}[f.timeUnit]
@@ -92,16 +93,16 @@ func (f *inputFlags) options() (o formats.Options, err error) {
 }
 
 // open reads a workload.
-func (f *inputFlags) open(a *app, path string) (*formats.Input, error) {
+func (f *inputFlags) open(a *command.App, path string) (*formats.Input, error) {
 	o, err := f.options()
 	if err != nil {
 		return nil, err
 	}
 	in, err := formats.Open(path, o)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, command.Misuse(err)
 	}
-	a.notes(in.Notes)
+	a.Notes(in.Notes)
 	return in, nil
 }
 
@@ -135,7 +136,7 @@ type workloadView struct {
 	Reason    string              `json:"reason,omitempty"` // why Ideal is null
 }
 
-func (a *app) workloadInspect() *cobra.Command {
+func workloadInspectCommand(a *command.App) *cobra.Command {
 	var f inputFlags
 	var asJSON bool
 	var rate, latency, out string
@@ -148,31 +149,31 @@ func (a *app) workloadInspect() *cobra.Command {
 		Example: "  csiglab workload inspect job.cm\n" +
 			"  csiglab workload inspect traces/ --rate 400Gbps --latency 2us --out step.svg\n" +
 			"  csiglab workload inspect micro.txt --ranks 16 --json",
-		Args: one("a file"),
+		Args: command.One("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			link := graph.Link{}
 			var err error
 			if link.Rate, err = units.ParseRate(rate); err != nil {
-				return usage("--rate: %w", err)
+				return command.Usage("--rate: %w", err)
 			}
 			if link.Latency, err = units.ParseDuration(latency); err != nil || link.Latency < 0 {
-				return usage("--latency %q: want a time from 0 on, such as 2us", latency)
+				return command.Usage("--latency %q: want a time from 0 on, such as 2us", latency)
 			}
-			stop := a.word(wordReading)
-			i, err := interruptible(cmd.Context(), func() (*workloadView, error) { return a.inspectWorkload(&f, args[0], link) })
+			stop := a.Word(command.WordReading)
+			i, err := command.Interruptible(cmd.Context(), func() (*workloadView, error) { return inspectWorkload(a, &f, args[0], link) })
 			stop()
 			if err != nil {
 				return err
 			}
 			if out != "" {
-				if err := a.drawWorkload(i, out); err != nil {
+				if err := drawWorkload(a, i, out); err != nil {
 					return err
 				}
 			}
 			if asJSON {
-				return a.printJSON(i)
+				return a.PrintJSON(i)
 			}
-			return a.print(i.text(link))
+			return a.Print(i.text(link))
 		},
 	}
 	f.flags(cmd)
@@ -182,19 +183,19 @@ func (a *app) workloadInspect() *cobra.Command {
 	flags.StringVar(&out, "out", "", "draw ranks by time as SVG into this `FILE`")
 	flags.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	for _, name := range []string{"rate", "latency", "out"} {
-		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	return cmd
 }
 
-func (a *app) inspectWorkload(f *inputFlags, path string, link graph.Link) (*workloadView, error) {
+func inspectWorkload(a *command.App, f *inputFlags, path string, link graph.Link) (*workloadView, error) {
 	in, err := f.open(a, path)
 	if err != nil {
 		return nil, err
 	}
 	s, loss, err := rankPrograms(in)
 	if err != nil {
-		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
+		return nil, command.Misuse(fmt.Errorf("%s: %w", path, err))
 	}
 	i := &workloadView{File: path, Format: in.Format, Summary: inspect.Summarise(s, 1), Lost: append(append([]graph.Lost{}, in.Loss.Items()...), loss.Items()...)}
 	if in.Workload != nil {
@@ -205,20 +206,20 @@ func (a *app) inspectWorkload(f *inputFlags, path string, link graph.Link) (*wor
 		return i, nil
 	}
 	if i.Ideal, err = inspect.Play(s, 1, link); err != nil {
-		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", path, err)}
+		return nil, command.Misuse(fmt.Errorf("%s: %w", path, err))
 	}
 	return i, nil
 }
 
-func (a *app) drawWorkload(i *workloadView, out string) error {
+func drawWorkload(a *command.App, i *workloadView, out string) error {
 	if i.Ideal == nil {
-		return usage("--out %s: nothing to draw: %s", out, i.Reason)
+		return command.Usage("--out %s: nothing to draw: %s", out, i.Reason)
 	}
 	var text strings.Builder
 	if err := i.Ideal.Picture.SVG(&text, fmt.Sprintf("%s: %v over links without congestion", filepath.Base(i.File), units.Duration(i.Ideal.End))); err != nil {
-		return infrastructure(err)
+		return command.Infrastructure(err)
 	}
-	return a.write(out, []byte(text.String()))
+	return a.Write(out, []byte(text.String()))
 }
 
 // shownHops is how many parts of a critical path are printed.
@@ -296,7 +297,7 @@ func lostText(l graph.Lost) string {
 	return text
 }
 
-func (a *app) workloadConvert() *cobra.Command {
+func workloadConvertCommand(a *command.App) *cobra.Command {
 	var f inputFlags
 	var to, out string
 	cmd := &cobra.Command{
@@ -306,29 +307,29 @@ func (a *app) workloadConvert() *cobra.Command {
 			"a GOAL schedule (goal). What the format cannot say is told. A file is never overwritten.",
 		Example: "  csiglab workload convert job.goal --to cm -o job.cm\n" +
 			"  csiglab workload convert job.cm --to chakra -o job",
-		Args: one("a file"),
+		Args: command.One("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := choice("to", to, "cm", "chakra", "goal"); err != nil {
+			if err := command.Choice("to", to, "cm", "chakra", "goal"); err != nil {
 				return err
 			}
 			if out == "" {
-				return usage("give --out: the file to write; - is standard output")
+				return command.Usage("give --out: the file to write; - is standard output")
 			}
-			if to == "chakra" && out == stdoutName {
-				return usage("--out -: Chakra has a file for each rank; give what their names begin with")
+			if to == "chakra" && out == command.StdoutName {
+				return command.Usage("--out -: Chakra has a file for each rank; give what their names begin with")
 			}
 			type result struct {
 				loss *graph.Loss
 				text string
 			}
-			stop := a.word(wordReading)
-			r, err := interruptible(cmd.Context(), func() (result, error) {
+			stop := a.Word(command.WordReading)
+			r, err := command.Interruptible(cmd.Context(), func() (result, error) {
 				in, err := f.open(a, args[0])
 				if err != nil {
 					return result{}, err
 				}
 				for _, lost := range in.Loss.Items() {
-					a.notes([]string{"not used of the file: " + lostText(lost)})
+					a.Notes([]string{"not used of the file: " + lostText(lost)})
 				}
 				text, loss, err := convertWorkload(in, to, out)
 				return result{loss, text}, err
@@ -338,15 +339,15 @@ func (a *app) workloadConvert() *cobra.Command {
 				return err
 			}
 			for _, lost := range r.loss.Items() {
-				a.notes([]string{"not in the new file: " + lostText(lost)})
+				a.Notes([]string{"not in the new file: " + lostText(lost)})
 			}
 			switch {
 			case to == "chakra":
 				return nil
-			case out == stdoutName:
-				return a.print(r.text)
+			case out == command.StdoutName:
+				return a.Print(r.text)
 			}
-			return create(out, r.text)
+			return command.Create(out, r.text)
 		},
 	}
 	f.flags(cmd)
@@ -354,7 +355,7 @@ func (a *app) workloadConvert() *cobra.Command {
 	flags.StringVar(&to, "to", "", "format to write: cm, chakra or goal")
 	flags.StringVarP(&out, "out", "o", "", "the `FILE`, of chakra what the names of the files begin with; - is standard output")
 	for _, name := range []string{"to", "out"} {
-		flags.Lookup(name).Annotations = map[string][]string{noSetting: nil}
+		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"cm", "chakra", "goal"}, cobra.ShellCompDirectiveNoFileComp)) // of a flag that is there
 	return cmd
@@ -363,7 +364,7 @@ func (a *app) workloadConvert() *cobra.Command {
 // convertWorkload returns a workload in another format; Chakra's files it writes.
 func convertWorkload(in *formats.Input, to, out string) (string, *graph.Loss, error) {
 	var text strings.Builder
-	wrong := func(err error) error { return &exitError{exitUsage, err} }
+	wrong := func(err error) error { return command.Misuse(err) }
 	if to == "cm" {
 		load, loss := in.Workload, &graph.Loss{}
 		if load == nil || len(load.Transfers) == 0 {
@@ -377,7 +378,7 @@ func convertWorkload(in *formats.Input, to, out string) (string, *graph.Loss, er
 		}
 		more, err := htsim.Write(&text, load)
 		if err != nil {
-			return "", nil, infrastructure(err)
+			return "", nil, command.Infrastructure(err)
 		}
 		for _, l := range more.Items() {
 			loss.AddN(l.What, l.First, l.Count)
@@ -389,7 +390,7 @@ func convertWorkload(in *formats.Input, to, out string) (string, *graph.Loss, er
 		return "", nil, wrong(err)
 	}
 	if inspect.Summarise(s, 1).Partial {
-		return "", nil, usage("the workload has more than %d operations, too many for a file; use fewer --ranks or --passes", inspect.MaxOperations)
+		return "", nil, command.Usage("the workload has more than %d operations, too many for a file; use fewer --ranks or --passes", inspect.MaxOperations)
 	}
 	var more *graph.Loss
 	if to == "goal" {
@@ -397,7 +398,7 @@ func convertWorkload(in *formats.Input, to, out string) (string, *graph.Loss, er
 	} else {
 		for rank := range s.Ranks() {
 			if name := fmt.Sprintf("%s.%d.et", out, rank); isThere(name) {
-				return "", nil, usage("%s is there already and is not overwritten; choose another name, or remove it", name)
+				return "", nil, command.Usage("%s is there already and is not overwritten; choose another name, or remove it", name)
 			}
 		}
 		more, err = chakra.WriteFiles(out, s, chakra.WriteOptions{Seed: 1})

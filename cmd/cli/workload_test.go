@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -119,7 +120,7 @@ func TestWorkloadConvertSameRun(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "run")
 		file := workloadFile(t, "x.yaml", fmt.Sprintf("schema: 1\nname: x\ntopology: {k_ary: {k: 4, rate: 100Gbps, delay: 1us}}\nworkload: {file: %s}\n", matrix))
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), Linked{}, newLab(Linked{}), []string{"run", file, "--out", out}, nil, &stdout, &stderr)
+		code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"run", file, "--out", out}, nil, &stdout, &stderr)
 		manifest, err := os.ReadFile(filepath.Join(out, "manifest.json"))
 		found := regexp.MustCompile(`"traceHash": "([^"]+)"`).FindSubmatch(manifest)
 		if code != 0 || found == nil || !strings.Contains(stdout.String(), "failure-0: link agg1-core1 down") {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/cluster/image"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -14,8 +14,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
-// Push implements cli.Images.
-func (kubernetes) Push(ctx context.Context, r cli.ImageRequest, insecure bool, progress func(done, total int64)) (*cli.Image, error) {
+// Push implements command.Images.
+func (kubernetes) Push(ctx context.Context, r command.ImageRequest, insecure bool, progress func(done, total int64)) (*command.Image, error) {
 	list, err := imagePrograms(r)
 	if err != nil {
 		return nil, imageError(err)
@@ -23,8 +23,8 @@ func (kubernetes) Push(ctx context.Context, r cli.ImageRequest, insecure bool, p
 	return made(image.Push(ctx, r.Reference, image.Options{Insecure: insecure, Progress: progress}, list...))
 }
 
-// Save implements cli.Images.
-func (kubernetes) Save(ctx context.Context, r cli.ImageRequest, w io.Writer) (*cli.Image, error) {
+// Save implements command.Images.
+func (kubernetes) Save(ctx context.Context, r command.ImageRequest, w io.Writer) (*command.Image, error) {
 	list, err := imagePrograms(r)
 	if err != nil {
 		return nil, imageError(err)
@@ -32,11 +32,11 @@ func (kubernetes) Save(ctx context.Context, r cli.ImageRequest, w io.Writer) (*c
 	return made(image.Save(ctx, r.Reference, w, list...))
 }
 
-func made(i *image.Image, err error) (*cli.Image, error) {
+func made(i *image.Image, err error) (*command.Image, error) {
 	if err != nil {
 		return nil, imageError(err)
 	}
-	return &cli.Image{Reference: i.Reference, Digest: i.Digest, Size: i.Size}, nil
+	return &command.Image{Reference: i.Reference, Digest: i.Digest, Size: i.Size}, nil
 }
 
 // imageError gives an error of an image the class of the user's mistakes, if it is one.
@@ -48,7 +48,7 @@ func imageError(err error) error {
 }
 
 // imagePrograms returns the programs of this csiglab and those of other files.
-func imagePrograms(r cli.ImageRequest) ([]image.Programs, error) {
+func imagePrograms(r command.ImageRequest) ([]image.Programs, error) {
 	core, err := programs.Core()
 	if err != nil {
 		return nil, err

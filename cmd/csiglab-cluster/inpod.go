@@ -18,7 +18,7 @@ import (
 // does not depend on the image.
 const podProgram = "/proc/1/exe"
 
-// InPod implements cli.Cluster. It runs csiglab with args in the pod of a shard, and returns its exit code. If in and
+// InPod implements command.Cluster. It runs csiglab with args in the pod of a shard, and returns its exit code. If in and
 // out are terminals, so are those of the command.
 func (kubernetes) InPod(ctx context.Context, s *runs.Shard, args []string, in io.Reader, out, errs io.Writer) (code int, err error) {
 	c, err := cluster.Connect(ctx, s.Context, s.Namespace)

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 	"github.com/csiglab/csiglab/orchestrator/compare/batch"
@@ -17,7 +17,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 )
 
-// kubernetes implements cli.Cluster; inpod.go and images.go have the rest.
+// kubernetes implements command.Cluster; inpod.go and images.go have the rest.
 type kubernetes struct {
 	// connect connects to a cluster for trials. Tests replace it.
 	connect func(ctx context.Context, contextName, namespace string) (batch.Cluster, error)
@@ -32,7 +32,7 @@ func connectBatch(ctx context.Context, contextName, namespace string) (batch.Clu
 }
 
 // connect connects to the cluster of a place.
-func connect(ctx context.Context, at cli.ClusterPlace) (*cluster.Cluster, error) {
+func connect(ctx context.Context, at command.ClusterPlace) (*cluster.Cluster, error) {
 	contextName, err := cluster.Parse(at.On)
 	if err != nil {
 		return nil, failure.Configuration(fmt.Errorf("--on %w", err))
@@ -52,8 +52,8 @@ func classified(err error) error {
 	return err
 }
 
-// Examine implements cli.Cluster. That the cluster does not answer is a finding.
-func (kubernetes) Examine(ctx context.Context, at cli.ClusterPlace, image string) ([]doctor.Finding, error) {
+// Examine implements command.Cluster. That the cluster does not answer is a finding.
+func (kubernetes) Examine(ctx context.Context, at command.ClusterPlace, image string) ([]doctor.Finding, error) {
 	c, err := connect(ctx, at)
 	switch {
 	case errors.Is(err, cluster.ErrUnreachable), errors.Is(err, cluster.ErrForbidden):
@@ -67,8 +67,8 @@ func (kubernetes) Examine(ctx context.Context, at cli.ClusterPlace, image string
 	return found, ctx.Err()
 }
 
-// Clean implements cli.Cluster.
-func (kubernetes) Clean(ctx context.Context, r cli.CleanRequest) (namespace string, removed []string, err error) {
+// Clean implements command.Cluster.
+func (kubernetes) Clean(ctx context.Context, r command.CleanRequest) (namespace string, removed []string, err error) {
 	c, err := connect(ctx, r.ClusterPlace)
 	if err != nil {
 		return "", nil, err
@@ -77,8 +77,8 @@ func (kubernetes) Clean(ctx context.Context, r cli.CleanRequest) (namespace stri
 	return c.Namespace, removed, classified(err)
 }
 
-// Runner implements cli.Cluster.
-func (k kubernetes) Runner(ctx context.Context, q cli.RunnerRequest) (cli.Runner, error) {
+// Runner implements command.Cluster.
+func (k kubernetes) Runner(ctx context.Context, q command.RunnerRequest) (command.Runner, error) {
 	contextName, err := cluster.Parse(q.On)
 	if err != nil {
 		return nil, failure.Configuration(fmt.Errorf("--on %w", err))
@@ -100,11 +100,11 @@ func (k kubernetes) Runner(ctx context.Context, q cli.RunnerRequest) (cli.Runner
 
 type runner struct{ *batch.Runner }
 
-// Most implements cli.Runner.
+// Most implements command.Runner.
 func (runner) Most() int { return batch.MostTrials }
 
-// Trial implements cli.Cluster.
-func (kubernetes) Trial(ctx context.Context, at cli.TrialPlace) (code int, err error) {
+// Trial implements command.Cluster.
+func (kubernetes) Trial(ctx context.Context, at command.TrialPlace) (code int, err error) {
 	text := os.Getenv(batch.IndexVariable)
 	index, err := strconv.Atoi(text)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	pods "github.com/csiglab/csiglab/orchestrator/parts/pods"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 func main() {
 	campaign.Add(pods.Runtime)
-	os.Exit(cli.Main(cli.Linked{Cluster: kubernetes{connect: connectBatch}}))
+	os.Exit(cli.Main(command.Linked{Cluster: kubernetes{connect: connectBatch}}))
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 	"github.com/csiglab/csiglab/orchestrator/compare/batch"
 	"github.com/csiglab/csiglab/orchestrator/compare/batch/batchtest"
@@ -184,7 +185,7 @@ func TestOnClusterRefuses(t *testing.T) {
 		{"trial", 2, "JOB_COMPLETION_INDEX is \"\": this command is for the pods"},
 	} {
 		var out, said bytes.Buffer
-		code := cli.Execute(t.Context(), cli.Linked{Cluster: part}, strings.Fields(c.args), nil, &out, &said)
+		code := cli.Execute(t.Context(), command.Linked{Cluster: part}, strings.Fields(c.args), nil, &out, &said)
 		if code != c.code || !strings.Contains(said.String(), c.want) {
 			t.Errorf("%s: exit code %d, %q; want %d and %q", c.args, code, &said, c.code, c.want)
 		}

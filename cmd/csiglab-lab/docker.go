@@ -40,7 +40,7 @@ func dockerFix(err error, otherwise string) string {
 	return otherwise
 }
 
-// Examine implements cli.Containers. It asks the engine itself, not a client program: whether
+// Examine implements command.Containers. It asks the engine itself, not a client program: whether
 // it can be reached, what it is, and whether a small lab of containers can be made.
 func (engine) Examine(ctx context.Context) []doctor.Finding {
 	socket := doctor.Finding{Name: "docker socket", Optional: true}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
@@ -18,7 +19,7 @@ func TestExportRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var said strings.Builder
 	args := []string{"topo", "export", "three-flow", "--format", "clab", "--shards", "30", "--remotes", remotes(30), "--out", "x"}
-	code := cli.Execute(t.Context(), cli.Linked{Containers: engine{}}, args, nil, io.Discard, &said)
+	code := cli.Execute(t.Context(), command.Linked{Containers: engine{}}, args, nil, io.Discard, &said)
 	if want := "cut the fabric into 30 parts: it has 29 nodes, and each part needs one"; code != 2 || !strings.Contains(said.String(), want) {
 		t.Errorf("exit code %d, %s; want %s", code, &said, want)
 	}
@@ -43,7 +44,7 @@ func TestExportShards(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "hosts")
 	export := func(args ...string) (int, string) {
 		var said strings.Builder
-		code := cli.Execute(t.Context(), cli.Linked{Containers: engine{}}, append([]string{"topo", "export", "all-to-all", "--format", "clab", "--out", folder}, args...), nil, io.Discard, &said)
+		code := cli.Execute(t.Context(), command.Linked{Containers: engine{}}, append([]string{"topo", "export", "all-to-all", "--format", "clab", "--out", folder}, args...), nil, io.Discard, &said)
 		return code, said.String()
 	}
 	code, stderr := export("--shards", "4", "--remotes", remotes(4))

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/backend/containers"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/terminal"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -15,5 +16,5 @@ import (
 func main() {
 	terminal.Restore()
 	campaign.Add(containers.Runtime)
-	os.Exit(cli.Main(cli.Linked{Containers: engine{}}))
+	os.Exit(cli.Main(command.Linked{Containers: engine{}}))
 }

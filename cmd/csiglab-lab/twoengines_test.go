@@ -22,6 +22,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
@@ -51,7 +52,7 @@ func TestShardsOnTwoEngines(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "hosts")
 	var said strings.Builder
 	args := []string{"topo", "export", "dragonfly", "--format", "clab", "--shards", "2", "--remotes", "192.0.2.1,192.0.2.2", "--out", folder}
-	if code := cli.Execute(t.Context(), cli.Linked{Containers: engine{}}, args, nil, io.Discard, &said); code != 0 {
+	if code := cli.Execute(t.Context(), command.Linked{Containers: engine{}}, args, nil, io.Discard, &said); code != 0 {
 		t.Fatalf("exit %d, %s", code, &said)
 	}
 	machines := joinedNamespaces(t, 2)

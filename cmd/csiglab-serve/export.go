@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/metrics/series"
 )
 
-// WriteOpenMetrics implements cli.Server.
+// WriteOpenMetrics implements command.Server.
 func (prometheus) WriteOpenMetrics(ctx context.Context, folder string, o series.Options, w io.Writer) (summary string, err error) {
 	server, err := promserver.New(promserver.Config{})
 	if err != nil {
@@ -19,7 +19,7 @@ func (prometheus) WriteOpenMetrics(ctx context.Context, folder string, o series.
 	defer server.Close() //nolint:errcheck // what it has written is temporary
 	loaded, err := server.Load(ctx, folder, o)
 	if err != nil {
-		return "", &cli.LoadError{Err: err}
+		return "", &command.LoadError{Err: err}
 	}
 	if err := server.WriteOpenMetrics(ctx, w); err != nil {
 		return "", err

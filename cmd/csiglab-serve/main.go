@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
-func main() { os.Exit(cli.Main(cli.Linked{Server: prometheus{}})) }
+func main() { os.Exit(cli.Main(command.Linked{Server: prometheus{}})) }

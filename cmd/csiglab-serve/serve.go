@@ -10,18 +10,18 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/promserver"
 	"github.com/csiglab/csiglab/orchestrator/labs/live"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
-// prometheus implements cli.Server.
+// prometheus implements command.Server.
 type prometheus struct{}
 
-// Serve implements cli.Server.
-func (prometheus) Serve(ctx context.Context, r cli.ServeRequest) (err error) {
+// Serve implements command.Server.
+func (prometheus) Serve(ctx context.Context, r command.ServeRequest) (err error) {
 	listener, err := listen(ctx, r.Listen)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (prometheus) Serve(ctx context.Context, r cli.ServeRequest) (err error) {
 	for _, folder := range r.Folders {
 		loaded, err := server.Load(ctx, folder, r.Options)
 		if err != nil {
-			return &cli.LoadError{Err: err}
+			return &command.LoadError{Err: err}
 		}
 		r.Say(fmt.Sprintf("%s: run %q, %d series, %s to %s; model time is stretched %d times%s\n  in Grafana's address: %s", folder, loaded.Run, loaded.Series,
 			loaded.From.Format(timeOfRun), loaded.To.Format(timeOfRun), loaded.Stretch, others(&loaded), loaded.Range()))
@@ -60,7 +60,7 @@ func (prometheus) Serve(ctx context.Context, r cli.ServeRequest) (err error) {
 const watchInterval = 2 * time.Second
 
 // watchLabs scrapes all labs, and those that come later, until ctx ends.
-func watchLabs(ctx context.Context, r cli.ServeRequest, server *promserver.Server) {
+func watchLabs(ctx context.Context, r command.ServeRequest, server *promserver.Server) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {

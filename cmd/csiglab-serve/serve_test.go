@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
 // csiglab runs a command of this program.
 func csiglab(args ...string) (code int, stdout, stderr string) {
 	var out, errs strings.Builder
-	code = cli.Execute(context.Background(), cli.Linked{Server: prometheus{}}, args, nil, &out, &errs)
+	code = cli.Execute(context.Background(), command.Linked{Server: prometheus{}}, args, nil, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -28,7 +29,7 @@ func serveNow(args ...string) (code int, stdout, stderr string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out, errs := untilWritten{end: cancel}, strings.Builder{}
-	code = cli.Execute(ctx, cli.Linked{Server: prometheus{}}, append([]string{"serve"}, args...), nil, &out, &errs)
+	code = cli.Execute(ctx, command.Linked{Server: prometheus{}}, append([]string{"serve"}, args...), nil, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

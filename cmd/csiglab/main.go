@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/csiglab/csiglab/cmd/cli"
+	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
-func main() { os.Exit(cli.Main(cli.Linked{})) }
+func main() { os.Exit(cli.Main(command.Linked{})) }

@@ -31,7 +31,10 @@ var layers = []layer{
 		"orchestrator/compare", "orchestrator/selftest",
 	}},
 	{"readers", []string{"reports", "dashboards"}},
-	{"commands", []string{"cmd/cli", "cmd", "internal/mutants", "internal/testlog"}},
+	{"commands", []string{
+		"cmd/cli/startup", "cmd/cli/settings", "cmd/cli/doctor", "cmd/cli/command", "cmd/cli/choose", "cmd/cli/resources", "cmd/cli/perform",
+		"cmd/cli", "cmd", "internal/mutants", "internal/testlog",
+	}},
 }
 
 // mostLayers is how many layers there may be: as many as one can recite.

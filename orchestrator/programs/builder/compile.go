@@ -247,10 +247,11 @@ func (b *build) packages() (list []string) {
 
 // linker returns the linker's flags, by package: those of make build, and more.
 func (b *build) linker(more string) []string {
-	const cli = " -X " + modulePath + "/cmd/cli."
-	flags := "-ldflags=-s -w" + cli + "release=" + b.source.version + more
+	// The linker passes over a variable that the source has not got. Revisions before package command have them in package cli.
+	const command, cli = " -X " + modulePath + "/cmd/cli/command.", " -X " + modulePath + "/cmd/cli."
+	flags := "-ldflags=-s -w" + command + "release=" + b.source.version + cli + "release=" + b.source.version + more
 	if !b.Anonymous {
-		flags += cli + "sourceFolder=" + b.source.checkout()
+		flags += command + "SourceFolder=" + b.source.checkout() + cli + "sourceFolder=" + b.source.checkout()
 	}
 	return []string{flags}
 }

@@ -1,44 +1,18 @@
-package cli
+package perform
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/csiglab/csiglab/cmd/cli/command/commandtest"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
-
-// pseudoTerminal returns both ends of a pseudo-terminal: what is written on screen is read from
-// user.
-func pseudoTerminal(t *testing.T) (user, screen *os.File) {
-	t.Helper()
-	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("no pseudo-terminals: ", err)
-	}
-	t.Cleanup(func() { user.Close() })
-	number, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	}
-	if err != nil {
-		t.Skip("no pseudo-terminals: ", err)
-	}
-	t.Cleanup(func() { screen.Close() })
-	return user, screen
-}
 
 // "The report's own progress is shown" (issue 11): a report that takes time has a bar on a
 // terminal and a line elsewhere, and one that is quick has neither.
 func TestReportProgress(t *testing.T) {
-	user, screen := pseudoTerminal(t)
+	user, screen := commandtest.PseudoTerminal(t)
 	p := newReportProgress(screen, "runs/x")
 	p.update(0.2)
 	p.show()
@@ -70,7 +44,7 @@ func TestReportProgress(t *testing.T) {
 func TestShareOfAReport(t *testing.T) {
 	dir := (&readingtest.Many{Leaves: 4, Spines: 2, Hosts: 4, Samples: true}).Folder(t).Dir
 	var shares []float64
-	if _, _, err := writeReport(t.Context(), dir, func(share float64) { shares = append(shares, share) }); err != nil {
+	if _, _, err := WriteReport(t.Context(), dir, func(share float64) { shares = append(shares, share) }); err != nil {
 		t.Fatal(err)
 	}
 	for i, share := range shares {

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -168,54 +168,54 @@ type CleanRequest struct {
 	Say        func(text string)
 }
 
-// needs marks a command that a program with more than csiglab does.
-func needs(cmd *cobra.Command, program string) *cobra.Command {
+// Needs marks a command that a program with more than csiglab does.
+func Needs(cmd *cobra.Command, program string) *cobra.Command {
 	cmd.Annotations = map[string]string{programAnnotation: program}
 	return cmd
 }
 
 const programAnnotation = "program"
 
-// asksEngine marks a command that looks for the containers of runs where there is a Docker
+// AsksEngine marks a command that looks for the containers of runs where there is a Docker
 // engine. Where there is none, csiglab does it alone.
-func asksEngine(cmd *cobra.Command) *cobra.Command {
+func AsksEngine(cmd *cobra.Command) *cobra.Command {
 	cmd.Annotations = map[string]string{engineAnnotation: "asked"}
 	return cmd
 }
 
 const engineAnnotation = "engine"
 
-// elsewhere returns an error if another program does a command. It is called before anything
+// Elsewhere returns an error if another program does a command. It is called before anything
 // has been done or printed.
-func (a *app) elsewhere(cmd *cobra.Command) error {
+func (a *App) Elsewhere(cmd *cobra.Command) error {
 	program := cmd.Annotations[programAnnotation]
 	if on := cmd.Flags().Lookup("on"); on != nil && on.Changed {
 		program = programs.Cluster
 	}
-	if program == "" && cmd.Annotations[engineAnnotation] != "" && a.lab.become != nil && a.linked == (Linked{}) {
-		inContainers, err := a.inContainers(cmd.Context())
+	if program == "" && cmd.Annotations[engineAnnotation] != "" && a.Work.Become != nil && a.Linked == (Linked{}) {
+		inContainers, err := a.InContainers(cmd.Context())
 		if err != nil {
-			return infrastructure(err)
+			return Infrastructure(err)
 		}
 		if _, err = programs.Find(programs.Lab); (inContainers || clab.EngineUsable()) && err == nil {
 			program = programs.Lab
 		} else if inContainers || clab.EngineUsable() {
-			a.notes([]string{fmt.Sprintf("containers are not looked for: %v", err)})
+			a.Notes([]string{fmt.Sprintf("containers are not looked for: %v", err)})
 		}
 	}
-	return a.lacks(program)
+	return a.Lacks(program)
 }
 
-// inContainers reports whether a run on the list has containers. Its engine may not answer now.
-func (a *app) inContainers(ctx context.Context) (bool, error) {
-	list, err := a.lab.list(ctx)
+// InContainers reports whether a run on the list has containers. Its engine may not answer now.
+func (a *App) InContainers(ctx context.Context) (bool, error) {
+	list, err := a.Work.List(ctx)
 	return slices.ContainsFunc(list, func(r runs.Run) bool { return runtimes.Way{Runtime: r.Runtime}.Has(runtimes.Containers) }), err
 }
 
-// lacks returns an error if this program is not linked with what another one has.
-func (a *app) lacks(program string) error {
+// Lacks returns an error if this program is not linked with what another one has.
+func (a *App) Lacks(program string) error {
 	switch {
-	case program == programs.Cluster && a.linked.Cluster == nil, program == programs.Lab && a.linked.Containers == nil, program == programs.Serve && a.linked.Server == nil:
+	case program == programs.Cluster && a.Linked.Cluster == nil, program == programs.Lab && a.Linked.Containers == nil, program == programs.Serve && a.Linked.Server == nil:
 		return programs.Elsewhere(program)
 	}
 	return nil

@@ -1,4 +1,6 @@
-package cli
+// Package resources looks at the limits of this process, and makes folders for what a command
+// needs while it runs.
+package resources
 
 import (
 	"errors"
@@ -13,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	_ "github.com/csiglab/csiglab/cmd/cli/startup"
 )
 
@@ -26,9 +29,9 @@ const (
 // noLimit stands for a resource that has no limit.
 const noLimit = math.MaxInt64
 
-// checkResources returns an error if this process has too few threads or too little memory to
+// Check returns an error if this process has too few threads or too little memory to
 // do anything. Package startup has looked at its descriptors.
-func checkResources() error {
+func Check() error {
 	threads := leastThreads + runtime.GOMAXPROCS(0)
 	const mega = 1e6
 	for _, c := range []struct {
@@ -42,7 +45,7 @@ func checkResources() error {
 		{"little memory", moreMemory(unix.RLIMIT_DATA, "VmData") / mega, leastMemory / mega, " MB more", "ulimit -d"},
 	} {
 		if c.free < c.least {
-			return infrastructure(fmt.Errorf("too %s: csiglab may have %d%s and needs at least %d; see %s", c.what, max(0, c.free), c.unit, c.least, c.limit))
+			return command.Infrastructure(fmt.Errorf("too %s: csiglab may have %d%s and needs at least %d; see %s", c.what, max(0, c.free), c.unit, c.least, c.limit))
 		}
 	}
 	return nil
@@ -129,8 +132,8 @@ func readNumber(file string) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// shortage adds to an error that a resource is used up which limit that may be.
-func shortage(err error) error {
+// Shortage adds to an error that a resource is used up which limit that may be.
+func Shortage(err error) error {
 	for _, s := range []struct {
 		cause syscall.Errno
 		hint  string

@@ -1,15 +1,15 @@
-package cli
+package perform
 
 import (
 	"fmt"
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	runsection "github.com/csiglab/csiglab/reports/section/runs"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/phrases"
@@ -17,9 +17,9 @@ import (
 	faultsection "github.com/csiglab/csiglab/reports/section/faults"
 )
 
-// keyMetrics are shown for every experiment, after its derived ones, in this
+// KeyMetrics are shown for every experiment, after its derived ones, in this
 // order and where a variant has them.
-var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
+var KeyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
 
 // writeVerdict prints the numbers of a run in short: unfinished flows, the variants' medians, the
 // comparison with published figures, the expectations, the findings, and the names of
@@ -29,7 +29,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		fmt.Fprintln(w, "UNFINISHED: "+text)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s, median of %s", r.Name, plural(len(r.Setup.Seeds), "seed"))
+	fmt.Fprintf(t, "%s, median of %s", r.Name, command.Plural(len(r.Setup.Seeds), "seed"))
 	for _, v := range r.Variants {
 		fmt.Fprintf(t, "\t%s", v.Name)
 	}
@@ -39,7 +39,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		for i := range r.Variants {
 			value, ok := r.Variants[i].Median(name)
 			found = found || ok
-			row += "\t" + number(value, ok)
+			row += "\t" + Number(value, ok)
 		}
 		if found {
 			fmt.Fprintln(t, row)
@@ -50,7 +50,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 	writePublished(w, r.Verdict.Published)
 	if len(r.Verdict.Expectations) > 0 {
 		fmt.Fprintln(w)
-		writeExpectations(w, r.Verdict.Expectations)
+		WriteExpectations(w, r.Verdict.Expectations)
 	}
 	fmt.Fprintln(w)
 	if told := faultsection.Sentences(&r.Facts); len(told) > 0 {
@@ -107,7 +107,7 @@ func shownMetrics(set *experiment.Set) []string {
 			of(items[i].Name, trafficMetrics)
 		}
 	}
-	return append(names, keyMetrics...)
+	return append(names, KeyMetrics...)
 }
 
 func writePublished(w io.Writer, published []reading.Comparison) {
@@ -126,12 +126,12 @@ func writePublished(w io.Writer, published []reading.Comparison) {
 				notes = append(notes, c.Variant+" "+c.Metric+": "+c.Note)
 			}
 		}
-		measured := number(0, false)
+		measured := Number(0, false)
 		if c.Measured != nil {
-			measured = number(*c.Measured, true)
+			measured = Number(*c.Measured, true)
 		}
 		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s to %s\t%s\n", c.Variant, c.Metric,
-			number(c.Published, true), measured, number(c.Low, true), number(c.High, true), outcome)
+			Number(c.Published, true), measured, Number(c.Low, true), Number(c.High, true), outcome)
 	}
 	t.Flush() // cannot fail: text in memory
 	for _, note := range notes {
@@ -139,8 +139,8 @@ func writePublished(w io.Writer, published []reading.Comparison) {
 	}
 }
 
-// number returns a value as text with four digits, or all digits before the point.
-func number(v float64, ok bool) string {
+// Number returns a value as text with four digits, or all digits before the point.
+func Number(v float64, ok bool) string {
 	switch {
 	case !ok:
 		return "-"
@@ -148,14 +148,4 @@ func number(v float64, ok bool) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "ch") {
-		return fmt.Sprintf("%d %ses", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,4 +1,4 @@
-package cli
+package perform
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
-// writeExpectations prints a line for each expectation: the values of both sides of its
+// WriteExpectations prints a line for each expectation: the values of both sides of its
 // comparisons and its outcome. Below one that failed are the values that it is made of.
-func writeExpectations(w io.Writer, all []runfolder.Expectation) {
+func WriteExpectations(w io.Writer, all []runfolder.Expectation) {
 	for _, e := range all {
 		state := "OK"
 		if !e.OK {
@@ -22,7 +22,7 @@ func writeExpectations(w io.Writer, all []runfolder.Expectation) {
 			state += ": " + e.Reason
 		}
 		fmt.Fprintln(w, e.Text, state)
-		if with := runsection.MadeOf(&e, func(v float64) string { return number(v, true) }); !e.OK && len(with) > 0 {
+		if with := runsection.MadeOf(&e, func(v float64) string { return Number(v, true) }); !e.OK && len(with) > 0 {
 			fmt.Fprintln(w, "  with "+strings.Join(with, ", "))
 		}
 		for _, note := range e.Notes {

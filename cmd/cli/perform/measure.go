@@ -1,4 +1,4 @@
-package cli
+package perform
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
@@ -18,24 +19,24 @@ import (
 // machine. It is a process of its own because it must be small (see predict.Measure).
 const measureName = "measure-costs"
 
-func (a *app) measure() *cobra.Command {
+func MeasureCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    measureName,
 		Short:  "Measure what runs cost on this machine, for predictions",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			costs, err := predict.Measure(cmd.Context(), self)
+			costs, err := predict.Measure(cmd.Context(), Self)
 			if err != nil {
-				return infrastructure(err)
+				return command.Infrastructure(err)
 			}
-			return a.printJSON(costs)
+			return a.PrintJSON(costs)
 		},
 	}
 }
 
-// self returns csiglab as another process.
-func self(ctx context.Context, args ...string) *exec.Cmd {
+// Self returns csiglab as another process.
+func Self(ctx context.Context, args ...string) *exec.Cmd {
 	file, err := programs.Core()
 	cmd := exec.CommandContext(ctx, file, args...)
 	cmd.Args[0] = "csiglab"
@@ -51,22 +52,22 @@ func self(ctx context.Context, args ...string) *exec.Cmd {
 // Predicted CPU times from which on the machine is measured, which takes some seconds: of a
 // user who asks for a prediction, and of one who wants a run.
 const (
-	worthForPrediction = time.Second
+	WorthForPrediction = time.Second
 	worthForRun        = time.Minute
 )
 
-// meter returns what knows or measures the costs of this machine, for runs of at least
+// Meter returns what knows or measures the costs of this machine, for runs of at least
 // worth. began is called when it begins to measure.
-func (a *app) meter(worth time.Duration, began func()) *predict.Meter {
-	m := &predict.Meter{Version: buildVersion(), Worth: worth}
-	if a.lab.self != nil {
+func Meter(a *command.App, worth time.Duration, began func()) *predict.Meter {
+	m := &predict.Meter{Version: command.Version(), Worth: worth}
+	if a.Work.Self != nil {
 		m.Measure = func(ctx context.Context, args ...string) *exec.Cmd {
 			began()
-			return a.lab.self(ctx, append([]string{measureName}, args...)...)
+			return a.Work.Self(ctx, append([]string{measureName}, args...)...)
 		}
 	}
-	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		m.Say = a.say
+	if f, ok := a.Stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		m.Say = a.Say
 	}
 	return m
 }

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ func TestWord(t *testing.T) {
 	for took, want := range map[time.Duration]string{sayAfter - 1: "", sayAfter + 1: "large\n", time.Hour: "large\n"} {
 		synctest.Test(t, func(t *testing.T) {
 			var said bytes.Buffer
-			stop := (&app{stderr: &said}).word("large")
+			stop := (&App{Stderr: &said}).Word("large")
 			time.Sleep(took)
 			stop()
 			stop()
