@@ -201,23 +201,6 @@ func (s *Switch) left(out *port, k int, p *wire.Packet) {
 	}
 }
 
-// queueOf returns the bytes and packets of the data queue that p is for.
-func (s *Switch) queueOf(out *port, p *wire.Packet) (bytes units.Size, packets int) {
-	if out.classPort == nil {
-		return out.buffer.Data(), out.buffer.DataLen()
-	}
-	k := s.classOf(p)
-	return out.queues.Of(k), out.queues.LenOf(k)
-}
-
-// queued returns the bytes that wait at a port, of control packets too.
-func (p *port) queued() units.Size {
-	if p.classPort == nil {
-		return p.buffer.Bytes()
-	}
-	return p.buffer.Bytes() + p.queues.Bytes()
-}
-
 // depthOf returns how full the queue of a packet's class is (meter.Depth). Packets of the
 // control queue ask for that of the default class.
 func (s *Switch) depthOf(out *port, p *wire.Packet) uint64 {
