@@ -9,9 +9,7 @@ package dataplane
 
 import (
 	"fmt"
-	"math/rand/v2"
 
-	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -86,56 +84,29 @@ type CSIG struct {
 	CountTrimmed bool
 }
 
-// Switch is the machine.
+// Switch is the machine. Each part of a packet's way has its state here and at each port.
 type Switch struct {
-	cfg      Config
-	pool     *wire.Pool
-	sink     metrics.Sink
-	ecmp     forward.ECMP
-	policy   forward.Policy   // nil: ecmp alone forwards
-	weighted forward.Weighted // policy, if its weights may change
-	domain   *csig.Domain
-	tpids    csig.TPIDs
-	ports    []port
-	ready    node.PortSet
-	filter   node.PortSet // ports at which tags that come in may be removed or put on
-
-	classes  *classes  // nil without
-	arrivals *arrivals // nil while no rate has changed
-	resized  []int     // which sizes each port has, see Resize; nil: their own
-
-	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
-
-	drops   [dropReasons]int64
-	made    int64 // packets that the switch made and forwarded
-	tags    [tagOutcomes]int64
-	samples map[uint32]*samples // of Terminate, by flow
-	inputs  csig.Inputs         // of the signal of a module that is asked for
-	truth   *truth              // nil: it is not recorded
-	pairs   map[[2]int]uint32   // flows of raw frames, by source and destination
-	taken   int64               // packets for the switch itself
-
-	postcards int64      // of made
-	nextCard  units.Time // when the next one may be sent
+	cfg     Config
+	pool    *wire.Pool
+	sink    metrics.Sink
+	domain  *csig.Domain
+	ports   []port
+	ready   node.PortSet
+	classes *classes // nil without
+	ingressState
+	queueState
+	egressState
+	recordState
 }
 
 // port begins with what each packet needs, which Touch reads.
 type port struct {
-	buffer     buffer.Port
-	aqm        aqm.Policy
-	line       units.Serialiser
-	random     *rand.Rand
+	portQueue
 	*classPort // nil without classes
 	Port
 	record metrics.PortRecorder
-	abw    meter.Bandwidth
-	depth  meter.Depth
-	sums   *meter.Sums // nil: no module has registered a signal
-
-	edge    bool         // some tags that come in are removed
-	initial *csig.Domain // of the tags that are put on
-	sampler csig.Sampler
-	turn    int // index in Ingress.Signals of the next tag that is put on
+	meters
+	portIngress
 }
 
 // New returns the machine of cfg, which draws packets from pool and emits its
@@ -143,72 +114,77 @@ type port struct {
 // sense.
 func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 	s := &Switch{
-		cfg:     cfg,
-		pool:    pool,
-		sink:    sink,
-		ports:   make([]port, len(cfg.Ports)),
-		ready:   node.NewPortSet(len(cfg.Ports)),
-		filter:  node.NewPortSet(len(cfg.Ports)),
-		samples: map[uint32]*samples{},
-		pairs:   make(map[[2]int]uint32, len(cfg.Pairs)),
+		cfg:          cfg,
+		pool:         pool,
+		sink:         sink,
+		ports:        make([]port, len(cfg.Ports)),
+		ready:        node.NewPortSet(len(cfg.Ports)),
+		ingressState: ingressState{filter: node.NewPortSet(len(cfg.Ports))},
+		recordState:  newRecordState(cfg.Pairs),
 	}
-	for _, p := range cfg.Pairs {
-		s.pairs[[2]int{int(p.Source), int(p.Destination)}] = uint32(p.Flow)
-	}
-	if err := s.configureForwarding(); err != nil {
+	if err := s.configure(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
 	}
-	if cfg.Classes != nil {
+	return s, nil
+}
+
+func (s *Switch) configure() (err error) {
+	if err := s.configureForwarding(); err != nil {
+		return err
+	}
+	if s.cfg.Classes != nil {
 		if err := s.prepareClasses(); err != nil {
-			return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
+			return err
 		}
 	}
-	policy, ok := aqm.Table.Lookup(cfg.AQM.Name)
+	policy, ok := aqm.Table.Lookup(s.cfg.AQM.Name)
 	if !ok {
-		return nil, fmt.Errorf("switch %s: unknown AQM %q", cfg.Name, cfg.AQM.Name)
+		return fmt.Errorf("unknown AQM %q", s.cfg.AQM.Name)
 	}
-	if cfg.CSIG != nil {
-		var err error
-		if s.domain, err = csig.NewDomain(cfg.CSIG.Domain); err != nil {
-			return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
+	if s.cfg.CSIG != nil {
+		if s.domain, err = csig.NewDomain(s.cfg.CSIG.Domain); err != nil {
+			return err
 		}
 		c := s.domain.Config()
 		s.tpids = csig.TPIDs{Compact: c.TPIDCompact, Wide: c.TPIDWide}
 	}
-	for i, p := range cfg.Ports {
-		random := node.Random(cfg.Seed, cfg.Node, node.RandomPort, i)
-		marking, err := policy.New(aqm.Port{Rate: p.Rate, Queue: p.Buffer.Data, ECN: p.ECN, Random: random}, cfg.AQM.Params)
-		if err != nil {
-			return nil, fmt.Errorf("switch %s: aqm %w", cfg.Name, err)
-		}
-		var bandwidth metrics.Meter
-		if s.domain != nil {
-			bandwidth = &s.ports[i].abw
-		}
-		s.ports[i] = port{
-			Port:   p,
-			buffer: buffer.NewPort(p.Buffer),
-			line:   units.NewSerialiser(p.Rate),
-			random: random,
-			aqm:    marking,
-			record: metrics.NewPortRecorder(metrics.PortConfig{Node: cfg.Node, Port: i, Records: cfg.Records, Measure: cfg.Measure, Sink: sink, Meter: bandwidth}),
-		}
-		if cfg.Classes != nil {
-			if err := s.configureClasses(i); err != nil {
-				return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
-			}
-		}
-		if s.domain != nil {
-			s.ports[i].abw, s.ports[i].sums = s.newBandwidth(i), s.newSums(i)
-			s.configureShares(i)
-			s.ports[i].depth = meter.NewDepth(cfg.CSIG.Depth, p.Buffer.Data, p.Rate, cfg.CSIG.Tau)
-			if err := s.configureIngress(i); err != nil {
-				return nil, fmt.Errorf("switch %s: port %d: %w", cfg.Name, i, err)
-			}
+	for i := range s.ports {
+		if err := s.configurePort(i, policy); err != nil {
+			return err
 		}
 	}
 	s.truth = s.newTruth()
-	return s, nil
+	return nil
+}
+
+func (s *Switch) configurePort(i int, policy aqm.Algorithm) error {
+	p, out := s.cfg.Ports[i], &s.ports[i]
+	random := node.Random(s.cfg.Seed, s.cfg.Node, node.RandomPort, i)
+	marking, err := policy.New(aqm.Port{Rate: p.Rate, Queue: p.Buffer.Data, ECN: p.ECN, Random: random}, s.cfg.AQM.Params)
+	if err != nil {
+		return fmt.Errorf("aqm %w", err)
+	}
+	out.Port = p
+	out.portQueue = portQueue{buffer: buffer.NewPort(p.Buffer), aqm: marking, line: units.NewSerialiser(p.Rate), random: random}
+	var bandwidth metrics.Meter
+	if s.domain != nil {
+		bandwidth = &out.abw
+	}
+	out.record = metrics.NewPortRecorder(metrics.PortConfig{Node: s.cfg.Node, Port: i, Records: s.cfg.Records, Measure: s.cfg.Measure, Sink: s.sink, Meter: bandwidth})
+	if s.cfg.Classes != nil {
+		if err := s.configureClasses(i); err != nil {
+			return err
+		}
+	}
+	if s.domain == nil {
+		return nil
+	}
+	out.meters = meters{abw: s.newBandwidth(i), sums: s.newSums(i), depth: meter.NewDepth(s.cfg.CSIG.Depth, p.Buffer.Data, p.Rate, s.cfg.CSIG.Tau)}
+	s.configureShares(i)
+	if err := s.configureIngress(i); err != nil {
+		return fmt.Errorf("port %d: %w", i, err)
+	}
+	return nil
 }
 
 // Ready is the set of ports that have something to send.

@@ -70,6 +70,13 @@ func tagName(i int) string {
 	return tagNames[i]
 }
 
+// egressState is what a switch has for tags.
+type egressState struct {
+	truth  *truth // nil: it is not recorded
+	tags   [tagOutcomes]int64
+	inputs csig.Inputs // of the signal of a module that is asked for
+}
+
 // Transmit returns the next packet of a port.
 func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time, bool) {
 	out := &s.ports[egress]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
@@ -31,6 +32,26 @@ type Ingress struct {
 	Init    csig.Sampling
 	Signals []csig.Type
 	Format  csig.Format // of these tags; none: the domain's first
+}
+
+// ingressState is what a switch has for packets on their way to a queue.
+type ingressState struct {
+	ecmp     forward.ECMP
+	policy   forward.Policy         // nil: ecmp alone forwards
+	weighted forward.Weighted       // policy, if its weights may change
+	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
+	filter   node.PortSet           // ports at which tags that come in may be removed or put on
+	tpids    csig.TPIDs
+	arrivals *arrivals // nil while no rate has changed
+	taken    int64     // packets for the switch itself
+}
+
+// portIngress is what a port does to tags that come in.
+type portIngress struct {
+	edge    bool         // some are removed
+	initial *csig.Domain // of those that are put on
+	sampler csig.Sampler
+	turn    int // index in Ingress.Signals of the next one that is put on
 }
 
 type inPipeline struct {

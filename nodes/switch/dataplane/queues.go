@@ -1,7 +1,10 @@
 package dataplane
 
 import (
+	"math/rand/v2"
+
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
+	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
@@ -22,6 +25,20 @@ var dropNames = [dropReasons]string{"no route", "TTL exceeded", "data queue full
 
 // DropHeadroom is the reason of drops in lossless classes, of which there should be none.
 const DropHeadroom = "headroom full"
+
+// queueState is what a switch has for the queues of all ports.
+type queueState struct {
+	resized []int // which sizes each port has, see Resize; nil: their own
+	drops   [dropReasons]int64
+}
+
+// portQueue is the queues of a port and the line that they share.
+type portQueue struct {
+	buffer buffer.Port
+	aqm    aqm.Policy
+	line   units.Serialiser
+	random *rand.Rand
+}
 
 func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 	if !out.buffer.ControlFits(p) {

@@ -19,6 +19,23 @@ type Postcards struct {
 	Gap       units.Duration
 }
 
+// recordState is what a switch has for the samples of tags that end there.
+type recordState struct {
+	samples   map[uint32]*samples // of Terminate, by flow
+	pairs     map[[2]int]uint32   // flows of raw frames, by source and destination
+	made      int64               // packets that the switch made and forwarded
+	postcards int64               // of made
+	nextCard  units.Time          // when the next one may be sent
+}
+
+func newRecordState(pairs []metrics.Pair) recordState {
+	r := recordState{samples: map[uint32]*samples{}, pairs: make(map[[2]int]uint32, len(pairs))}
+	for _, p := range pairs {
+		r.pairs[[2]int{int(p.Source), int(p.Destination)}] = uint32(p.Flow)
+	}
+	return r
+}
+
 // samples records the samples of one flow.
 type samples struct {
 	windows metrics.SignalRecorder

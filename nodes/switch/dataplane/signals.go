@@ -36,6 +36,13 @@ var delayModes = []string{"residence", "wait"}
 // Names returns the names, in the order of their values.
 func (DelayMode) Names() []string { return slices.Clone(delayModes) }
 
+// meters is what a port measures.
+type meters struct {
+	abw   meter.Bandwidth
+	depth meter.Depth
+	sums  *meter.Sums // nil: no module has registered a signal
+}
+
 // newBandwidth returns the meter of a port.
 func (s *Switch) newBandwidth(port int) meter.Bandwidth {
 	return meter.NewBandwidth(s.cfg.Ports[port].Rate, s.domain.Interval(), s.cfg.CSIG.Meter, s.phase(port))
