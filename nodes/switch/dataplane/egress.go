@@ -114,7 +114,7 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 			if s.truth != nil {
 				s.recordTruth(now, egress, p, tag)
 			}
-			s.handleTag(now, out, p, tag)
+			s.updateTag(now, out, p, tag)
 		}
 		// "Dropped or truncated packets are not part of" available bandwidth
 		// (docs/reference/references.md#available-bandwidth).
@@ -134,8 +134,8 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	return p, departs, true
 }
 
-// handleTag applies the policy of an egress port to the tag of a packet that leaves.
-func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
+// updateTag applies the policy of an egress port to the tag of a packet that leaves.
+func (s *Switch) updateTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
 	if p.SecondTag() { // "a second tag: forward unchanged, count" (docs/reference/references.md#hop-update)
 		s.tags[tagSeveral]++
 		return
@@ -156,7 +156,7 @@ func (s *Switch) handleTag(now units.Time, out *port, p *wire.Packet, tag []byte
 		return
 	case Terminate: // this hop is the last of the domain, and the tag has crossed it
 		measured := domain.Update(tag, s.signal(now, now, out, t, p), locator)
-		s.tags[s.postcard(now, p, tag, measured == csig.Updated || measured == csig.Kept)]++
+		s.tags[s.recordSample(now, p, tag, measured == csig.Updated || measured == csig.Kept)]++
 	case Strip:
 		s.tags[tagStripped]++
 	}

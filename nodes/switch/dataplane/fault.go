@@ -117,7 +117,7 @@ func (s *Switch) locatorFor(out *port, p *wire.Packet) uint16 {
 func (s *Switch) discardClasses(now units.Time, egress int, drop func(*wire.Packet)) {
 	out := &s.ports[egress]
 	if out.pfc.pending() != 0 {
-		p := s.pause(now, egress)
+		p := s.makePause(now, egress)
 		out.record.Enqueue(int64(p.Size))
 		drop(p)
 	}
@@ -125,10 +125,10 @@ func (s *Switch) discardClasses(now units.Time, egress int, drop func(*wire.Pack
 		drop(p)
 	}
 	for p, k := out.queues.Pop(0); p != nil; p, k = out.queues.Pop(0) {
-		s.left(out, k, p)
+		s.countDequeued(out, k, p)
 		out.class[k].record.Drop(int64(p.Size))
 		s.recordDepth(now, out, k)
-		s.release(now, p)
+		s.releaseIngress(now, p)
 		drop(p)
 	}
 	if out.pfc.pending() == 0 {
@@ -142,7 +142,7 @@ func (s *Switch) Restart(now units.Time) (packets, bytes int64) {
 	for first, ok := s.pipeline.Pop(); ok; first, ok = s.pipeline.Pop() {
 		packets++
 		bytes += int64(first.packet.Size)
-		s.release(now, first.packet)
+		s.releaseIngress(now, first.packet)
 		s.pool.Put(first.packet)
 	}
 	for i := range s.ports {

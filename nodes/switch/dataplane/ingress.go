@@ -109,7 +109,7 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	if s.arrivals != nil {
 		s.arrivals.receive(now, ingress, s.cfg.Sizes.OnLine(p))
 	}
-	if s.weighted != nil && p.Kind() == wire.Weights && s.takeWeights(p) {
+	if s.weighted != nil && p.Kind() == wire.Weights && s.applyWeights(p) {
 		return
 	}
 	if s.classes != nil {
@@ -117,7 +117,7 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 			return
 		}
 	} else if s.filter.Has(ingress) {
-		s.admit(now, &s.ports[ingress], p)
+		s.filterTags(now, &s.ports[ingress], p)
 	}
 	if s.cfg.Delay > 0 {
 		s.pipeline.Push(inPipeline{p, now.Add(s.cfg.Delay)})
@@ -126,16 +126,16 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	s.forward(now, p)
 }
 
-// admit removes the tags of a frame that comes in from outside the domain, and puts
+// filterTags removes the tags of a frame that comes in from outside the domain, and puts
 // one on if it is the frame's turn.
-func (s *Switch) admit(now units.Time, in *port, p *wire.Packet) {
+func (s *Switch) filterTags(now units.Time, in *port, p *wire.Packet) {
 	n := p.RemoveTags(s.tpids, func(tag []byte) bool {
-		of := s.domain.Of(tag)
+		domain := s.domain.Of(tag)
 		refuses := &in.Ingress.Refuses
-		if of != s.domain {
+		if domain != s.domain {
 			refuses = &in.Ingress.RefusesSecond
 		}
-		t, _ := of.Peek(tag)
+		t, _ := domain.Peek(tag)
 		return in.Ingress.Outside || in.edge && (!t.Known() || refuses[t])
 	})
 	s.tags[tagRefused] += int64(n)
@@ -151,8 +151,8 @@ func (s *Switch) admit(now units.Time, in *port, p *wire.Packet) {
 	}
 }
 
-// takeWeights takes a packet that sets weights here; others go on.
-func (s *Switch) takeWeights(p *wire.Packet) bool {
+// applyWeights consumes a packet that sets weights here; others go on.
+func (s *Switch) applyWeights(p *wire.Packet) bool {
 	f := p.Weights()
 	if int64(f.Node) != int64(s.cfg.Node) {
 		return false
@@ -201,14 +201,14 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 		egress, ok = s.policy.Forward(p)
 	}
 	if !ok {
-		s.release(now, p)
+		s.releaseIngress(now, p)
 		s.discard(dropNoRoute, p)
 		return
 	}
 	out := &s.ports[egress]
 	if p.Kind() != wire.Raw {
 		if !p.DecrementTTL() {
-			s.release(now, p)
+			s.releaseIngress(now, p)
 			s.discard(dropTTL, p)
 			return
 		}

@@ -97,7 +97,7 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	p.Trim(s.cfg.Sizes, out.LastHop)
 	out.record.Trim(now, int64(before-p.Size))
 	if out.sums != nil {
-		out.sums.Add(now, meter.Trimmed, before-p.Size)
+		out.sums.Count(now, meter.Trimmed, before-p.Size)
 	}
 	s.enqueueControl(now, out, p)
 }
@@ -106,7 +106,7 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 func (out *port) dropped(now units.Time, p *wire.Packet) {
 	out.record.Drop(now, int64(p.Size))
 	if out.sums != nil {
-		out.sums.Add(now, meter.Dropped, p.Size)
+		out.sums.Count(now, meter.Dropped, p.Size)
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *Switch) queueOf(out *port, p *wire.Packet) (bytes units.Size, packets i
 		return out.buffer.Data(), out.buffer.DataLen()
 	}
 	k := s.classOf(p)
-	return out.queues.Of(k), out.queues.LenOf(k)
+	return out.queues.BytesOf(k), out.queues.LenOf(k)
 }
 
 // queued returns the bytes that wait at a port, of control packets too.

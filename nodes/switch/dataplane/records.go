@@ -43,10 +43,10 @@ type samples struct {
 	next    [csig.Types]units.Time // when a postcard may be sent
 }
 
-// postcard records the sample that a tag holds where the domain ends, and returns the
+// recordSample records the sample that a tag holds where the domain ends, and returns the
 // outcome. A tag that no hop has written is a sample if this port has measured: its value
 // is then in the best range too.
-func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte, measured bool) int {
+func (s *Switch) recordSample(now units.Time, p *wire.Packet, tag []byte, measured bool) int {
 	domain := s.domain.Of(tag)
 	sample, ok := domain.Decode(tag)
 	if !ok { // such as a first value that is no code of the quantiser
@@ -69,7 +69,7 @@ func (s *Switch) postcard(now units.Time, p *wire.Packet, tag []byte, measured b
 	}
 	if s.cfg.Postcards != nil && now >= max(s.nextCard, r.next[sample.Type]) {
 		r.next[sample.Type] = now.Add(s.cfg.Postcards.Interval)
-		s.send(now, flow, tag)
+		s.sendPostcard(now, flow, tag)
 	}
 	value := metrics.Reading{Point: int64(sample.Point)}
 	value.Low, value.High = s.domain.Ends(&sample)
@@ -100,10 +100,10 @@ func (s *Switch) flowOf(p *wire.Packet) (uint32, bool) {
 	return flow, ok
 }
 
-// send makes a postcard of a tag. It takes the switch's own delay to a queue, as what comes
+// sendPostcard makes a postcard of a tag. It takes the switch's own delay to a queue, as what comes
 // in does; in a port's turn to transmit, ports before it had theirs, so that the pipeline
 // asks for another turn.
-func (s *Switch) send(now units.Time, flow uint32, tag []byte) {
+func (s *Switch) sendPostcard(now units.Time, flow uint32, tag []byte) {
 	p := s.pool.Get()
 	p.Build(wire.Addresses{
 		Source: wire.HostIP(s.cfg.Node), Destination: s.cfg.Postcards.Collector,

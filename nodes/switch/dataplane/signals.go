@@ -69,9 +69,9 @@ func (s *Switch) phase(port int) units.Duration {
 
 // countSent counts a packet that begins to leave.
 func (out *port) countSent(now units.Time, p *wire.Packet, size units.Size) {
-	out.sums.Add(now, meter.Sent, size)
+	out.sums.Count(now, meter.Sent, size)
 	if p.Trimmed() {
-		out.sums.Add(now, meter.TrimmedSent, size)
+		out.sums.Count(now, meter.TrimmedSent, size)
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.
 		if out.classPort != nil {
 			return s.depthOf(out, p)
 		}
-		return out.depth.Of(out.buffer.Data())
+		return out.depth.PPM(out.buffer.Data())
 	case csig.Delay:
 		return uint64(s.delay(starts, p) / units.Nanosecond)
 	}
@@ -129,8 +129,8 @@ func (s *Switch) registeredSignal(now, starts units.Time, out *port, t csig.Type
 	in := &s.inputs
 	*in = csig.Inputs{
 		Rate: out.Rate, Available: s.signal(now, starts, out, csig.ABW, p), Interval: out.sums.Interval(),
-		Sent: out.sums.Of(now, meter.Sent), TrimmedSent: out.sums.Of(now, meter.TrimmedSent),
-		Trimmed: out.sums.Of(now, meter.Trimmed), Dropped: out.sums.Of(now, meter.Dropped),
+		Sent: out.sums.Bytes(now, meter.Sent), TrimmedSent: out.sums.Bytes(now, meter.TrimmedSent),
+		Trimmed: out.sums.Bytes(now, meter.Trimmed), Dropped: out.sums.Bytes(now, meter.Dropped),
 		Size: p.Size, Residence: s.delay(starts, p), Waited: s.waited(starts, p),
 	}
 	in.Queue, _ = s.queueOf(out, p)
