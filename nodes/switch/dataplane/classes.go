@@ -106,9 +106,6 @@ func (s *Switch) configureClasses(i int) error {
 			record:    metrics.NewClassRecorder(metrics.ClassTotals{Node: int32(s.cfg.Node), Port: int32(i), Class: int32(k), Name: c.cfg.List[k].Name}, s.cfg.Measure),
 			ingress:   buffer.Ingress{Limits: cfg.Ingress},
 		}
-		if s.domain != nil {
-			p.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, cfg.Queue, p.Rate, s.cfg.CSIG.Tau)
-		}
 	}
 	return nil
 }

@@ -3,8 +3,13 @@
 // frames it forwards by their MAC address, unchanged but for tag and mark. It is
 // driven through package node and touches no network itself.
 //
-// A packet's way: Receive -> (switch delay) -> forward -> data or control queue
-// of the egress port -> Transmit, where ECN and CSIG are decided.
+// The files follow a packet. In ingress.go it is received, waits for the switch's delay and
+// is forwarded to a queue of its egress port; tags from outside the domain are removed
+// first. In queues.go, and for classes in classes.go and pfc.go, it finds no room and is
+// trimmed or dropped. In egress.go it is transmitted and marked, and CSIG compares and
+// replaces the value of its tag (updateTag); what a port measures for this is in signals.go.
+// records.go records samples and totals, fault.go changes rates and sizes while the switch
+// runs, and arrivals.go knows the rates of before.
 package dataplane
 
 import (
@@ -96,7 +101,6 @@ type Switch struct {
 	ingressState
 	queueState
 	egressState
-	recordState
 }
 
 // port begins with what each packet needs, which Touch reads.
@@ -120,7 +124,10 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		ports:        make([]port, len(cfg.Ports)),
 		ready:        node.NewPortSet(len(cfg.Ports)),
 		ingressState: ingressState{filter: node.NewPortSet(len(cfg.Ports))},
-		recordState:  newRecordState(cfg.Pairs),
+		egressState:  egressState{samples: map[uint32]*samples{}, pairs: make(map[[2]int]uint32, len(cfg.Pairs))},
+	}
+	for _, p := range cfg.Pairs {
+		s.pairs[[2]int{int(p.Source), int(p.Destination)}] = uint32(p.Flow)
 	}
 	if err := s.configure(); err != nil {
 		return nil, fmt.Errorf("switch %s: %w", cfg.Name, err)
@@ -129,11 +136,11 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 }
 
 func (s *Switch) configure() (err error) {
-	if err := s.configureForwarding(); err != nil {
+	if err = s.configureForwarding(); err != nil {
 		return err
 	}
 	if s.cfg.Classes != nil {
-		if err := s.prepareClasses(); err != nil {
+		if err = s.prepareClasses(); err != nil {
 			return err
 		}
 	}
@@ -149,7 +156,7 @@ func (s *Switch) configure() (err error) {
 		s.tpids = csig.TPIDs{Compact: c.TPIDCompact, Wide: c.TPIDWide}
 	}
 	for i := range s.ports {
-		if err := s.configurePort(i, policy); err != nil {
+		if err = s.configurePort(i, policy); err != nil {
 			return err
 		}
 	}
@@ -179,7 +186,8 @@ func (s *Switch) configurePort(i int, policy aqm.Algorithm) error {
 	if s.domain == nil {
 		return nil
 	}
-	out.meters = meters{abw: s.newBandwidth(i), sums: s.newSums(i), depth: meter.NewDepth(s.cfg.CSIG.Depth, p.Buffer.Data, p.Rate, s.cfg.CSIG.Tau)}
+	out.abw, out.sums = s.newBandwidth(i), s.newSums(i)
+	s.newDepths(out)
 	s.configureShares(i)
 	if err := s.configureIngress(i); err != nil {
 		return fmt.Errorf("port %d: %w", i, err)

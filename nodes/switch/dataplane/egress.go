@@ -23,10 +23,8 @@ const (
 
 // ParsePolicy reads update, pass, strip or terminate.
 func ParsePolicy(text string) (Policy, error) {
-	for p, name := range policyNames {
-		if name == text {
-			return Policy(p), nil
-		}
+	if p := slices.Index(policyNames[:], text); p >= 0 {
+		return Policy(p), nil
 	}
 	return 0, fmt.Errorf("unknown policy %q; use one of %q", text, policyNames)
 }
@@ -56,25 +54,23 @@ var tagNames = [tagOutcomes]string{
 // TagNames returns the names of what switches do to tags, in the order of the counts of
 // metrics.NodeTotals.
 func TagNames() []string {
-	names := make([]string, tagOutcomes)
-	for i := range names {
-		names[i] = tagName(i)
+	names := slices.Clone(tagNames[:])
+	for i := range csig.Outcomes {
+		names[i] = i.String()
 	}
 	return names
 }
 
-func tagName(i int) string {
-	if i < int(csig.Outcomes) {
-		return csig.Outcome(i).String()
-	}
-	return tagNames[i]
-}
-
-// egressState is what a switch has for tags.
+// egressState is what a switch has for tags, and for the samples of those that end there.
 type egressState struct {
-	truth  *truth // nil: it is not recorded
-	tags   [tagOutcomes]int64
-	inputs csig.Inputs // of the signal of a module that is asked for
+	truth     *truth // nil: it is not recorded
+	tags      [tagOutcomes]int64
+	inputs    csig.Inputs         // of the signal of a module that is asked for
+	samples   map[uint32]*samples // of Terminate, by flow
+	pairs     map[[2]int]uint32   // flows of raw frames, by source and destination
+	made      int64               // packets that the switch made and forwarded
+	postcards int64               // of made
+	nextCard  units.Time          // when the next one may be sent
 }
 
 // Transmit returns the next packet of a port.
@@ -134,7 +130,9 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	return p, departs, true
 }
 
-// updateTag applies the policy of an egress port to the tag of a packet that leaves.
+// updateTag applies the policy of an egress port to the tag of a packet that leaves. To
+// update is CSIG's compare-and-replace: csig.Domain.Update writes the port's own value and
+// locator into the tag if the value is worse than the tag's.
 func (s *Switch) updateTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
 	if p.SecondTag() { // "a second tag: forward unchanged, count" (docs/reference/references.md#hop-update)
 		s.tags[tagSeveral]++

@@ -192,6 +192,7 @@ func (s *Switch) HandleTimeout(now units.Time) {
 	}
 }
 
+// forward puts a packet into a queue of the port that it leaves through.
 func (s *Switch) forward(now units.Time, p *wire.Packet) {
 	var egress int
 	var ok bool

@@ -2,10 +2,12 @@ package dataplane
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/switch/meter"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
@@ -17,23 +19,6 @@ type Postcards struct {
 	Collector uint32 // address
 	Interval  units.Duration
 	Gap       units.Duration
-}
-
-// recordState is what a switch has for the samples of tags that end there.
-type recordState struct {
-	samples   map[uint32]*samples // of Terminate, by flow
-	pairs     map[[2]int]uint32   // flows of raw frames, by source and destination
-	made      int64               // packets that the switch made and forwarded
-	postcards int64               // of made
-	nextCard  units.Time          // when the next one may be sent
-}
-
-func newRecordState(pairs []metrics.Pair) recordState {
-	r := recordState{samples: map[uint32]*samples{}, pairs: make(map[[2]int]uint32, len(pairs))}
-	for _, p := range pairs {
-		r.pairs[[2]int{int(p.Source), int(p.Destination)}] = uint32(p.Flow)
-	}
-	return r
 }
 
 // samples records the samples of one flow.
@@ -118,6 +103,89 @@ func (s *Switch) sendPostcard(now units.Time, flow uint32, tag []byte) {
 	s.pipeline.Push(inPipeline{p, now.Add(s.cfg.Delay)})
 }
 
+// truth records the exact values of the ports beside the tags that pass them.
+type truth struct {
+	choice metrics.TruthChoice
+	exact  []meter.Exact // by port
+	// These are here because a pointer that goes to an interface would be a new object each
+	// time.
+	record metrics.HopValue
+	sample metrics.TaggedSample
+}
+
+// newTruth returns the recorder of a switch; nil unless its configuration asks for one.
+func (s *Switch) newTruth() *truth {
+	if s.cfg.Truth == 0 || s.domain == nil {
+		return nil
+	}
+	t := &truth{choice: s.cfg.Truth, exact: make([]meter.Exact, len(s.ports))}
+	for i := range t.exact {
+		t.exact[i] = meter.NewExact(s.cfg.Ports[i].Rate, s.domain.Interval())
+	}
+	return t
+}
+
+// recordTruth records the exact value of the port that a tagged packet leaves through.
+// Packets that a hop has trimmed have no sample that counts, and raw frames no number by
+// which hops could choose the same ones.
+func (s *Switch) recordTruth(now units.Time, egress int, p *wire.Packet, tag []byte) {
+	if p.Kind() != wire.Data || p.Trimmed() || p.SecondTag() || !s.truth.choice.Has(p.Flow(), p.PSN()) {
+		return
+	}
+	out := &s.ports[egress]
+	domain, _, policies := s.formatOf(out, tag)
+	t, frozen := domain.Peek(tag)
+	if !t.Known() {
+		return
+	}
+	policy := policies[t]
+	r := &s.truth.record
+	*r = metrics.HopValue{
+		Flow: p.Flow(), Packet: p.PSN(), Transmission: p.Transmission(), Type: uint8(t), Hop: uint8(p.Crossed()), Last: out.LastHop,
+		Updates: (policy == Update || policy == Terminate) && (!frozen || s.cfg.CSIG.Domain.OverrideD[t]), Ends: policy == Terminate || policy == Strip,
+		Node: int32(s.cfg.Node), Port: int32(egress), At: now, Value: s.exactSignal(now, egress, t, p),
+	}
+	s.sink.Emit(r)
+}
+
+// recordPostcard records the sample of a packet whose tag ends here.
+func (s *Switch) recordPostcard(now units.Time, p *wire.Packet, sample *csig.Sample, value metrics.Reading) {
+	if p.Kind() != wire.Data || p.Trimmed() || !s.truth.choice.Has(p.Flow(), p.PSN()) {
+		return
+	}
+	r := &s.truth.sample
+	*r = metrics.TaggedSample{
+		Flow: p.Flow(), Packet: p.PSN(), Transmission: p.Transmission(), Type: uint8(sample.Type), Hop: uint8(p.Crossed()),
+		Code: sample.Code, Value: value, Locator: s.domain.Label(sample), At: now, Age: metrics.Absent,
+	}
+	s.sink.Emit(r)
+}
+
+// exactSignal is signal without windows of its own and without rounding to the type's
+// unit: in its thousandths.
+func (s *Switch) exactSignal(now units.Time, egress int, t csig.Type, p *wire.Packet) int64 {
+	out, exact := &s.ports[egress], &s.truth.exact[egress]
+	if (t == csig.ABW || t == csig.ABWC) && out.classPort != nil && out.shares != nil {
+		return int64(s.signal(now, now, out, t, p)) * meter.Thousandths // what a class gets is a figure of its meter alone
+	}
+	switch t {
+	case csig.ABW:
+		return exact.Available(now)
+	case csig.ABWC:
+		return exact.Relative(now)
+	case csig.NQD:
+		queue, _ := s.queueOf(out, p)
+		if out.classPort != nil {
+			return out.class[s.classOf(p)].depth.Exact(queue)
+		}
+		return out.depth.Exact(queue)
+	case csig.Delay:
+		return int64(s.delay(now, p))
+	}
+	// The value of a module's function is exact but for the windows of its sums.
+	return int64(min(s.signal(now, now, out, t, p), math.MaxInt64/meter.Thousandths)) * meter.Thousandths
+}
+
 // Close closes all windows and emits the totals.
 func (s *Switch) Close(end units.Time) {
 	t := metrics.NodeTotals{Node: int32(s.cfg.Node), Name: s.cfg.Name, Made: s.made, Postcards: s.postcards, Taken: s.taken}
@@ -134,8 +202,8 @@ func (s *Switch) Close(end units.Time) {
 	for i, n := range s.drops {
 		t.Drops = append(t.Drops, metrics.Count{Name: dropNames[i], Packets: n})
 	}
-	for i, n := range s.tags {
-		t.Tags = append(t.Tags, metrics.Count{Name: tagName(i), Packets: n})
+	for i, name := range TagNames() {
+		t.Tags = append(t.Tags, metrics.Count{Name: name, Packets: s.tags[i]})
 	}
 	for _, flow := range slices.Sorted(maps.Keys(s.samples)) {
 		s.samples[flow].windows.Close()
