@@ -36,7 +36,7 @@ var costs = []change{
 	{"a metric", 1,
 		[]string{"orchestrator/run/measure/scalars.go"}, "docs/changes/metric_test.go TestScalarMetric"},
 	{"a table of records", 2,
-		[]string{"metrics/NEW.go", "nodes/switch/dataplane/result.go"}, "docs/changes/table_test.go TestANewTableCostsTwoFiles"},
+		[]string{"metrics/NEW.go", "nodes/switch/dataplane/records.go"}, "docs/changes/table_test.go TestANewTableCostsTwoFiles"},
 	{"a section of reports", 2, // its package, which may have several files, and a line in the list
 		[]string{"reports/section/NEW/NEW.go", "reports/report.go"}, "reports/newsection_test.go TestANewSection"},
 	{"a backend", 2, // its package, which may have several files, and a line with its import

@@ -10,7 +10,7 @@ import (
 
 // newTable has the change, by file, that emits the records of testdata/rest.
 var newTable = map[string][]edit{
-	"nodes/switch/dataplane/result.go": {
+	"nodes/switch/dataplane/records.go": {
 		{"\t\tp := &s.ports[i]\n", "\t\ts.sink.Emit(&metrics.Rest{Node: int32(s.cfg.Node), Port: int32(i), At: end, Bytes: int64(p.buffer.Bytes())})\n"},
 	},
 }

@@ -47,15 +47,17 @@ func (q *Classes) Pop(closed uint8) (p *wire.Packet, class int) {
 	if class = q.scheduler.Next(&heads); class < 0 {
 		return nil, -1
 	}
-	return q.took(class, q.queues[class].Pop()), class
+	return q.countRemoved(class, q.queues[class].Pop()), class
 }
 
 type headSizes = class.Heads
 
 // PopTail takes back the packet of a class that was pushed last; nil without one.
-func (q *Classes) PopTail(class int) *wire.Packet { return q.took(class, q.queues[class].PopTail()) }
+func (q *Classes) PopTail(class int) *wire.Packet {
+	return q.countRemoved(class, q.queues[class].PopTail())
+}
 
-func (q *Classes) took(class int, p *wire.Packet) *wire.Packet {
+func (q *Classes) countRemoved(class int, p *wire.Packet) *wire.Packet {
 	if p == nil {
 		return nil
 	}
@@ -70,8 +72,8 @@ func (q *Classes) took(class int, p *wire.Packet) *wire.Packet {
 // Backlog returns the set of classes that have packets, bit i for class i.
 func (q *Classes) Backlog() uint8 { return q.backlog }
 
-// Of returns the wire bytes in the queue of a class.
-func (q *Classes) Of(class int) units.Size { return q.queues[class].Bytes() }
+// BytesOf returns the wire bytes in the queue of a class.
+func (q *Classes) BytesOf(class int) units.Size { return q.queues[class].Bytes() }
 
 // LenOf returns the packets in the queue of a class.
 func (q *Classes) LenOf(class int) int { return q.queues[class].Len() }

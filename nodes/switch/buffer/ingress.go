@@ -80,7 +80,7 @@ func (g *Ingress) Admit(m *Memory, size units.Size) (fits, paused bool) {
 			g.reserved += own
 			g.shared += more
 			if m != nil {
-				m.take(more)
+				m.changeUsed(more)
 			}
 			return true, false
 		}
@@ -105,7 +105,7 @@ func (g *Ingress) Release(m *Memory, size units.Size) (resumed bool) {
 	}
 	from(&g.headroom)
 	if n := from(&g.shared); m != nil {
-		m.take(-n)
+		m.changeUsed(-n)
 	}
 	from(&g.reserved)
 	if g.off && g.headroom == 0 && (g.shared == 0 || g.shared <= g.resume(m)) {

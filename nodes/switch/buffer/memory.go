@@ -47,10 +47,10 @@ func (m *Memory) Fits(queue, size units.Size) bool {
 }
 
 // Resize accounts a queue whose length changes.
-func (m *Memory) Resize(from, to units.Size) { m.take(m.beyond(to) - m.beyond(from)) }
+func (m *Memory) Resize(from, to units.Size) { m.changeUsed(m.beyond(to) - m.beyond(from)) }
 
-// take accounts shared bytes; negative ones are given back.
-func (m *Memory) take(size units.Size) {
+// changeUsed accounts shared bytes; negative ones are given back.
+func (m *Memory) changeUsed(size units.Size) {
 	m.used += size
 	m.peak = max(m.peak, m.used)
 }

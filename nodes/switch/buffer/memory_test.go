@@ -139,7 +139,7 @@ func TestClasses(t *testing.T) {
 		q.Push(0, packet(1000))
 		q.Push(1, packet(500))
 	}
-	if q.Len() != 4 || q.Bytes() != 3000 || q.Of(1) != 1000 || q.Backlog() != 3 {
+	if q.Len() != 4 || q.Bytes() != 3000 || q.BytesOf(1) != 1000 || q.Backlog() != 3 {
 		t.Fatalf("%d packets, %v, %b", q.Len(), q.Bytes(), q.Backlog())
 	}
 	for i, want := range []struct {

@@ -1,8 +1,6 @@
 package dataplane
 
-import (
-	"github.com/csiglab/csiglab/units"
-)
+import "github.com/csiglab/csiglab/units"
 
 // arrivals knows at which rates the packets of each port came in, in a switch whose links
 // change their rates. Without it packets come in at the port's own rate.

@@ -36,7 +36,7 @@ type PortClass struct {
 type classes struct {
 	cfg      *Classes
 	policies []aqm.Algorithm
-	of       class.Map
+	byDSCP   class.Map
 	lossless uint8          // bit i: class i
 	memory   *buffer.Memory // nil: the ports share nothing
 	held     units.Size     // data packets in queues
@@ -70,7 +70,7 @@ func (s *Switch) prepareClasses() error {
 	if len(c.AQM) != len(c.List) {
 		return fmt.Errorf("%d AQMs for %d classes", len(c.AQM), len(c.List))
 	}
-	s.classes = &classes{cfg: c, of: class.NewMap(c.List), lossless: class.Lossless(c.List), due: units.Never}
+	s.classes = &classes{cfg: c, byDSCP: class.NewMap(c.List), lossless: class.Lossless(c.List), due: units.Never}
 	for _, a := range c.AQM {
 		policy, ok := aqm.Table.Lookup(a.Name)
 		if !ok {
@@ -106,15 +106,12 @@ func (s *Switch) configureClasses(i int) error {
 			record:    metrics.NewClassRecorder(metrics.ClassTotals{Node: int32(s.cfg.Node), Port: int32(i), Class: int32(k), Name: c.cfg.List[k].Name}, s.cfg.Measure),
 			ingress:   buffer.Ingress{Limits: cfg.Ingress},
 		}
-		if s.domain != nil {
-			p.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, cfg.Queue, p.Rate, s.cfg.CSIG.Tau)
-		}
 	}
 	return nil
 }
 
 // classOf returns the class of a data packet.
-func (s *Switch) classOf(p *wire.Packet) int { return int(s.classes.of[p.DSCP()&63]) }
+func (s *Switch) classOf(p *wire.Packet) int { return int(s.classes.byDSCP[p.DSCP()&63]) }
 
 // receiveClass takes a packet that came in at a switch with classes. It answers false if
 // the packet is no longer there: a pause frame, or a packet without headroom.
@@ -124,7 +121,7 @@ func (s *Switch) receiveClass(now units.Time, ingress int, p *wire.Packet) bool 
 		return false
 	}
 	if s.filter.Has(ingress) {
-		s.admit(now, &s.ports[ingress], p)
+		s.filterTags(now, &s.ports[ingress], p)
 	}
 	return s.classes.lossless == 0 || s.admitLossless(now, ingress, p)
 }
@@ -140,7 +137,7 @@ func (s *Switch) enqueueClass(now units.Time, out *port, p *wire.Packet) {
 			}
 		}
 		if m := s.classes.memory; m != nil {
-			m.Resize(out.queues.Of(k), out.queues.Of(k)+p.Size)
+			m.Resize(out.queues.BytesOf(k), out.queues.BytesOf(k)+p.Size)
 		}
 	}
 	out.queues.Push(k, p)
@@ -151,13 +148,13 @@ func (s *Switch) enqueueClass(now units.Time, out *port, p *wire.Packet) {
 
 // recordDepth records the depth of a class's queue, and of all data queues of the port.
 func (s *Switch) recordDepth(now units.Time, out *port, k int) {
-	out.class[k].record.Depth(now, int64(out.queues.Of(k)))
+	out.class[k].record.Depth(now, int64(out.queues.BytesOf(k)))
 	out.record.Depth(now, int64(out.queues.Bytes()))
 }
 
 // fits reports whether the queue of a class that may lose packets has room for p.
 func (s *Switch) fits(out *port, k int, p *wire.Packet, limit units.Size) bool {
-	queue := out.queues.Of(k)
+	queue := out.queues.BytesOf(k)
 	return queue+p.Size <= limit && (s.classes.memory == nil || s.classes.memory.Fits(queue, p.Size))
 }
 
@@ -173,12 +170,12 @@ func (s *Switch) overflowClass(now units.Time, out *port, k int, p *wire.Packet)
 		s.discard(dropDataFull, p)
 		return nil
 	}
-	if aqm.TrimArriving(out.random) || out.queues.LenOf(k) == 0 || out.queues.Of(k) > out.class[k].Limits.Longest() || out.queues.At(k, out.queues.LenOf(k)-1).Kind() == wire.Raw {
+	if aqm.TrimArriving(out.random) || out.queues.LenOf(k) == 0 || out.queues.BytesOf(k) > out.class[k].Limits.Longest() || out.queues.At(k, out.queues.LenOf(k)-1).Kind() == wire.Raw {
 		s.trimClass(now, out, k, p)
 		return nil
 	}
 	last := out.queues.PopTail(k)
-	s.left(out, k, last)
+	s.countDequeued(out, k, last)
 	s.trimClass(now, out, k, last)
 	if !s.fits(out, k, p, out.class[k].Limits.Data) { // what was trimmed was smaller
 		s.recordDepth(now, out, k)
@@ -193,36 +190,19 @@ func (s *Switch) trimClass(now units.Time, out *port, k int, p *wire.Packet) {
 	s.trim(now, out, p)
 }
 
-// left accounts a packet that has left the queue of its class.
-func (s *Switch) left(out *port, k int, p *wire.Packet) {
+// countDequeued accounts a packet that has left the queue of its class.
+func (s *Switch) countDequeued(out *port, k int, p *wire.Packet) {
 	s.classes.held -= p.Size
 	if m := s.classes.memory; m != nil && s.classes.lossless>>k&1 == 0 {
-		m.Resize(out.queues.Of(k)+p.Size, out.queues.Of(k))
+		m.Resize(out.queues.BytesOf(k)+p.Size, out.queues.BytesOf(k))
 	}
-}
-
-// queueOf returns the bytes and packets of the data queue that p is for.
-func (s *Switch) queueOf(out *port, p *wire.Packet) (bytes units.Size, packets int) {
-	if out.classPort == nil {
-		return out.buffer.Data(), out.buffer.DataLen()
-	}
-	k := s.classOf(p)
-	return out.queues.Of(k), out.queues.LenOf(k)
-}
-
-// queued returns the bytes that wait at a port, of control packets too.
-func (p *port) queued() units.Size {
-	if p.classPort == nil {
-		return p.buffer.Bytes()
-	}
-	return p.buffer.Bytes() + p.queues.Bytes()
 }
 
 // depthOf returns how full the queue of a packet's class is (meter.Depth). Packets of the
 // control queue ask for that of the default class.
 func (s *Switch) depthOf(out *port, p *wire.Packet) uint64 {
 	k := s.classOf(p)
-	return out.class[k].depth.Of(out.queues.Of(k))
+	return out.class[k].depth.PPM(out.queues.BytesOf(k))
 }
 
 // nextOfClasses returns what a port with classes sends next, and whether it marked the
@@ -231,7 +211,7 @@ func (s *Switch) depthOf(out *port, p *wire.Packet) uint64 {
 func (s *Switch) nextOfClasses(now units.Time, egress int) (p *wire.Packet, marked bool) {
 	out := &s.ports[egress]
 	if out.pfc.pending() != 0 {
-		p = s.pause(now, egress)
+		p = s.makePause(now, egress)
 		out.record.Enqueue(int64(p.Size))
 	} else if p = out.buffer.PopControl(); p == nil {
 		p, marked = s.nextData(now, out)
@@ -248,17 +228,17 @@ func (s *Switch) nextData(now units.Time, out *port) (p *wire.Packet, marked boo
 	if p == nil {
 		return nil, false
 	}
-	s.left(out, k, p)
+	s.countDequeued(out, k, p)
 	s.recordDepth(now, out, k)
-	of := &out.class[k]
+	c := &out.class[k]
 	waited := s.waited(now, p)
 	out.record.Wait(now, waited)
-	if ecn := p.ECN(); ecn != wire.NotECT && of.aqm.Mark(now, aqm.Departure{Queue: out.queues.Of(k), Waited: waited}) {
+	if ecn := p.ECN(); ecn != wire.NotECT && c.aqm.Mark(now, aqm.Departure{Queue: out.queues.BytesOf(k), Waited: waited}) {
 		marked = ecn != wire.CE
 		p.MarkCE()
 	}
-	of.record.Transmit(now, int64(p.Size), waited, marked)
-	s.release(now, p)
+	c.record.Transmit(now, int64(p.Size), waited, marked)
+	s.releaseIngress(now, p)
 	return p, marked
 }
 
@@ -269,10 +249,10 @@ func (s *Switch) closeClasses(end units.Time) metrics.MemoryTotals {
 	for i := range s.ports {
 		p := &s.ports[i]
 		for k := range p.class {
-			of := &p.class[k]
-			p.pfc.count(end, k, &of.record.Totals)
-			of.record.Totals.HeadroomMax = int64(of.ingress.MostHeadroom())
-			of.record.Close(end, s.sink)
+			state := &p.class[k]
+			p.pfc.count(end, k, &state.record.Totals)
+			state.record.Totals.HeadroomMax = int64(state.ingress.MostHeadroom())
+			state.record.Close(end, s.sink)
 		}
 	}
 	m := metrics.MemoryTotals{BufferMax: int64(c.most)}

@@ -37,18 +37,18 @@ func withClasses(cfg dataplane.Config) dataplane.Config {
 		Quantum: 4150, Watchdog: units.Millisecond,
 	}
 	for i := range cfg.Ports {
-		of := dataplane.PortClass{Limits: buffer.Limits{Data: 10 * 4150}, Queue: 10 * 4150}
-		marked := of
+		plainClass := dataplane.PortClass{Limits: buffer.Limits{Data: 10 * 4150}, Queue: 10 * 4150}
+		marked := plainClass
 		marked.ECN = aqm.Thresholds{Low: 2 * 4150, High: 2 * 4150}
-		safe := of
+		safe := plainClass
 		safe.Ingress = buffer.IngressLimits{XOff: 4 * 4150, XOn: 2 * 4150, Headroom: 3 * 4150}
-		cfg.Ports[i].Classes = []dataplane.PortClass{of, marked, safe}
+		cfg.Ports[i].Classes = []dataplane.PortClass{plainClass, marked, safe}
 	}
 	return cfg
 }
 
-// of gives a packet the DSCP of a class.
-func of(k int, p *wire.Packet) *wire.Packet {
+// inClass gives a packet the DSCP of a class.
+func inClass(k int, p *wire.Packet) *wire.Packet {
 	p.SetDSCP(dscps[k])
 	return p
 }
@@ -87,10 +87,10 @@ func TestClassesAreServedByWeight(t *testing.T) {
 	r := newRig(t, withClasses(config()))
 	var packets []*wire.Packet
 	for range 5 {
-		packets = append(packets, of(plain, r.data(1, 4150)))
+		packets = append(packets, inClass(plain, r.data(1, 4150)))
 	}
 	for range 6 {
-		packets = append(packets, of(heavy, r.data(1, 4150)))
+		packets = append(packets, inClass(heavy, r.data(1, 4150)))
 	}
 	r.receive(0, 3, append(packets, r.ack(1))...)
 	r.Run(units.Never - 1)
@@ -107,10 +107,10 @@ func TestClassesHaveQueuesOfTheirOwn(t *testing.T) {
 	r := newRig(t, cfg)
 	var packets []*wire.Packet
 	for range 13 { // one on the wire, ten queued, two too many
-		packets = append(packets, of(plain, r.data(1, 4150)))
+		packets = append(packets, inClass(plain, r.data(1, 4150)))
 	}
 	for range 4 {
-		packets = append(packets, of(heavy, r.tagged(1, 4150, csig.NQD)))
+		packets = append(packets, inClass(heavy, r.tagged(1, 4150, csig.NQD)))
 	}
 	r.receive(0, 3, packets...)
 	r.Run(units.Never - 1)
@@ -143,9 +143,9 @@ func TestPauseFramesOfASwitch(t *testing.T) {
 	r := newRig(t, cfg)
 	var packets []*wire.Packet
 	for range 7 { // one leaves at once, four make XOFF, two more
-		packets = append(packets, of(lossless, r.data(1, 4150)))
+		packets = append(packets, inClass(lossless, r.data(1, 4150)))
 	}
-	r.receive(0, 3, append(packets, of(plain, r.data(3, 4150)), of(plain, r.data(3, 4150)))...)
+	r.receive(0, 3, append(packets, inClass(plain, r.data(3, 4150)), inClass(plain, r.data(3, 4150)))...)
 	r.Run(units.Never - 1)
 	if got := r.classesSent(3); got != "p00p" && got != "p0p0" {
 		t.Errorf("port 3 sent %s, want a pause frame at once and another later", got)
@@ -189,7 +189,7 @@ func TestPauseFramesAreNoBandwidth(t *testing.T) {
 	for i := range units.Time(40) { // XOFF and XON at port 3, again and again
 		var packets []*wire.Packet
 		for range 7 {
-			packets = append(packets, of(lossless, r.data(1, 4150)))
+			packets = append(packets, inClass(lossless, r.data(1, 4150)))
 		}
 		r.receive(i*10*full, 3, packets...)
 		r.Run((i + 1) * 10 * full)
@@ -210,9 +210,9 @@ func TestPausedBySwitch(t *testing.T) {
 	r := newRig(t, withClasses(config()))
 	var packets []*wire.Packet
 	for range 3 {
-		packets = append(packets, of(lossless, r.data(1, 4150)))
+		packets = append(packets, inClass(lossless, r.data(1, 4150)))
 	}
-	r.receive(0, 3, append(packets, of(plain, r.data(1, 4150)), r.ack(1))...)
+	r.receive(0, 3, append(packets, inClass(plain, r.data(1, 4150)), r.ack(1))...)
 	r.receive(1, 1, r.pausing(lossless, 1000))
 	r.Run(units.Never - 1)
 	if got := r.classesSent(1); got != "2c022" {
@@ -235,7 +235,7 @@ func TestPauseIsRefreshed(t *testing.T) {
 	r.receive(0, 1, r.pausing(lossless, wire.MaxPause))
 	var packets []*wire.Packet
 	for range 6 {
-		packets = append(packets, of(lossless, r.data(1, 4150)))
+		packets = append(packets, inClass(lossless, r.data(1, 4150)))
 	}
 	r.receive(0, 3, packets...)
 	const timer = units.Time(wire.MaxPause) * 5120
@@ -274,7 +274,7 @@ func TestHeadroomIsLimited(t *testing.T) {
 	r.receive(0, 1, r.pausing(lossless, wire.MaxPause))
 	var packets []*wire.Packet
 	for range 9 { // four, then three in the headroom
-		packets = append(packets, of(lossless, r.data(1, 4150)))
+		packets = append(packets, inClass(lossless, r.data(1, 4150)))
 	}
 	r.receive(0, 3, packets...)
 	r.Run(units.Never - 1)
@@ -298,12 +298,12 @@ func TestPortsShareMemory(t *testing.T) {
 	r := newRig(t, cfg)
 	var packets []*wire.Packet
 	for range 40 {
-		packets = append(packets, of(plain, r.data(1, 4150)))
+		packets = append(packets, inClass(plain, r.data(1, 4150)))
 	}
 	r.receive(0, 3, packets...) // 15 of 30: half of what is free
 	packets = nil
 	for range 40 {
-		packets = append(packets, of(heavy, r.data(2, 4150)))
+		packets = append(packets, inClass(heavy, r.data(2, 4150)))
 	}
 	r.receive(1, 3, packets...) // 8 of 15
 	if m := r.result(); m.Memory.SharedMax != 23*4150 || m.Memory.BufferMax != 23*4150 || m.Memory.SharedSize != 30*4150 {
@@ -361,7 +361,7 @@ func TestPausedTimeIsNotAvailable(t *testing.T) {
 		got := map[int]float64{}
 		for _, signal := range []csig.Type{csig.ABWC, csig.ABW} {
 			for _, k := range []int{lossless, heavy} {
-				p := of(k, r.tagged(1, 4150, signal))
+				p := inClass(k, r.tagged(1, 4150, signal))
 				r.receive(units.Time(2*interval)+1, 3, p)
 				r.Run(units.Time(2*interval) + units.Time(10*units.Microsecond))
 				sample, ok := r.domain.Decode(p.Tag())
@@ -394,10 +394,10 @@ func TestAvailableBandwidthOfClasses(t *testing.T) {
 		r := newRig(t, cfg)
 		full := units.Time(0)
 		for ; full < units.Time(110*units.Microsecond); full = full.Add(332 * units.Nanosecond) { // 4150 bytes
-			r.receive(full, 3, of(lossless, r.data(1, 4150)))
+			r.receive(full, 3, inClass(lossless, r.data(1, 4150)))
 		}
 		for k := range list {
-			p := of(k, r.tagged(1, 4150, csig.ABWC))
+			p := inClass(k, r.tagged(1, 4150, csig.ABWC))
 			r.receive(full, 3, p)
 			r.Run(full + units.Time(10*units.Microsecond))
 			full += units.Time(10 * units.Microsecond)

@@ -66,9 +66,9 @@ func (s *Switch) admitLossless(now units.Time, ingress int, p *wire.Packet) bool
 	return fits
 }
 
-// release accounts a data packet that leaves the switch or is dropped. In a port's turn to
+// releaseIngress accounts a data packet that leaves the switch or is dropped. In a port's turn to
 // transmit, ports before it had theirs: the switch then asks for another turn at once.
-func (s *Switch) release(now units.Time, p *wire.Packet) {
+func (s *Switch) releaseIngress(now units.Time, p *wire.Packet) {
 	if s.classes == nil || s.classes.lossless == 0 || !p.Queues() {
 		return
 	}
@@ -84,8 +84,8 @@ func (s *Switch) release(now units.Time, p *wire.Packet) {
 	}
 }
 
-// pause returns the pause frame that a port sends next.
-func (s *Switch) pause(now units.Time, egress int) *wire.Packet {
+// makePause returns the pause frame that a port sends next.
+func (s *Switch) makePause(now units.Time, egress int) *wire.Packet {
 	f := &s.ports[egress].pfc
 	fields := wire.PauseFields{Vector: f.pending()}
 	for k := range class.Max {
@@ -119,12 +119,12 @@ func (s *Switch) receivePause(now units.Time, port int, p *wire.Packet) {
 			f.stall[k] = now.Add(s.classes.cfg.Watchdog)
 		}
 	}
-	s.opened(now, port, before)
+	s.handleGate(now, port, before)
 	s.schedule()
 }
 
-// opened acts on what the gate of a port has closed and opened since it was as before.
-func (s *Switch) opened(now units.Time, port int, before uint8) {
+// handleGate acts on what the gate of a port has closed and opened since it was as before.
+func (s *Switch) handleGate(now units.Time, port int, before uint8) {
 	f := &s.ports[port].pfc
 	s.ports[port].gateChanged(now, before)
 	opened := before &^ f.gate.Closed()
@@ -146,22 +146,22 @@ func (s *Switch) flowControl(now units.Time) {
 		f := &s.ports[i].pfc
 		before := f.gate.Closed()
 		if f.gate.Expire(now) {
-			s.opened(now, i, before)
+			s.handleGate(now, i, before)
 		}
 		if f.refresh <= now {
 			f.again, f.refresh = f.off, units.Never
 			s.ready.Add(i)
 		}
 		if s.classes.cfg.Watchdog > 0 {
-			s.watch(now, i)
+			s.reportStalls(now, i)
 		}
 	}
 	s.schedule()
 }
 
-// watch reports the classes of a port that have been paused for long and have packets,
+// reportStalls reports the classes of a port that have been paused for long and have packets,
 // again and again: what waits may become more.
-func (s *Switch) watch(now units.Time, port int) {
+func (s *Switch) reportStalls(now units.Time, port int) {
 	out := &s.ports[port]
 	f := &out.pfc
 	waiting := f.gate.Closed()

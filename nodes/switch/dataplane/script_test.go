@@ -53,7 +53,7 @@ func play(t *testing.T, file string) {
 	var got []string
 	finish := func() {
 		if p != nil {
-			p.end()
+			p.checkRest()
 			got = append(got, p.log...)
 		}
 	}
@@ -242,8 +242,8 @@ func (p *player) out(d nodetest.Departure) {
 	p.event("%s, leaves %dB", text, queue)
 }
 
-// end sends what is left and logs the counters of the port and of the drops.
-func (p *player) end() {
+// checkRest sends what is left and logs the counters of the port and of the drops.
+func (p *player) checkRest() {
 	p.Run(forever)
 	total := p.port(1)
 	p.log = append(p.log, fmt.Sprintf("  end sent %d, marked %d, trimmed %d by %dB, dropped %d of %dB, largest queue %dB",

@@ -23,8 +23,8 @@ var wcmp = Algorithm{
 		if s.Weights != nil {
 			w.racks, w.weights = s.Weights.Racks, make([][]uint8, len(s.Weights.ByRack))
 			w.sequence = make([]uint32, len(w.weights))
-			for i, of := range s.Weights.ByRack {
-				w.weights[i] = slices.Clone(of)
+			for i, weights := range s.Weights.ByRack {
+				w.weights[i] = slices.Clone(weights)
 			}
 		}
 		return w
@@ -58,11 +58,11 @@ func (w *wcmpState) Forward(p *wire.Packet) (port int, ok bool) {
 	if !Free(p) || uint(host) >= uint(len(w.racks)) {
 		return w.ecmp.Forward(p)
 	}
-	of, ports := w.weights[w.racks[host]], w.ecmp.Ports(p)
+	weights, ports := w.weights[w.racks[host]], w.ecmp.Ports(p)
 	total := 0
-	if len(of) > 0 && len(ports) > 1 {
+	if len(weights) > 0 && len(ports) > 1 {
 		for _, port := range ports {
-			total += int(of[port])
+			total += int(weights[port])
 		}
 	}
 	if total == 0 {
@@ -70,7 +70,7 @@ func (w *wcmpState) Forward(p *wire.Packet) (port int, ok bool) {
 	}
 	at := among(p.Hash(w.ecmp.seed), total)
 	for _, port := range ports {
-		if at -= int(of[port]); at < 0 {
+		if at -= int(weights[port]); at < 0 {
 			return int(port), true
 		}
 	}
@@ -83,10 +83,10 @@ func (w *wcmpState) SetWeights(f *wire.WeightFields) {
 		return
 	}
 	w.sequence[f.Rack] = f.Sequence
-	of := w.weights[f.Rack]
+	weights := w.weights[f.Rack]
 	for _, p := range f.Ports[:f.Count] {
-		if int(p.Port) < len(of) {
-			of[p.Port] = p.Weight
+		if int(p.Port) < len(weights) {
+			weights[p.Port] = p.Weight
 		}
 	}
 }

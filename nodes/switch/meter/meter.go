@@ -65,16 +65,16 @@ type Bandwidth struct {
 	rate     units.Rate
 	interval units.Duration // what the windows in the ring cover
 
-	sub      units.Duration // length of a window
-	fraction uint           // binary digits of a byte's fraction in ring, sum, open and packet
-	ring     [subWindows]uint64
-	count    int    // windows in an interval
-	at       int    // ring position of the window that closes next
-	sum      uint64 // bytes of the windows in the interval
-	peak     uint64 // greatest sum since the last call of Lowest
-	lowest   uint64 // least available bandwidth since then, at rates before this one
-	open     uint64 // bytes of the open window, as far as they are settled
-	end      units.Time
+	sub       units.Duration // length of a window
+	fraction  uint           // binary digits of a byte's fraction in ring, sum, open and packet
+	ring      [subWindows]uint64
+	count     int        // windows in an interval
+	at        int        // ring position of the window that closes next
+	sum       uint64     // bytes of the windows in the interval
+	peak      uint64     // greatest sum since the last call of Lowest
+	lowest    uint64     // least available bandwidth since then, at rates before this one
+	open      uint64     // bytes of the open window, as far as they are settled
+	windowEnd units.Time // of the open window
 
 	packet transmission
 }
@@ -105,7 +105,7 @@ func (x *transmission) before(t units.Time) uint64 {
 // begin phase after the start of the run, and every window before and after that.
 func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase units.Duration) Bandwidth {
 	b := Bandwidth{rate: rate, lowest: math.MaxUint64}
-	b.sub, b.count, b.end = windows(interval, mode, phase)
+	b.sub, b.count, b.windowEnd = windows(interval, mode, phase)
 	b.interval = b.sub * units.Duration(b.count)
 	// 64 bits hold 16 times what the rate carries in an interval, and 16 packets of 64 KiB.
 	b.fraction = uint(max(0, 60-bits.Len64(uint64(max(rate.Volume(b.interval), 64*units.KiB)))))
@@ -114,15 +114,15 @@ func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase uni
 
 // windows returns the length of the windows of a meter, how many an interval has, and when
 // the first one ends.
-func windows(interval units.Duration, mode Mode, phase units.Duration) (sub units.Duration, count int, end units.Time) {
+func windows(interval units.Duration, mode Mode, phase units.Duration) (sub units.Duration, count int, firstEnd units.Time) {
 	sub, count = interval, 1
 	if mode == Sliding {
 		sub, count = interval/subWindows, subWindows
 	}
-	if end = units.Time(phase % sub); end == 0 {
-		end = units.Time(sub)
+	if firstEnd = units.Time(phase % sub); firstEnd == 0 {
+		firstEnd = units.Time(sub)
 	}
-	return sub, count, end
+	return sub, count, firstEnd
 }
 
 // SetRate sets the rate of the port, which is at most that of NewBandwidth, from now on.
@@ -158,7 +158,7 @@ func (b *Bandwidth) Lowest(end units.Time) uint64 {
 // at departs. Calls are in order of time; the packet before has left.
 func (b *Bandwidth) Transmit(now, departs units.Time, size units.Size) {
 	b.roll(now)
-	b.settle(units.Never)
+	b.countSentBefore(units.Never)
 	b.packet = transmission{start: now, takes: departs.Sub(now), size: uint64(size) << b.fraction}
 }
 
@@ -192,17 +192,17 @@ const partsPerMillion = 1_000_000
 
 // roll closes the windows that end at or before now.
 func (b *Bandwidth) roll(now units.Time) {
-	if now < b.end {
+	if now < b.windowEnd {
 		return
 	}
-	passed := int64(now.Sub(b.end)/b.sub) + 1
+	passed := int64(now.Sub(b.windowEnd)/b.sub) + 1
 	if skipped := passed - 2*int64(b.count) - 1; skipped > 0 {
 		// As many windows follow as the ring has: those before leave no trace in it. Nothing
 		// is in them but the packet on the link, which has filled an interval by then if it
 		// ever does, so that the sums only fall after the first windows.
 		b.close(int64(b.count) + 1)
-		b.end = b.end.Add(units.Duration(skipped) * b.sub)
-		b.settle(b.end.Add(-b.sub))
+		b.windowEnd = b.windowEnd.Add(units.Duration(skipped) * b.sub)
+		b.countSentBefore(b.windowEnd.Add(-b.sub))
 		b.open = 0
 		passed = int64(b.count)
 	}
@@ -212,21 +212,21 @@ func (b *Bandwidth) roll(now units.Time) {
 // close closes windows.
 func (b *Bandwidth) close(windows int64) {
 	for range windows {
-		b.settle(b.end)
+		b.countSentBefore(b.windowEnd)
 		b.sum += b.open - b.ring[b.at]
 		b.peak = max(b.peak, b.sum)
 		b.ring[b.at], b.open = b.open, 0
 		if b.at++; b.at == b.count {
 			b.at = 0
 		}
-		b.end = b.end.Add(b.sub)
+		b.windowEnd = b.windowEnd.Add(b.sub)
 	}
 }
 
-// settle books what was sent of the packet before t on the open window. A part of a
+// countSentBefore books what was sent of the packet before t on the open window. A part of a
 // packet is the difference of two sums that are rounded down, so that the parts add
 // up to the packet.
-func (b *Bandwidth) settle(t units.Time) {
+func (b *Bandwidth) countSentBefore(t units.Time) {
 	if b.packet.settled == b.packet.size {
 		return
 	}
@@ -269,9 +269,9 @@ func NewDepth(mode DepthMode, limit units.Size, rate units.Rate, tau units.Durat
 	return Depth{full: max(limit, 1)}
 }
 
-// Of returns the normalised depth of a queue of the given size in ppm, at most
+// PPM returns the normalised depth of a queue of the given size in ppm, at most
 // one million. The queue is taken at dequeue, the departing packet not counted.
-func (d Depth) Of(queue units.Size) uint64 {
+func (d Depth) PPM(queue units.Size) uint64 {
 	hi, lo := bits.Mul64(uint64(min(queue, d.full)), partsPerMillion)
 	ppm, _ := bits.Div64(hi, lo, uint64(d.full))
 	return ppm

@@ -257,7 +257,7 @@ func TestLongTimes(t *testing.T) {
 func TestDepth(t *testing.T) {
 	occupancy := meter.NewDepth(meter.Occupancy, 178_450, 100*units.Gbps, 0)
 	for q, want := range map[units.Size]uint64{0: 0, 1: 5, 89_225: 500_000, 178_449: 999_994, 178_450: 1_000_000, 200_000: 1_000_000, units.NoLimit: 1_000_000} {
-		if got := occupancy.Of(q); got != want {
+		if got := occupancy.PPM(q); got != want {
 			t.Errorf("occupancy of %d B of 178450 B = %d ppm, want %d", q, got, want)
 		}
 	}
@@ -266,21 +266,21 @@ func TestDepth(t *testing.T) {
 	same := meter.NewDepth(meter.Occupancy, 175_000, 0, 0)
 	for _, q := range []units.Size{0, 1, 43_750, 174_999, 175_000, 178_450} {
 		want := min(1_000_000, uint64(q)*1_000_000/175_000)
-		if got := drain.Of(q); got != want || same.Of(q) != want {
-			t.Errorf("drain of %d B = %d ppm, occupancy of the same depth %d, want %d", q, got, same.Of(q), want)
+		if got := drain.PPM(q); got != want || same.PPM(q) != want {
+			t.Errorf("drain of %d B = %d ppm, occupancy of the same depth %d, want %d", q, got, same.PPM(q), want)
 		}
 	}
 	// Nothing overflows at 800G, without a limit, or with nothing to compare to.
 	fast := meter.NewDepth(meter.Drain, 0, 800*units.Gbps, units.Second)
-	if got := fast.Of(50 * units.GB); got != 500_000 {
+	if got := fast.PPM(50 * units.GB); got != 500_000 {
 		t.Errorf("50 GB at 800G and tau 1s = %d ppm, want 500000", got)
 	}
-	if got := meter.NewDepth(meter.Occupancy, units.NoLimit, 0, 0).Of(units.NoLimit / 2); got != 499_999 {
+	if got := meter.NewDepth(meter.Occupancy, units.NoLimit, 0, 0).PPM(units.NoLimit / 2); got != 499_999 {
 		t.Errorf("half of no limit = %d ppm, want 499999", got)
 	}
 	for _, d := range []meter.Depth{meter.NewDepth(meter.Occupancy, 0, 0, 0), meter.NewDepth(meter.Drain, 0, units.Gbps, 0)} {
-		if d.Of(0) != 0 || d.Of(math.MaxInt64) != 1_000_000 {
-			t.Errorf("a queue of no length: %d and %d ppm, want 0 and a million", d.Of(0), d.Of(math.MaxInt64))
+		if d.PPM(0) != 0 || d.PPM(math.MaxInt64) != 1_000_000 {
+			t.Errorf("a queue of no length: %d and %d ppm, want 0 and a million", d.PPM(0), d.PPM(math.MaxInt64))
 		}
 	}
 }
@@ -308,6 +308,6 @@ func ExampleNewBandwidth() {
 
 func ExampleNewDepth() {
 	d := meter.NewDepth(meter.Occupancy, 200*units.KB, 100*units.Gbps, 0)
-	fmt.Println(d.Of(50*units.KB), "ppm")
+	fmt.Println(d.PPM(50*units.KB), "ppm")
 	// Output: 250000 ppm
 }

@@ -68,8 +68,8 @@ func NewShare(fresh Bandwidth, cfg ShareConfig) Share {
 	return s
 }
 
-// all calls f for each meter.
-func (s *Share) all(f func(*Bandwidth)) {
+// eachMeter calls f for each meter.
+func (s *Share) eachMeter(f func(*Bandwidth)) {
 	f(&s.taken)
 	for i := range s.rivals {
 		f(&s.rivals[i])
@@ -78,20 +78,20 @@ func (s *Share) all(f func(*Bandwidth)) {
 
 // SetRate is that of Bandwidth.
 func (s *Share) SetRate(now units.Time, rate units.Rate) {
-	s.book(now)
-	s.all(func(b *Bandwidth) { b.SetRate(now, rate) })
+	s.bookPause(now)
+	s.eachMeter(func(b *Bandwidth) { b.SetRate(now, rate) })
 }
 
 // Restart begins anew at now, as a meter that is fresh. A pause goes on.
 func (s *Share) Restart(now units.Time, fresh Bandwidth) {
-	s.book(now)
-	s.all(func(b *Bandwidth) { *b = b.Restart(now, fresh) })
+	s.bookPause(now)
+	s.eachMeter(func(b *Bandwidth) { *b = b.Restart(now, fresh) })
 	s.left, s.passes = now, now
 }
 
 // Transmit counts a packet of a class, or of Control, as Bandwidth.Transmit does.
 func (s *Share) Transmit(now, departs units.Time, size units.Size, class int) {
-	s.book(now)
+	s.bookPause(now)
 	meter := &s.taken
 	switch {
 	case class == Control || s.cfg.Before>>class&1 != 0:
@@ -116,12 +116,12 @@ func (s *Share) Pause(now units.Time) {
 
 // Resume ends a pause.
 func (s *Share) Resume(now units.Time) {
-	s.book(max(now, s.passes))
+	s.bookPause(max(now, s.passes))
 	s.since = units.Never
 }
 
-// book puts the time of a pause before now into taken, as far as no packet does.
-func (s *Share) book(now units.Time) {
+// bookPause puts the time of a pause before now into taken, as far as no packet does.
+func (s *Share) bookPause(now units.Time) {
 	if s.since == units.Never {
 		return
 	}
@@ -138,7 +138,7 @@ func (s *Share) book(now units.Time) {
 
 // Available returns the available bandwidth of the class in byte/s.
 func (s *Share) Available(now units.Time) uint64 {
-	s.book(now)
+	s.bookPause(now)
 	room := s.taken.Available(now)
 	if len(s.rivals) == 0 {
 		return room

@@ -19,33 +19,33 @@ const (
 // counted belongs to the window of its moment: a packet that leaves, to that in which its
 // first bit does. Only ports of switches with signals of modules have one.
 type Sums struct {
-	interval units.Duration
-	sub      units.Duration // length of a window
-	count    int            // windows in an interval
-	at       int            // ring position of the window that closes next
-	end      units.Time     // of the open window
-	ring     [subWindows][counted]units.Size
-	sum      [counted]units.Size // of the windows in the interval
-	open     [counted]units.Size
+	interval  units.Duration
+	sub       units.Duration // length of a window
+	count     int            // windows in an interval
+	at        int            // ring position of the window that closes next
+	windowEnd units.Time     // of the open window
+	ring      [subWindows][counted]units.Size
+	sum       [counted]units.Size // of the windows in the interval
+	open      [counted]units.Size
 }
 
 // NewSums returns the sums of a port at which nothing has happened. The arguments are those
 // of NewBandwidth.
 func NewSums(interval units.Duration, mode Mode, phase units.Duration) Sums {
 	var s Sums
-	s.sub, s.count, s.end = windows(interval, mode, phase)
+	s.sub, s.count, s.windowEnd = windows(interval, mode, phase)
 	s.interval = s.sub * units.Duration(s.count)
 	return s
 }
 
-// Add counts bytes at now. Calls are in order of time.
-func (s *Sums) Add(now units.Time, what Counted, size units.Size) {
+// Count counts bytes at now. Calls are in order of time.
+func (s *Sums) Count(now units.Time, what Counted, size units.Size) {
 	s.roll(now)
 	s.open[what] += size
 }
 
-// Of returns the bytes of the last interval that has closed at now.
-func (s *Sums) Of(now units.Time, what Counted) units.Size {
+// Bytes returns the bytes of the last interval that has closed at now.
+func (s *Sums) Bytes(now units.Time, what Counted) units.Size {
 	s.roll(now)
 	return s.sum[what]
 }
@@ -56,10 +56,10 @@ func (s *Sums) Interval() units.Duration { return s.interval }
 
 // roll closes the windows that end at or before now.
 func (s *Sums) roll(now units.Time) {
-	if now < s.end {
+	if now < s.windowEnd {
 		return
 	}
-	passed := int64(now.Sub(s.end)/s.sub) + 1
+	passed := int64(now.Sub(s.windowEnd)/s.sub) + 1
 	for range min(passed, int64(s.count)+1) { // after these the ring is empty
 		for k := range s.sum {
 			s.sum[k] += s.open[k] - s.ring[s.at][k]
@@ -69,5 +69,5 @@ func (s *Sums) roll(now units.Time) {
 			s.at = 0
 		}
 	}
-	s.end = s.end.Add(units.Duration(passed) * s.sub)
+	s.windowEnd = s.windowEnd.Add(units.Duration(passed) * s.sub)
 }

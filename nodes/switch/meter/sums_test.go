@@ -33,7 +33,7 @@ func TestSumsAgainstList(t *testing.T) {
 		for range 300 {
 			now = now.Add(units.Duration(random.Int64N([]int64{1, int64(sub), int64(30 * interval)}[random.IntN(3)])))
 			what, size := meter.Counted(random.IntN(4)), units.Size(random.IntN(9000))
-			s.Add(now, what, size)
+			s.Count(now, what, size)
 			all[what] = append(all[what], event{now, size})
 			// The interval ends where the last window did: at a multiple of sub from the phase on.
 			first := phase % sub
@@ -48,7 +48,7 @@ func TestSumsAgainstList(t *testing.T) {
 						want += e.size
 					}
 				}
-				if got := s.Of(now, meter.Counted(k)); got != want {
+				if got := s.Bytes(now, meter.Counted(k)); got != want {
 					t.Fatalf("seed %d, mode %v, interval %v, phase %v, at %v: %d is %v, want %v", seed, mode, interval, phase, now, k, got, want)
 				}
 			}
