@@ -96,7 +96,7 @@ func (h *Host) nextClass(now units.Time) *wire.Packet {
 	h.burst = 0
 	f, _ := c.eligible[k].Pop()
 	f.queued = false
-	p := h.take(now, f)
+	p := h.dequeue(now, f)
 	c.totals[k].TxPackets++
 	c.totals[k].TxBytes += int64(p.Size)
 	return p

@@ -374,12 +374,12 @@ func (h *Host) next(now units.Time) *wire.Packet {
 			continue // the window closed, or the rate fell, while the flow waited
 		}
 		h.burst = 0
-		return h.take(now, f)
+		return h.dequeue(now, f)
 	}
 }
 
-// take returns the next packet of what can send.
-func (h *Host) take(now units.Time, f *flow) *wire.Packet {
+// dequeue returns the next packet of what can send.
+func (h *Host) dequeue(now units.Time, f *flow) *wire.Packet {
 	if f == h.programs {
 		p := h.edge.TakeOutbound(now)
 		h.offerPrograms()

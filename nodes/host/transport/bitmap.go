@@ -20,8 +20,8 @@ func (b bitmap) has(from, psn uint32) bool {
 
 func (b bitmap) flip(psn uint32) { *b.word(psn) ^= 1 << (psn % 64) }
 
-// hold makes room for a PSN beyond from.
-func (b *bitmap) hold(from, psn uint32) {
+// reserve makes room for a PSN beyond from.
+func (b *bitmap) reserve(from, psn uint32) {
 	for psn-from >= b.span() {
 		b.grow(from)
 	}

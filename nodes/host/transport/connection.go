@@ -75,18 +75,18 @@ func (s *Sender) Post(now units.Time, m Message) {
 	c.open.Push(posted{m, s.packets})
 	c.unsent++
 	if c.unsent == 1 {
-		s.aim()
+		s.setMessageEnd()
 	}
 	if idle {
-		s.wake(now)
+		s.leaveIdle(now)
 	}
 	if c.open.Len() == 1 {
 		s.turnPhase(now)
 	}
 }
 
-// aim sets where the message ends that the next new packet is of.
-func (s *Sender) aim() {
+// setMessageEnd sets where the message ends that the next new packet is of.
+func (s *Sender) setMessageEnd() {
 	c := s.connection
 	m := c.open.At(c.open.Len() - c.unsent)
 	s.last, s.lastShort = m.end-1, s.lacks(m.Size)
@@ -96,13 +96,13 @@ func (s *Sender) aim() {
 func (s *Sender) nextMessage() {
 	c := s.connection
 	if c.unsent--; c.unsent > 0 {
-		s.aim()
+		s.setMessageEnd()
 	}
 }
 
-// wake is called when a connection gets a message that was idle. As a flow that starts, it
+// leaveIdle is called when a connection gets a message that was idle. As a flow that starts, it
 // has speculative credit.
-func (s *Sender) wake(now units.Time) {
+func (s *Sender) leaveIdle(now units.Time) {
 	if s.totals.Start == units.Never {
 		s.totals.Start = now
 	}
@@ -123,8 +123,8 @@ func (s *Sender) wake(now units.Time) {
 // keptRing is the most packets of a ring that is kept for others.
 const keptRing = 1024
 
-// rest is called when a connection becomes idle.
-func (s *Sender) rest() {
+// becomeIdle is called when a connection becomes idle.
+func (s *Sender) becomeIdle() {
 	if len(s.ring) <= keptRing {
 		s.common.rings = append(s.common.rings, s.ring)
 	}
@@ -146,9 +146,9 @@ func (s *Sender) Sent() int {
 	return s.connection.sent
 }
 
-// settle follows an ACK: it takes the messages that are wholly acknowledged now from those
+// closeMessages follows an ACK: it takes the messages that are wholly acknowledged now from those
 // that are open.
-func (s *Sender) settle(now units.Time) {
+func (s *Sender) closeMessages(now units.Time) {
 	c := s.connection
 	for c.open.Len() > 0 && c.open.At(0).end <= s.cum {
 		m, _ := c.open.Pop()
@@ -264,7 +264,7 @@ func (r *Receiver) arrive(psn, from uint32, end bool) bool {
 	m := r.messages
 	if psn != from {
 		if end {
-			m.ends.hold(from, psn)
+			m.ends.reserve(from, psn)
 			m.ends.flip(psn)
 			m.pending++
 		}
@@ -293,9 +293,9 @@ func (r *Receiver) arrive(psn, from uint32, end bool) bool {
 // keptBitmap is the most words that a connection keeps while it is idle.
 const keptBitmap = 64
 
-// rest follows the arrival of a data packet of a connection. When every message is complete
+// becomeIdle follows the arrival of a data packet of a connection. When every message is complete
 // it is idle, and keeps no more memory than others need.
-func (r *Receiver) rest(now units.Time) {
+func (r *Receiver) becomeIdle(now units.Time) {
 	if r.messages.open || r.outOfOrder > 0 {
 		r.totals.Done = units.Never
 		return

@@ -126,9 +126,9 @@ func (s *Sender) timer() units.Time {
 	return max(s.cc.Timer, s.listener.earliest)
 }
 
-// fire calls the controller's timer if it is due, asks for credit if it is time, and stops
+// fireTimers calls the controller's timer if it is due, asks for credit if it is time, and stops
 // the flow.
-func (s *Sender) fire(now units.Time) {
+func (s *Sender) fireTimers(now units.Time) {
 	if s.stop <= now && s.running() {
 		s.endEarly()
 	}

@@ -24,8 +24,8 @@ func (p *pacer) at(rate units.Rate) units.Time {
 	return p.due
 }
 
-// add counts a packet that begins to leave.
-func (p *pacer) add(now units.Time, rate units.Rate, size units.Size) {
+// schedule says when a packet may follow one that begins to leave.
+func (p *pacer) schedule(now units.Time, rate units.Rate, size units.Size) {
 	p.sent, p.size = now, size
 	if rate <= 0 {
 		p.rate = 0 // the next rate starts anew
@@ -51,5 +51,5 @@ func (s *Sender) pace(now units.Time, size units.Size) {
 	if s.pacer == nil {
 		s.pacer, s.extra = new(pacer), true
 	}
-	s.pacer.add(now, s.cc.PacingRate, size)
+	s.pacer.schedule(now, s.cc.PacingRate, size)
 }

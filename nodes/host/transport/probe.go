@@ -55,7 +55,7 @@ func (s *Sender) OnProbeReply(now units.Time, p *wire.Packet) {
 		s.setLabel(s.cum)
 	}
 	sent := g.probed[number%probesKept]
-	h := s.take(now, p, origin{p.EV(), metrics.Absent, sent})
+	h := s.readSample(now, p, origin{p.EV(), metrics.Absent, sent})
 	outcome := &s.common.outcome
 	*outcome = balance.Feedback{EV: p.EV(), Outcome: s.replyOutcome(p, &h), Age: now.Sub(sent), Dated: true}
 	s.feedback(now, outcome, &h)

@@ -112,7 +112,7 @@ func (r *Receiver) Expects(p *wire.Packet) bool { return int64(p.PSN()) < r.pack
 // writes the ACK or NACK that it wants into reply, if it wants one.
 func (r *Receiver) OnData(now units.Time, p, reply *wire.Packet) bool {
 	if r.common.Recovery == GoBackN && (p.PSN() > r.cum || p.Trimmed()) {
-		return r.hold(p, reply)
+		return r.rejectOutOfOrder(p, reply)
 	}
 	if p.Trimmed() {
 		r.refuse(p, reply)
@@ -159,7 +159,7 @@ func (r *Receiver) count(now units.Time, p *wire.Packet) {
 		r.totals.MeasuredPayload += int64(payload)
 	}
 	if r.messages != nil {
-		r.rest(now)
+		r.becomeIdle(now)
 	}
 	if r.Done() {
 		r.totals.Done = now
@@ -213,10 +213,10 @@ func (r *Receiver) refuse(p, reply *wire.Packet) {
 	r.totals.NacksSent++
 }
 
-// hold takes a packet that GoBackN does not accept: trimmed, or behind a hole. It reports
+// rejectOutOfOrder takes a packet that GoBackN does not accept: trimmed, or behind a hole. It reports
 // whether there is a NACK, which is one for each time that the packet expected comes
 // trimmed, and one for all that come behind it.
-func (r *Receiver) hold(p, reply *wire.Packet) bool {
+func (r *Receiver) rejectOutOfOrder(p, reply *wire.Packet) bool {
 	expected := p.PSN() <= r.cum
 	again := r.refusing
 	r.refusing = r.refusing || p.PSN() >= r.cum
@@ -254,7 +254,7 @@ func (r *Receiver) accept(psn uint32) bool {
 		}
 		return true
 	}
-	r.beyond.hold(r.cum, psn)
+	r.beyond.reserve(r.cum, psn)
 	r.beyond.flip(psn)
 	r.outOfOrder++
 	return true

@@ -177,7 +177,7 @@ func (s *Sender) NextTimeout() units.Time {
 // packet and found stale when that one is acknowledged.
 func (s *Sender) HandleTimeout(now units.Time) {
 	if s.extra {
-		s.fire(now)
+		s.fireTimers(now)
 	}
 	if now < s.timeout {
 		return

@@ -431,7 +431,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		s.traceAck(now, f.Acked, event)
 	}
 	if s.connection != nil {
-		s.settle(now)
+		s.closeMessages(now)
 	}
 	if s.Done() && s.totals.Done == units.Never {
 		s.complete(now)
@@ -443,11 +443,11 @@ func (s *Sender) complete(now units.Time) {
 	s.totals.Done = now
 	s.timeout = units.Never
 	if g := s.signalling; g != nil {
-		s.starved(now)
+		s.recordSampleGap(now)
 		g.nextProbe, g.last = units.Never, units.Never
 	}
 	if s.connection != nil {
-		s.rest()
+		s.becomeIdle()
 		return
 	}
 	s.onPhase(now, false)
@@ -505,10 +505,10 @@ func (s *Sender) dated(psn uint32, echo bool) bool {
 // it is not known when that was sent, its sample is for the records alone.
 func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16, dated bool) held {
 	if !dated {
-		s.take(now, p, origin{ev, int64(psn), units.Never})
+		s.readSample(now, p, origin{ev, int64(psn), units.Never})
 		return held{}
 	}
-	h := s.take(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
+	h := s.readSample(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
 	s.recordTruth(now, psn, &h)
 	return h
 }
@@ -548,7 +548,7 @@ func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 	s.common.Bounds.check(s.cc)
 	s.ccLog.Close()
 	if g := s.signalling; g != nil {
-		s.starved(end)
+		s.recordSampleGap(end)
 		g.records.Close()
 	}
 	s.totals.BaseRTT, s.totals.Cwnd = s.cc.BaseRTT, int64(s.cc.Window)

@@ -171,10 +171,10 @@ type origin struct {
 	sentAt units.Time // units.Never: it is not known
 }
 
-// take reads the sample of a packet, which p brings back. It keeps the sample for the events to come
+// readSample reads the sample of a packet, which p brings back. It keeps the sample for the events to come
 // unless a newer one is held or trimming may have forced it. A tag that no hop has
 // written is a sample only if it is known that every hop would have.
-func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
+func (s *Sender) readSample(now units.Time, p *wire.Packet, from origin) (h held) {
 	g := s.signalling
 	sample, ok := decode(s.common.Domain, p)
 	if !ok {
@@ -203,7 +203,7 @@ func (s *Sender) take(now units.Time, p *wire.Packet, from origin) (h held) {
 	if s.events.Wants(metrics.EventSample) {
 		s.traceSample(now, &sample, value, from)
 	}
-	if s.starved(now); g.last != units.Never {
+	if s.recordSampleGap(now); g.last != units.Never {
 		g.last = now
 	}
 	if old := &g.held[sample.Type]; from.sentAt != units.Never && (!old.valid || old.sentAt <= from.sentAt) {
@@ -256,8 +256,8 @@ func (s *Sender) recordTruth(now units.Time, psn uint32, h *held) {
 	s.common.Sink.Emit(r)
 }
 
-// starved notes for how long the flow has wanted samples and got none.
-func (s *Sender) starved(now units.Time) {
+// recordSampleGap records for how long the flow has wanted samples and got none.
+func (s *Sender) recordSampleGap(now units.Time) {
 	if last := s.signalling.last; last != units.Never {
 		s.totals.SampleGap = max(s.totals.SampleGap, now.Sub(last))
 	}
