@@ -1,19 +1,19 @@
 package csig
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/csiglab/csiglab/units"
 )
 
-// docField is a line of the table of bits in docs/reference/wire.md.
+// docField is a field of a layout in the table of bits in docs/reference/wire.md.
 type docField struct {
 	bit, width int
 	name       string
@@ -63,12 +63,25 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// docLayouts reads the table of bits.
+// docLayouts reads the table of bits; the fields of a layout are in the order of the wire.
 func docLayouts(t *testing.T) map[docLayout][]docField {
+	names := []string{"TPID", "T", "R", "S", "LM", "D"}
 	layouts := map[docLayout][]docField{}
-	for _, row := range cells(t, docSection(t), "| format | dialect | bit | width | field |") {
-		at := docLayout{row[0], row[1]}
-		layouts[at] = append(layouts[at], docField{number(t, row[2]), number(t, row[3]), row[4]})
+	for _, row := range cells(t, docSection(t), "| format | dialect | "+strings.Join(names, " | ")+" |") {
+		var fields []docField
+		for i, bits := range row[2:] {
+			if bits == "" {
+				continue // the dialect has no such field
+			}
+			first, last, several := strings.Cut(bits, "-")
+			if !several {
+				last = first
+			}
+			from := number(t, first)
+			fields = append(fields, docField{from, number(t, last) - from + 1, names[i]})
+		}
+		slices.SortFunc(fields, func(a, b docField) int { return cmp.Compare(a.bit, b.bit) })
+		layouts[docLayout{row[0], row[1]}] = fields
 	}
 	return layouts
 }
@@ -76,7 +89,7 @@ func docLayouts(t *testing.T) map[docLayout][]docField {
 // mask returns the bits of a tag of some length that a field takes.
 func (f docField) mask(length int) uint64 { return (1<<f.width - 1) << (length - f.bit - f.width) }
 
-// Each field that docs/reference/wire.md draws is where AppendTag writes it, bit by bit, and the
+// Each field that docs/reference/wire.md lists is where AppendTag writes it, bit by bit, and the
 // fields leave no gap.
 func TestDocumentedLayout(t *testing.T) {
 	docs := docLayouts(t)
@@ -145,37 +158,6 @@ func bitsOf(t *testing.T, d *Domain, tag Tag) uint64 {
 		return uint64(binary.BigEndian.Uint32(b))
 	}
 	return binary.BigEndian.Uint64(b)
-}
-
-// The drawing has the fields of the table in order, with two characters to a bit.
-func TestDrawnLayout(t *testing.T) {
-	for at, fields := range docLayouts(t) {
-		_, drawing, _ := strings.Cut(docSection(t), "\n"+at.format+", ")
-		drawing, _, _ = strings.Cut(drawing, "\n\n")
-		var drawn []docField
-		for _, line := range strings.Split(drawing, "\n") {
-			last := strings.LastIndex(line, "|")
-			if last < 0 {
-				continue // a border
-			}
-			bits, label := line[:last], strings.TrimSpace(line[last+1:])
-			if label != at.dialect && label != "both dialects" {
-				continue
-			}
-			bit := 0
-			if len(drawn) > 0 {
-				bit = 32
-			}
-			for _, cell := range strings.Split(strings.TrimPrefix(bits, "|"), "|") {
-				f := docField{bit, (len(cell) + 1) / 2, strings.TrimSpace(cell)}
-				drawn = append(drawn, f)
-				bit += f.width
-			}
-		}
-		if diff := cmp.Diff(drawn, fields, cmp.AllowUnexported(docField{})); diff != "" {
-			t.Errorf("%v: drawing (-) and table (+) differ:\n%s", at, diff)
-		}
-	}
 }
 
 // The fields of a structured locator are as documented.
