@@ -14,17 +14,21 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// example is a file that ci.md shows.
+// example is a file that ci-gate.md or ci.md shows.
 type example struct{ file, text string }
 
 var exampleFile = regexp.MustCompile("(?s)<!-- file: ([^ ]+) -->\n```yaml\n(.*?)\n```\n")
 
-// ciExamples returns the files that ci.md shows, and checks that it names each of them.
+// ciExamples returns the files that ci-gate.md and ci.md show, and checks that they name each of them.
 func ciExamples(t *testing.T) (list []example) {
 	t.Helper()
-	text, err := os.ReadFile("how-to/ci.md")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, page := range []string{"tutorial/ci-gate.md", "how-to/ci.md"} {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, content...)
 	}
 	for _, m := range exampleFile.FindAllStringSubmatch(string(text), -1) {
 		list = append(list, example{m[1], m[2] + "\n"})

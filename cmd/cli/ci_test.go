@@ -11,12 +11,16 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
-// The commands of csiglab in the examples of docs/how-to/ci.md have a subcommand, flags and
+// The commands of csiglab in the examples of docs/tutorial/ci-gate.md and docs/how-to/ci.md have a subcommand, flags and
 // arguments that there are. What they do is shown by the documents' tests.
 func TestCIDocCommands(t *testing.T) {
-	text, err := os.ReadFile("../../docs/how-to/ci.md")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, page := range []string{"tutorial/ci-gate.md", "how-to/ci.md"} {
+		content, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, content...)
 	}
 	expression := regexp.MustCompile(`\$\{\{.*?\}\}|\$\([^)]*\)|\$[A-Z_]+`)
 	seen := map[string]int{}

@@ -277,11 +277,11 @@ variants:
 	}
 }
 
-// Issue 13, Must show 8: the example of docs/how-to/workloads.md is the file that its commands run,
+// The example of docs/tutorial/training-job.md is the file that its commands run,
 // and has about twenty lines.
 func TestGuideHasTheExample(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/how-to/workloads.md")
+	guide, err := os.ReadFile("../../docs/tutorial/training-job.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,6 +290,6 @@ func TestGuideHasTheExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(guide), "```yaml\n"+string(example)+"```\n") || strings.Count(string(example), "\n") > 22 {
-		t.Error("docs/how-to/workloads.md does not have docs/examples/my-job.yaml as it is, or it has more than 22 lines")
+		t.Error("docs/tutorial/training-job.md does not have docs/examples/my-job.yaml as it is, or it has more than 22 lines")
 	}
 }

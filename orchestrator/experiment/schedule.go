@@ -11,7 +11,7 @@ import (
 type Schedule struct {
 	Period     units.Duration `yaml:"period" is:"1us to 24h or none as -1" default:"none" doc:"[flow scheduling](../how-to/jobs.md#flow-scheduling) of kinds 'model', 'pipeline' and 'profile': the time from slot to slot; none: no schedule. A communication phase that is ready before a slot waits for it. Kind 'profile' waits between compute and communication, the others at the beginning of a step. 'scale' does not change it"`
 	Offset     units.Duration `yaml:"offset" is:"time or auto as -1" default:"auto" doc:"of the first slot since the beginning of the run, below 'period'; auto: 'start', with kind 'profile' plus its compute, so that a job begins by itself at its slot"`
-	Correction units.Duration `yaml:"correction" is:"time or auto as -1" default:"auto" doc:"how long a phase waits at most. If the next slot is further away, the phase is late and goes on at once; auto: nine tenths of 'period', so that a phase that is later than a tenth of it waits for the next slot; with half of it two jobs that have met [may stay together](../how-to/jobs.md#how-long-until-phases-are-apart-again)"`
+	Correction units.Duration `yaml:"correction" is:"time or auto as -1" default:"auto" doc:"how long a phase waits at most. If the next slot is further away, the phase is late and goes on at once; auto: nine tenths of 'period', so that a phase that is later than a tenth of it waits for the next slot; with half of it two jobs that have met [may stay together](../explanation/jobs.md#how-long-until-phases-are-apart-again)"`
 }
 
 // noSchedule is the Schedule.Period of a job without a schedule.

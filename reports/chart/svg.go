@@ -43,7 +43,7 @@ func (d *Drawing) SVG() template.HTML {
 // is in units of a name, of which there are k in a user unit.
 func (d *Drawing) document(to io.Writer, palette *Palette, unit string, k float64) error {
 	w := &svgWriter{colour: func(p Paint) string { return hex(palette.Colour(p)) }}
-	fmt.Fprintf(&w.b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<svg xmlns="http://www.w3.org/2000/svg" width="%s%s" height="%[3]s%[2]s" viewBox="0 0 %[4]s %[5]s" role="img" style="font-family:Arial,Helvetica,'Liberation Sans',sans-serif">`,
+	fmt.Fprintf(&w.b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<svg xmlns="http://www.w3.org/2000/svg" width="%s%s" height="%s%[2]s" viewBox="0 0 %[4]s %[5]s" role="img" style="font-family:Arial,Helvetica,'Liberation Sans',sans-serif">`,
 		tenth(d.Width*k), unit, tenth(math.Ceil(d.Height)*k), tenth(d.Width), tenth(math.Ceil(d.Height)))
 	w.titles(d)
 	fmt.Fprintf(&w.b, `<rect width="100%%" height="100%%" fill="%s"/>`, w.colour(Paper))

@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/workloads/jitter"
 )
 
-// levers are the rows of the tables in docs/how-to/jobs.md: what sets two VGG16 apart.
+// levers are the rows of the tables in docs/explanation/jobs.md: what sets two VGG16 apart.
 var levers = []struct {
 	name string
 	law  fluid.Sharing
@@ -85,7 +85,7 @@ func spread(counts []int) string {
 	return middle + ", up to " + most
 }
 
-// apartTable computes what the first table of docs/how-to/jobs.md says: of iterations that
+// apartTable computes what the first table of docs/explanation/jobs.md says: of iterations that
 // overlap until the phases are apart.
 func apartTable(t *testing.T) []string {
 	rows := []string{"| lever | from a common start | after a pause | after a new job comes |", "|---|---|---|---|"}
@@ -167,16 +167,16 @@ func jitterTable(t *testing.T) []string {
 	return rows
 }
 
-// The tables of docs/how-to/jobs.md are what the model computes.
+// The tables of docs/explanation/jobs.md are what the model computes.
 func TestTablesOfTheGuide(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	text, err := os.ReadFile("../../docs/how-to/jobs.md")
+	text, err := os.ReadFile("../../docs/explanation/jobs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rows := range [][]string{apartTable(t), jitterTable(t)} {
 		if table := strings.Join(rows, "\n"); !strings.Contains(string(text), "\n\n"+table+"\n\n") {
-			t.Errorf("docs/how-to/jobs.md lacks this table:\n%s", table)
+			t.Errorf("docs/explanation/jobs.md lacks this table:\n%s", table)
 		}
 	}
 }

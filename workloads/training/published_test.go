@@ -55,9 +55,9 @@ func uneven(jobs int) func(int) float64 {
 }
 
 // The presets of table 1 have, by the fluid model, the published times as near as the table
-// says, and who gains and who loses is as published. docs/how-to/jobs.md has both.
+// says, and who gains and who loses is as published. docs/explanation/jobs.md has both.
 func TestPublishedTimes(t *testing.T) {
-	text, err := os.ReadFile("../../docs/how-to/jobs.md")
+	text, err := os.ReadFile("../../docs/explanation/jobs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestPublishedTimes(t *testing.T) {
 		for i, name := range row.presets {
 			want := "| " + cell(row.fair[i], row.unfair[i]) + " | " + cell(fair[i], unfair[i]) + " |"
 			if len(documented) == 0 || !strings.Contains(documented[0], want) {
-				t.Errorf("group %s, %s: docs/how-to/jobs.md has no row with %s at its place", row.group, name, want)
+				t.Errorf("group %s, %s: docs/explanation/jobs.md has no row with %s at its place", row.group, name, want)
 			}
 			documented = documented[min(1, len(documented)):]
 			for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestPublishedTimes(t *testing.T) {
 	}
 }
 
-// What docs/how-to/jobs.md says of the published times that do not agree with each other.
+// What docs/explanation/jobs.md says of the published times that do not agree with each other.
 func TestPublishedTimesDisagree(t *testing.T) {
 	ms := func(v float64) units.Duration { return units.Duration(math.Round(v * float64(units.Millisecond))) }
 	gradients := func(name string) float64 {

@@ -286,7 +286,7 @@ func (c *reaction) publish() {
 }
 
 // dcqcnShare: a rate grows by R_AI each T. By the rules of connectx a smaller T also fits one
-// increase more between two cuts, and 1/T² is nearer to what packets show (docs/how-to/jobs.md).
+// increase more between two cuts, and 1/T² is nearer to what packets show (docs/explanation/jobs.md).
 func dcqcnShare(r *algorithm.Reader) Share {
 	s := Share{Weight: 1 / r.Duration("timer").Microseconds(), Intercept: 1, By: "1/T", Own: []string{"timer"}, Words: "fair"}
 	if r.Text("rules") == dcqcnConnectX {

@@ -14,14 +14,14 @@ import (
 )
 
 // Issue 17, Must show 3: what unfair-pair and adaptive expect is true of all five seeds, and
-// docs/how-to/jobs.md has the table that the test prints: the median iteration of the slower job,
+// docs/explanation/jobs.md has the table that the test prints: the median iteration of the slower job,
 // that of the fluid model, and the iteration from which on the phases are apart.
 func TestLevers(t *testing.T) {
 	if os.Getenv("CSIGLAB_E2E") == "" {
 		t.Skip("takes a minute; CSIGLAB_E2E=1 runs it")
 	}
 	checkout.SkipSlowRace(t)
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "how-to", "jobs.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "explanation", "jobs.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestLevers(t *testing.T) {
 			row := fmt.Sprintf("| `%s` | `%s` | %.1f | %.1f | %s |", name, v.Name, runfolder.Median(slower), runfolder.Median(model), after)
 			t.Log(row)
 			if !strings.Contains(string(text), row) {
-				t.Errorf("docs/how-to/jobs.md has no row %s", row)
+				t.Errorf("docs/explanation/jobs.md has no row %s", row)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
-// docs/how-to/jobs.md#what-the-fluid-model-predicts says how far the settled iterations of the
+// docs/explanation/jobs.md#the-fluid-model says how far the settled iterations of the
 // shipped experiments are from what the plans predict, over all jobs and seeds.
 func TestPredictedIterations(t *testing.T) {
 	if os.Getenv("CSIGLAB_E2E") == "" {
@@ -60,7 +60,7 @@ func TestPredictedIterations(t *testing.T) {
 	}
 	want := fmt.Sprintf("with strict priorities and with slots are within %.1f %% of the prediction. With equal shares by DCQCN they are from %.0f %% below it to %.0f %% above",
 		math.Ceil(10*slices.Max(certain))/10, -slices.Min(equal), slices.Max(equal))
-	if text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "how-to", "jobs.md")); err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("docs/how-to/jobs.md does not say that settled iterations %s (%v)", want, err)
+	if text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "explanation", "jobs.md")); err != nil || !strings.Contains(string(text), want) {
+		t.Errorf("docs/explanation/jobs.md does not say that settled iterations %s (%v)", want, err)
 	}
 }

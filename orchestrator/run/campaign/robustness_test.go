@@ -10,7 +10,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
-// robustLevers are the rows of the tables of docs/how-to/jobs.md#robustness: how each lever is
+// robustLevers are the rows of the tables of docs/explanation/jobs.md#robustness: how each lever is
 // written in an experiment with the jobs of robust.
 var robustLevers = []struct{ name, variant, values string }{
 	{"dcqcn, equal timers", "equal", `{}`},
@@ -108,13 +108,13 @@ func spread(counts []int) string {
 }
 
 // Issue 17, Must show 6: how long until phases are apart again, in packets. The table in
-// docs/how-to/jobs.md is what this test measures.
+// docs/explanation/jobs.md is what this test measures.
 func TestRobustness(t *testing.T) {
 	if os.Getenv("CSIGLAB_E2E") == "" {
 		t.Skip("set CSIGLAB_E2E=1: it takes a minute")
 	}
 	checkout.SkipSlowRace(t)
-	guide, err := os.ReadFile("../../../docs/how-to/jobs.md")
+	guide, err := os.ReadFile("../../../docs/explanation/jobs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestRobustness(t *testing.T) {
 	for _, l := range robustLevers {
 		row := fmt.Sprintf("| %s | %s |", l.name, strings.Join(rows[l.name], " | "))
 		if !strings.Contains(string(guide), "\n"+row+"\n") {
-			t.Errorf("docs/how-to/jobs.md has no row\n%s", row)
+			t.Errorf("docs/explanation/jobs.md has no row\n%s", row)
 		}
 	}
 }

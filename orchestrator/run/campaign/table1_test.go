@@ -27,7 +27,7 @@ var table1 = []struct {
 
 // Issue 17, Must show 4, over five seeds: in each of them the sign of every speed-up is as
 // published, jobs of compatible groups are within 5 points of it at the median, and
-// docs/how-to/jobs.md has the table that the test prints.
+// docs/explanation/jobs.md has the table that the test prints.
 func TestTable1(t *testing.T) {
 	if os.Getenv("CSIGLAB_E2E") == "" {
 		t.Skip("takes a minute; CSIGLAB_E2E=1 runs it")
@@ -41,7 +41,7 @@ func TestTable1(t *testing.T) {
 	if !result.Summary.Valid {
 		t.Fatal(result.Summary.Reasons)
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "how-to", "jobs.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "explanation", "jobs.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTable1(t *testing.T) {
 			documented = documented || strings.Contains(line, "`"+row.job+"`") && strings.HasSuffix(strings.TrimSpace(line), cell)
 		}
 		if !documented {
-			t.Errorf("docs/how-to/jobs.md has no row of `%s` that ends in %s", row.job, cell)
+			t.Errorf("docs/explanation/jobs.md has no row of `%s` that ends in %s", row.job, cell)
 		}
 	}
 }
