@@ -137,24 +137,24 @@ func (s *Sender) lose(psn uint32) {
 	s.refuse(psn)
 }
 
-func (s *Sender) refuse(psn uint32) {
-	s.slot(psn).state = refused
-	s.outstanding -= s.sizeOf(psn)
-	s.rtx.Push(psn)
+func (f *flight) refuse(psn uint32) {
+	f.slot(psn).state = refused
+	f.outstanding -= f.sizeOf(psn)
+	f.rtx.Push(psn)
 }
 
 // goBack has everything sent again from a PSN on, in order. What comes before it has
 // arrived if the receiver says so: that is for ACKs to tell.
-func (s *Sender) goBack(psn uint32) {
-	for s.rtx.Len() > 0 {
-		s.rtx.Pop()
+func (f *flight) goBack(psn uint32) {
+	for f.rtx.Len() > 0 {
+		f.rtx.Pop()
 	}
-	for p := s.cum; p < s.next; p++ {
-		switch sl := s.slot(p); {
+	for p := f.cum; p < f.next; p++ {
+		switch sl := f.slot(p); {
 		case sl.state == outstanding && p >= psn:
-			s.refuse(p)
+			f.refuse(p)
 		case sl.state == refused:
-			s.rtx.Push(p)
+			f.rtx.Push(p)
 		}
 	}
 }
@@ -212,10 +212,10 @@ func (s *Sender) HandleTimeout(now units.Time) {
 }
 
 // oldest returns the outstanding packet sent first.
-func (s *Sender) oldest() (at units.Time, psn uint32) {
+func (f *flight) oldest() (at units.Time, psn uint32) {
 	at = units.Never
-	for p := s.cum; p < s.next; p++ {
-		if sl := s.slot(p); sl.state == outstanding && sl.sentAt < at {
+	for p := f.cum; p < f.next; p++ {
+		if sl := f.slot(p); sl.state == outstanding && sl.sentAt < at {
 			at, psn = sl.sentAt, p
 		}
 	}
