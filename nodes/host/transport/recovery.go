@@ -137,28 +137,6 @@ func (s *Sender) lose(psn uint32) {
 	s.refuse(psn)
 }
 
-func (f *flight) refuse(psn uint32) {
-	f.slot(psn).state = refused
-	f.outstanding -= f.sizeOf(psn)
-	f.rtx.Push(psn)
-}
-
-// goBack has everything sent again from a PSN on, in order. What comes before it has
-// arrived if the receiver says so: that is for ACKs to tell.
-func (f *flight) goBack(psn uint32) {
-	for f.rtx.Len() > 0 {
-		f.rtx.Pop()
-	}
-	for p := f.cum; p < f.next; p++ {
-		switch sl := f.slot(p); {
-		case sl.state == outstanding && p >= psn:
-			f.refuse(p)
-		case sl.state == refused:
-			f.rtx.Push(p)
-		}
-	}
-}
-
 // NextTimeout is when HandleTimeout or Probe wants to be called. Pacing does not count
 // (PacedUntil).
 func (s *Sender) NextTimeout() units.Time {
@@ -209,15 +187,4 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	if oldest, _ = s.oldest(); oldest != units.Never {
 		s.timeout = max(oldest.Add(s.common.RTO), now)
 	}
-}
-
-// oldest returns the outstanding packet sent first.
-func (f *flight) oldest() (at units.Time, psn uint32) {
-	at = units.Never
-	for p := f.cum; p < f.next; p++ {
-		if sl := f.slot(p); sl.state == outstanding && sl.sentAt < at {
-			at, psn = sl.sentAt, p
-		}
-	}
-	return at, psn
 }

@@ -231,13 +231,6 @@ func (s *Sender) Start(now units.Time) {
 // Done reports whether every byte is acknowledged, of a connection every byte so far.
 func (s *Sender) Done() bool { return s.cum == s.packets }
 
-// Inflight returns the wire bytes that are sent, neither known to have arrived
-// nor given up. The receiver's byte count is ahead of the PSNs that its ACKs
-// name when packets are reordered; it counts too.
-func (f *flight) Inflight() units.Size {
-	return max(0, f.outstanding-max(0, f.reported-f.known))
-}
-
 // CanSend reports whether the window and the credit let the next packet out, which pacing
 // may still hold back.
 func (s *Sender) CanSend() bool {
@@ -264,18 +257,6 @@ func (s *Sender) CanSend() bool {
 	}
 	inflight := s.Inflight()
 	return s.cc.Window >= inflight+size || inflight == 0 && s.cc.PacingRate > 0
-}
-
-// nextRefused returns the first PSN that waits for retransmission, passing over
-// those whose earlier copy has been acknowledged meanwhile.
-func (f *flight) nextRefused() (uint32, bool) {
-	for {
-		psn, ok := f.rtx.Peek()
-		if !ok || psn >= f.cum && f.slot(psn).state == refused {
-			return psn, ok
-		}
-		f.rtx.Pop()
-	}
 }
 
 // begin is called when the first new packet is sent, of a connection the first since it was
@@ -483,17 +464,6 @@ func (s *Sender) action() string {
 	return s.common.Actions[s.cc.Action]
 }
 
-// dated reports whether it is known when the packet psn was sent that came back: it
-// is in the window, and it is clear which transmission it was, the first or the only
-// retransmission (Karn's rule, relaxed by the echo).
-func (f *flight) dated(psn uint32, echo bool) bool {
-	if psn < f.cum || psn >= f.next {
-		return false
-	}
-	n := f.slot(psn).transmissions
-	return n == 1 && !echo || n == 2 && echo
-}
-
 // sampleOf returns the sample that comes with an ACK or NACK for the packet psn. If
 // it is not known when that was sent, its sample is for the records alone.
 func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16, dated bool) held {
@@ -504,38 +474,6 @@ func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16,
 	h := s.readSample(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
 	s.recordTruth(now, psn, &h)
 	return h
-}
-
-// acknowledge takes what an ACK says and returns how many packets it is the first to
-// acknowledge.
-func (f *flight) acknowledge(a wire.AckFields) (n int) {
-	for psn := f.cum; psn < a.Cumulative && psn < f.next; psn++ {
-		n += f.markAcked(psn)
-	}
-	for rest := a.SackBits; rest != 0; rest &= rest - 1 {
-		n += f.markAcked(a.SackBase + uint32(bits.TrailingZeros64(rest)))
-	}
-	n += f.markAcked(a.Acked)
-	for f.cum < f.next && f.slot(f.cum).state == acked {
-		f.cum++
-	}
-	return n
-}
-
-func (f *flight) markAcked(psn uint32) int {
-	if psn < f.cum || psn >= f.next {
-		return 0
-	}
-	sl := f.slot(psn)
-	switch sl.state {
-	case acked:
-		return 0
-	case outstanding:
-		f.outstanding -= f.sizeOf(psn)
-	}
-	sl.state = acked
-	f.known += f.sizeOf(psn)
-	return 1
 }
 
 // Close closes the flow's windows at the end of the run, emits its FlowMeasurement and
@@ -553,26 +491,10 @@ func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 	return s.totals
 }
 
-// sizeOf returns the wire size of a PSN that has been sent and is not acknowledged, its tag
-// not counted: windows are in bytes of the packet that the transport made.
-func (f *flight) sizeOf(psn uint32) units.Size {
-	return f.common.MTU - units.Size(f.slot(psn).short)
-}
-
 // nextSize is sizeOf of the next packet that is new.
 func (s *Sender) nextSize() units.Size {
 	if s.next == s.last {
 		return s.common.MTU - units.Size(s.lastShort)
 	}
 	return s.common.MTU
-}
-
-func (f *flight) slot(psn uint32) *slot { return &f.ring[psn&uint32(len(f.ring)-1)] }
-
-func (f *flight) grow() {
-	old := f.ring
-	f.ring = make([]slot, max(1, 2*len(old)))
-	for psn := f.cum; psn < f.next-1; psn++ {
-		*f.slot(psn) = old[psn&uint32(len(old)-1)]
-	}
 }
