@@ -6,9 +6,9 @@ import (
 )
 
 // setClass gives a packet the DSCP of the flow's data class.
-func (s *Sender) setClass(p *wire.Packet) {
-	if s.dscp != 0 {
-		p.SetDSCP(s.dscp)
+func (h *headers) setClass(p *wire.Packet) {
+	if h.dscp != 0 {
+		p.SetDSCP(h.dscp)
 	}
 }
 

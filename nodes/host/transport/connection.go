@@ -89,7 +89,7 @@ func (s *Sender) Post(now units.Time, m Message) {
 func (s *Sender) setMessageEnd() {
 	c := s.connection
 	m := c.open.At(c.open.Len() - c.unsent)
-	s.last, s.lastShort = m.end-1, s.lacks(m.Size)
+	s.last, s.lastShort = m.end-1, s.common.lacks(m.Size)
 }
 
 // nextMessage is called when the last packet of a message is sent.

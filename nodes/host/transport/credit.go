@@ -152,9 +152,7 @@ func (s *Sender) RequestDue(now units.Time) bool {
 func (s *Sender) Request(now units.Time, p *wire.Packet) {
 	s.credit.requested = now
 	s.totals.Requests++
-	e := s.ends
-	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(s.flow, s.lastEV)}, wire.CreditRequest, 0, wire.NotECT, 0)
-	p.SetMACs(e.RemoteMAC, e.LocalMAC)
+	s.buildBare(p, wire.CreditRequest, wire.NotECT, s.lastEV)
 	p.SetPull(s.flow, uint32(s.pullTarget()))
 	p.Size = s.common.Sizes.Of(p)
 }

@@ -26,12 +26,8 @@ func (s *Sender) Probe(now units.Time, p *wire.Packet) {
 	}
 	g := s.signalling
 	g.nextProbe = now.Add(g.tagging.Probe)
-	e := s.ends
-	p.Build(wire.Addresses{
-		Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(s.flow, s.lastEV),
-	}, wire.Probe, 0, wire.ECT0, 0)
+	s.buildBare(p, wire.Probe, wire.ECT0, s.lastEV)
 	s.setClass(p)
-	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 	p.SetData(s.flow, g.probes, 1)
 	g.insert(p, s.cc.Wants)
 	p.Size = s.common.Sizes.Of(p)

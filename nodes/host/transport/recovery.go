@@ -137,28 +137,6 @@ func (s *Sender) lose(psn uint32) {
 	s.refuse(psn)
 }
 
-func (s *Sender) refuse(psn uint32) {
-	s.slot(psn).state = refused
-	s.outstanding -= s.sizeOf(psn)
-	s.rtx.Push(psn)
-}
-
-// goBack has everything sent again from a PSN on, in order. What comes before it has
-// arrived if the receiver says so: that is for ACKs to tell.
-func (s *Sender) goBack(psn uint32) {
-	for s.rtx.Len() > 0 {
-		s.rtx.Pop()
-	}
-	for p := s.cum; p < s.next; p++ {
-		switch sl := s.slot(p); {
-		case sl.state == outstanding && p >= psn:
-			s.refuse(p)
-		case sl.state == refused:
-			s.rtx.Push(p)
-		}
-	}
-}
-
 // NextTimeout is when HandleTimeout or Probe wants to be called. Pacing does not count
 // (PacedUntil).
 func (s *Sender) NextTimeout() units.Time {
@@ -209,15 +187,4 @@ func (s *Sender) HandleTimeout(now units.Time) {
 	if oldest, _ = s.oldest(); oldest != units.Never {
 		s.timeout = max(oldest.Add(s.common.RTO), now)
 	}
-}
-
-// oldest returns the outstanding packet sent first.
-func (s *Sender) oldest() (at units.Time, psn uint32) {
-	at = units.Never
-	for p := s.cum; p < s.next; p++ {
-		if sl := s.slot(p); sl.state == outstanding && sl.sentAt < at {
-			at, psn = sl.sentAt, p
-		}
-	}
-	return at, psn
 }

@@ -24,7 +24,8 @@ type Ends struct {
 	LocalMAC, RemoteMAC [6]byte // RemoteMAC is the next hop's
 }
 
-// Common is what the flows of a host have in common. They belong to one goroutine.
+// Common is the configuration of a host's flows, which does not change, and their scratch
+// space. It belongs to one goroutine.
 type Common struct {
 	MTU      units.Size // wire size of a full data packet
 	Sizes    wire.Sizes
@@ -33,8 +34,6 @@ type Common struct {
 	Recovery Recovery
 	Credit   *CreditTerms // nil: receivers grant no credit
 	Sleek    *SleekTerms  // with Recovery Sleek
-	Waiting  int          // with Credit: flows that have their turn at the NIC, the one that sends included
-	rings    [][]slot     // of connections that are idle, for others
 	Measure  metrics.Span // of the FlowMeasurement, and of some totals of the receiver
 	Needs    congestion.Needs
 	GiveUp   GiveUp
@@ -47,19 +46,29 @@ type Common struct {
 	Traced   metrics.Traced  // events to record
 	Truth    metrics.TruthChoice
 	Bounds   Bounds // of the controllers' windows
+	scratch
+}
 
-	// What a controller gets; here because a pointer that goes to an interface would be
-	// a new object each time.
-	ack  congestion.Ack
-	nack congestion.Nack
-	late congestion.Timeout
+// scratch is what the flows of a host share while the host handles one event. A pointer to
+// an event that goes to an interface would be a new object each time if it were not here.
+type scratch struct {
+	Waiting int      // with Credit: flows that have their turn at the NIC, the one that sends included
+	rings   [][]slot // of connections that are idle, for others
 
-	sent  congestion.Send
-	phase congestion.Phase
-
+	ack     congestion.Ack // what a controller gets
+	nack    congestion.Nack
+	late    congestion.Timeout
+	sent    congestion.Send
+	phase   congestion.Phase
 	outcome balance.Feedback     // what a balancer gets
 	sample  metrics.TaggedSample // what recordTruth emits
 }
+
+// mss returns the payload bytes of a full packet.
+func (c *Common) mss() units.Size { return c.MTU - c.Sizes.Header }
+
+// lacks returns how many bytes the last packet of a message lacks of a full one.
+func (c *Common) lacks(size units.Size) uint16 { return uint16((c.mss() - size%c.mss()) % c.mss()) }
 
 // SenderConfig is what a Sender is built from.
 type SenderConfig struct {
@@ -77,67 +86,35 @@ type SenderConfig struct {
 	Types   *rand.Rand // of the order in which tags ask for types; nil: the same in every round
 }
 
-// A packet of the window is in one of these states. The life of a PSN:
-//
-//	unsent -> outstanding -> acked
-//	             |   ^         ^
-//	  NACK, RTO  v   | resent  | ACK of an earlier copy
-//	          refused ---------+
-type state uint8
-
-const (
-	unsent state = iota
-	outstanding
-	refused // waits for its retransmission
-	acked
-)
-
-type slot struct {
-	sentAt        units.Time
-	ev            uint16 // entropy value of the last transmission
-	short         uint16 // bytes that it lacks of a full packet
-	transmissions uint8
-	state         state
-	end           bool // the last packet of a message
+// backlog is what a flow has to send: the PSNs from next to packets.
+type backlog struct {
+	connection *connection // nil: the flow is one message, all of it known from the start
+	packets    uint32      // of the flow; of a connection those of the messages so far
+	last       uint32      // PSN of the last packet of the message that next is of
+	size       units.Size  // payload bytes of packets
+	lastShort  uint16      // bytes that the packet last lacks of a full one
+	ready      bool        // the flow has started
+	starting   bool        // no packet has been sent since; of a connection since it was idle
 }
 
-// Sender is the sending half of a flow. What each packet needs comes first.
-type Sender struct {
-	common     *Common
-	cc         *congestion.Output
-	controller congestion.Controller
-	lb         balance.Balancer
-	next       uint32      // first PSN not sent yet
-	cum        uint32      // every PSN below is acknowledged
-	connection *connection // nil: the flow is one message, all of it known from the start
-
-	last        uint32 // PSN of the last packet of the message that next is of
-	packets     uint32 // of the flow; of a connection those of the messages so far
-	flow        uint32
-	ring        []slot     // PSN p in [cum, next) is at p & (len-1); nil when the flow is done
-	outstanding units.Size // wire bytes of PSNs in that state
-	known       units.Size // wire bytes of PSNs known to be received
-	reported    units.Size // wire bytes that the receiver says it has
-	timeout     units.Time // never later than the oldest outstanding packet's
-
-	rtx        fifo.Queue[uint32]
-	signalling *signalling            // nil without CSIG
-	events     *metrics.EventRecorder // nil: the flow is not traced
-	entropy    uint16                 // of EV 0, less wire.EntropyBase
-	lastEV     uint16                 // of the last data packet
-	lastShort  uint16                 // bytes that the packet last lacks of a full one
-	ready      bool                   // the flow has started
-	starting   bool                   // no packet has been sent since; of a connection since it was idle
-	dscp       uint8                  // of data and probes; 0: wire.DSCPTrimmable
-	extra      bool                   // there is a listener or a pacer
-
+// records is what the records of a flow are made from.
+type records struct {
+	events *metrics.EventRecorder // nil: the flow is not traced
 	totals metrics.SenderTotals
 	meter  metrics.FlowMeter
 	ccLog  metrics.CCRecorder
-	full   wire.Packet // template of a full-size packet, without a tag
-	size   units.Size  // payload bytes of packets
-	ends   Ends
+}
 
+// headers is what the headers of a flow's packets are made from.
+type headers struct {
+	full wire.Packet // template of a full-size packet, without a tag
+	ends Ends
+	flow uint32
+	dscp uint8 // of data and probes; 0: wire.DSCPTrimmable
+}
+
+// options is what few flows have. Sender.extra says that a flow may have some of it.
+type options struct {
 	listener *listener  // nil: the controller has the events of every controller alone
 	pacer    *pacer     // nil: the flow has never been paced
 	stop     units.Time // of a flow that has not stopped; units.Never: when all is sent
@@ -146,49 +123,65 @@ type Sender struct {
 	sleek    *sleek     // nil without Common.Sleek
 }
 
+// Sender is the sending half of a flow. What each packet needs comes first.
+type Sender struct {
+	flight
+	cc         *congestion.Output
+	controller congestion.Controller
+	lb         balance.Balancer
+	backlog
+	timeout    units.Time  // never later than the oldest outstanding packet's
+	signalling *signalling // nil without CSIG
+	entropy    uint16      // of EV 0, less wire.EntropyBase
+	lastEV     uint16      // of the last data packet
+	extra      bool        // there is a listener, a pacer or another of the options
+	records
+	headers
+	options
+}
+
 // startRing is the most packets for which a flow has room before it has sent any.
 const startRing = 64
 
 // NewSender returns a sender that waits for Start, or of a connection for Post.
 func NewSender(cfg SenderConfig) *Sender {
 	s := &Sender{
-		common:     cfg.Common,
-		flow:       cfg.Flow,
-		packets:    uint32(Packets(cfg.Size, cfg.MTU, cfg.Sizes.Header)),
-		controller: cfg.CC,
+		flight:     flight{common: cfg.Common},
 		cc:         cfg.CC.Output(),
+		controller: cfg.CC,
 		lb:         cfg.LB,
+		backlog:    backlog{packets: uint32(Packets(cfg.Size, cfg.MTU, cfg.Sizes.Header)), size: cfg.Size},
 		timeout:    units.Never,
 		entropy:    wire.EntropyOffset(cfg.Flow),
-		totals:     metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never},
-		meter:      metrics.NewFlowMeter(int(cfg.Flow)),
-		ccLog:      metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
-		events:     cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
-		size:       cfg.Size,
-		dscp:       cfg.DSCP,
-		ends:       cfg.Ends,
+		records: records{
+			events: cfg.Traced.Recorder(int32(cfg.Flow), cfg.Sink),
+			totals: metrics.SenderTotals{Flow: int32(cfg.Flow), Start: units.Never, Done: units.Never},
+			meter:  metrics.NewFlowMeter(int(cfg.Flow)),
+			ccLog:  metrics.NewCCRecorder(int(cfg.Flow), cfg.Records, cfg.Actions, cfg.Sink),
+		},
+		headers: headers{ends: cfg.Ends, flow: cfg.Flow, dscp: cfg.DSCP},
+		options: options{listener: newListener(cfg.CC), stop: units.Never},
 	}
 	if cfg.Size > 0 {
 		s.ring = make([]slot, 1<<bits.Len32(min(s.packets, startRing)-1))
-		s.last, s.lastShort, s.starting = s.packets-1, s.lacks(cfg.Size), true
+		s.last, s.lastShort, s.starting = s.packets-1, cfg.lacks(cfg.Size), true
 	} else {
 		s.connection = &connection{}
 	}
-	s.listener = newListener(cfg.CC)
 	if cfg.Credit != nil {
 		s.credit = &credit{left: cfg.Credit.Max, speculating: true, requested: units.Never, retry: units.Never}
 	}
 	if cfg.Sleek != nil {
 		s.sleek = &sleek{probeAt: units.Never}
 	}
-	if s.stop = units.Never; cfg.Stop > 0 {
+	if cfg.Stop > 0 {
 		s.stop = cfg.Stop
 	}
 	s.extra = s.listener != nil || s.credit != nil || s.sleek != nil || s.stop != units.Never
 	if cfg.Domain != nil {
 		s.signalling = newSignalling(&cfg)
 	}
-	s.build(&s.full, int(cfg.MTU-cfg.Sizes.Header))
+	s.build(&s.full, &cfg.Sizes, int(cfg.mss()))
 	return s
 }
 
@@ -199,19 +192,20 @@ func Packets(size, mtu, header units.Size) int64 {
 }
 
 // build writes the headers that all packets of the flow with this payload share.
-func (s *Sender) build(p *wire.Packet, payload int) {
-	e := s.ends
+func (h *headers) build(p *wire.Packet, sizes *wire.Sizes, payload int) {
+	e := &h.ends
 	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.EntropyBase}, wire.Data, 0, wire.ECT0, payload)
-	s.setClass(p)
+	h.setClass(p)
 	p.SetMACs(e.RemoteMAC, e.LocalMAC)
-	p.SetData(s.flow, 0, 1)
-	p.Size = s.common.Sizes.Of(p)
+	p.SetData(h.flow, 0, 1)
+	p.Size = sizes.Of(p)
 }
 
-// lacks returns how many bytes the last packet of a message lacks of a full one.
-func (s *Sender) lacks(size units.Size) uint16 {
-	mss := s.common.MTU - s.common.Sizes.Header
-	return uint16((mss - size%mss) % mss)
+// buildBare writes the headers of a packet without payload with an EV.
+func (h *headers) buildBare(p *wire.Packet, kind wire.Kind, ecn uint8, ev uint16) {
+	e := &h.ends
+	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(h.flow, ev)}, kind, 0, ecn, 0)
+	p.SetMACs(e.RemoteMAC, e.LocalMAC)
 }
 
 // Touch reads from each of the cache lines that a packet or an ACK of the flow needs, and
@@ -236,13 +230,6 @@ func (s *Sender) Start(now units.Time) {
 
 // Done reports whether every byte is acknowledged, of a connection every byte so far.
 func (s *Sender) Done() bool { return s.cum == s.packets }
-
-// Inflight returns the wire bytes that are sent, neither known to have arrived
-// nor given up. The receiver's byte count is ahead of the PSNs that its ACKs
-// name when packets are reordered; it counts too.
-func (s *Sender) Inflight() units.Size {
-	return max(0, s.outstanding-max(0, s.reported-s.known))
-}
 
 // CanSend reports whether the window and the credit let the next packet out, which pacing
 // may still hold back.
@@ -270,18 +257,6 @@ func (s *Sender) CanSend() bool {
 	}
 	inflight := s.Inflight()
 	return s.cc.Window >= inflight+size || inflight == 0 && s.cc.PacingRate > 0
-}
-
-// nextRefused returns the first PSN that waits for retransmission, passing over
-// those whose earlier copy has been acknowledged meanwhile.
-func (s *Sender) nextRefused() (uint32, bool) {
-	for {
-		psn, ok := s.rtx.Peek()
-		if !ok || psn >= s.cum && s.slot(psn).state == refused {
-			return psn, ok
-		}
-		s.rtx.Pop()
-	}
 }
 
 // begin is called when the first new packet is sent, of a connection the first since it was
@@ -347,7 +322,7 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		flags |= wire.EndOfMessage
 	}
 	if sl.short > 0 {
-		s.build(p, int(size-s.common.Sizes.Header))
+		s.build(p, &s.common.Sizes, int(size-s.common.Sizes.Header))
 	} else {
 		p.CopyHeader(&s.full)
 	}
@@ -382,7 +357,6 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 	}
 	event := &s.common.ack
 	event.EV, event.ECN, event.Penalty, event.Acked = f.EV, p.Flags()&wire.ECNEcho != 0, f.Penalty, 0
-	event.AckedPackets = 0
 	if s.common.Needs.HostDelay {
 		event.HostDelay, event.HasHostDelay = p.HostDelay()
 	}
@@ -413,7 +387,7 @@ func (s *Sender) OnAck(now units.Time, p *wire.Packet) {
 		sample = s.sampleOf(now, p, f.Acked, f.EV, dated)
 		g.signals(now, s.cc, &sample, &event.CSIG)
 	}
-	s.acknowledge(f)
+	event.AckedPackets = s.acknowledge(f)
 	s.feedback(now, outcome, &sample)
 	event.Inflight = s.Inflight()
 	s.controller.OnAck(now, event)
@@ -490,17 +464,6 @@ func (s *Sender) action() string {
 	return s.common.Actions[s.cc.Action]
 }
 
-// dated reports whether it is known when the packet psn was sent that came back: it
-// is in the window, and it is clear which transmission it was, the first or the only
-// retransmission (Karn's rule, relaxed by the echo).
-func (s *Sender) dated(psn uint32, echo bool) bool {
-	if psn < s.cum || psn >= s.next {
-		return false
-	}
-	n := s.slot(psn).transmissions
-	return n == 1 && !echo || n == 2 && echo
-}
-
 // sampleOf returns the sample that comes with an ACK or NACK for the packet psn. If
 // it is not known when that was sent, its sample is for the records alone.
 func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16, dated bool) held {
@@ -511,35 +474,6 @@ func (s *Sender) sampleOf(now units.Time, p *wire.Packet, psn uint32, ev uint16,
 	h := s.readSample(now, p, origin{ev, int64(psn), s.slot(psn).sentAt})
 	s.recordTruth(now, psn, &h)
 	return h
-}
-
-func (s *Sender) acknowledge(f wire.AckFields) {
-	for psn := s.cum; psn < f.Cumulative && psn < s.next; psn++ {
-		s.markAcked(psn)
-	}
-	for rest := f.SackBits; rest != 0; rest &= rest - 1 {
-		s.markAcked(f.SackBase + uint32(bits.TrailingZeros64(rest)))
-	}
-	s.markAcked(f.Acked)
-	for s.cum < s.next && s.slot(s.cum).state == acked {
-		s.cum++
-	}
-}
-
-func (s *Sender) markAcked(psn uint32) {
-	if psn < s.cum || psn >= s.next {
-		return
-	}
-	sl := s.slot(psn)
-	switch sl.state {
-	case acked:
-		return
-	case outstanding:
-		s.outstanding -= s.sizeOf(psn)
-	}
-	sl.state = acked
-	s.known += s.sizeOf(psn)
-	s.common.ack.AckedPackets++
 }
 
 // Close closes the flow's windows at the end of the run, emits its FlowMeasurement and
@@ -557,26 +491,10 @@ func (s *Sender) Close(end units.Time) metrics.SenderTotals {
 	return s.totals
 }
 
-// sizeOf returns the wire size of a PSN that has been sent and is not acknowledged, its tag
-// not counted: windows are in bytes of the packet that the transport made.
-func (s *Sender) sizeOf(psn uint32) units.Size {
-	return s.common.MTU - units.Size(s.slot(psn).short)
-}
-
 // nextSize is sizeOf of the next packet that is new.
 func (s *Sender) nextSize() units.Size {
 	if s.next == s.last {
 		return s.common.MTU - units.Size(s.lastShort)
 	}
 	return s.common.MTU
-}
-
-func (s *Sender) slot(psn uint32) *slot { return &s.ring[psn&uint32(len(s.ring)-1)] }
-
-func (s *Sender) grow() {
-	old := s.ring
-	s.ring = make([]slot, max(1, 2*len(old)))
-	for psn := s.cum; psn < s.next-1; psn++ {
-		*s.slot(psn) = old[psn&uint32(len(old)-1)]
-	}
 }

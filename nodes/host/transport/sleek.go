@@ -44,7 +44,7 @@ func NewSleekTerms(rate units.Rate, rtt units.Duration, trim bool) *SleekTerms {
 
 // threshold returns how many packets beyond a hole make it a loss.
 func (s *Sender) threshold() uint32 {
-	mss := s.common.MTU - s.common.Sizes.Header
+	mss := s.common.mss()
 	most := units.Size(maxWindowBDP * float64(s.common.Sleek.Rate.Volume(s.cc.BaseRTT)))
 	return uint32(max(min(units.Size(lossWindows*float64(s.cc.Window)), most), lossPackets*mss) / mss)
 }
@@ -77,7 +77,7 @@ func (s *Sender) recover(now units.Time, outOfOrder uint16) {
 // resendMissing has the packets of a window from the first missing one on sent again, if
 // recovery has not done so.
 func (s *Sender) resendMissing() {
-	k, mss := s.sleek, s.common.MTU-s.common.Sizes.Header
+	k, mss := s.sleek, s.common.mss()
 	end := min(k.until, s.cum+uint32(min(s.cc.Window/mss, units.Size(s.packets))))
 	for psn := max(s.cum, k.resent); psn < end; psn++ {
 		if s.slot(psn).state == outstanding {
@@ -98,9 +98,7 @@ func (s *Sender) sendLossProbe(now units.Time, p *wire.Packet) {
 	k := s.sleek
 	k.probe++
 	k.probedAt, k.probeAt = now, now.Add(nextProbeRTTs*s.cc.BaseRTT)
-	e := s.ends
-	p.Build(wire.Addresses{Source: e.LocalIP, Destination: e.RemoteIP, SourcePort: wire.SourcePort(s.flow, s.lastEV)}, wire.Probe, 0, wire.ECT0, 0)
-	p.SetMACs(e.RemoteMAC, e.LocalMAC)
+	s.buildBare(p, wire.Probe, wire.ECT0, s.lastEV)
 	p.SetData(s.flow, lossProbe|k.probe, 1)
 	p.Size = s.common.Sizes.Of(p)
 	s.totals.Probes++

@@ -10,7 +10,7 @@ func (s *Sender) endEarly() {
 	if s.next == s.packets {
 		return
 	}
-	mss := s.common.MTU - s.common.Sizes.Header
+	mss := s.common.mss()
 	s.packets, s.last, s.lastShort = s.next+1, s.next, uint16(mss-1)
 	if size := units.Size(s.next)*mss + 1; size < s.size {
 		s.size, s.totals.Stopped = size, true
@@ -19,14 +19,14 @@ func (s *Sender) endEarly() {
 
 // payload returns the payload bytes that have been sent, each counted once.
 func (s *Sender) payload() units.Size {
-	mss := s.common.MTU - s.common.Sizes.Header
+	mss := s.common.mss()
 	unsent := units.Size(0)
 	switch c := s.connection; {
 	case c != nil:
 		begin := s.next
 		for i := c.open.Len() - c.unsent; i < c.open.Len(); i++ {
 			m := c.open.At(i)
-			unsent += units.Size(m.end-begin)*mss - units.Size(s.lacks(m.Size))
+			unsent += units.Size(m.end-begin)*mss - units.Size(s.common.lacks(m.Size))
 			begin = m.end
 		}
 	case s.next < s.packets:
