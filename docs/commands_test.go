@@ -146,9 +146,7 @@ func environment(bin string) []string {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	programstest.Remove()
-	os.Exit(code)
+	os.Exit(checkout.Main(m, nil, programstest.Remove))
 }
 
 // programs puts the programs into bin/ of a folder: a link to those that all tests share, or, if
