@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,9 +140,8 @@ func TestCommandsAreGrouped(t *testing.T) {
 		t.Errorf("a command has no group, see groups.go:\n%s", help)
 	}
 	for _, g := range groups {
-		_, list, ok := strings.Cut(help, "\n"+g.title+"\n")
-		if ok != slices.ContainsFunc(g.commands, func(name string) bool { return strings.Contains(help, "\n  "+name+" ") }) || ok && !strings.HasPrefix(list, "  ") {
-			t.Errorf("%q: want it with its commands, or neither, in:\n%s", g.title, help)
+		if _, list, ok := strings.Cut(help, "\n"+g.title+"\n"); !ok || !strings.HasPrefix(list, "  ") {
+			t.Errorf("%q: want it with its commands, in:\n%s", g.title, help)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/programs"
@@ -107,14 +106,9 @@ func root(a *command.App) *cobra.Command {
 		}
 		return command.Usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(a), initCommand(a), runCommand(a), checkCommand(a), reportCommand(a), exportCommand(a), serveCommand(a), grafanaCommand(a), validateCommand(a), graphCommand(a), topoCommand(a), listCommand(a), schemaCommand(a), doctorCommand(a), selftestCommand(a), probeCommand(a), shardCommand(a), perform.MeasureCommand(a), captureCommand(a), dissectorCommand(a), buildCommand(a), workloadCommand(a), jobsCommand(a), regressCommand(a), bisectCommand(a), baselineCommand(a), sweepCommand(a), stressCommand(a), compareCommand(a), trialCommand(a), versionCommand(a))
-	root.AddCommand(imageCommand(a), configCommand(a), pageCommand(a))
-	if a.Work.List != nil {
-		root.AddCommand(upCommand(a), holdCommand(a), downCommand(a), psCommand(a), inspectCommand(a), execCommand(a), topCommand(a), cleanCommand(a), scrapeConfigCommand(a), uiCommand(a))
-	}
+	group(root, a)
 	command.CompleteSettings(root)
-	root.SetOut(a.Stdout) // the command completion takes it when group makes it
-	group(root)
+	root.SetOut(a.Stdout)
 	return root
 }
 
