@@ -4,6 +4,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/fabrics"
+	"github.com/csiglab/csiglab/cmd/cli/machine"
+	"github.com/csiglab/csiglab/cmd/cli/telemetry"
 )
 
 // groups are the headings of csiglab --help, in its order, with their commands, which it sorts.
@@ -15,9 +18,9 @@ var groups = []struct {
 	{"Experiments:", experimentsCommands},
 	{"Comparisons:", comparisons},
 	{"Labs, in real time:", labsCommands},
-	{"Packets, tables and dashboards:", telemetryCommands},
-	{"Fabrics and workloads:", fabricsCommands},
-	{machineTitle, machineCommands},
+	{"Packets, tables and dashboards:", telemetry.Commands},
+	{"Fabrics and workloads:", fabrics.Commands},
+	{machineTitle, machine.Commands},
 }
 
 // machineTitle is the heading of the commands that cobra has, too.

@@ -27,7 +27,7 @@ func TestInit(t *testing.T) {
 	call := func(args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		if code := execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
+		if code := execute(context.Background(), command.Linked{}, newWork(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
 			t.Fatalf("%q: exit %d, %s%s", args, code, out.String(), errs.String())
 		}
 		return out.String()
@@ -52,7 +52,7 @@ func TestInit(t *testing.T) {
 	}
 	// One variant alone: what is expected of both is skipped with a note, and does not fail.
 	var out, errs bytes.Buffer
-	code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), []string{"run", "mine.yaml", "--variant", "csig", "--seed", "77", "--out", "one"}, nil, &out, &errs)
+	code = execute(context.Background(), command.Linked{}, newWork(command.Linked{}), []string{"run", "mine.yaml", "--variant", "csig", "--seed", "77", "--out", "one"}, nil, &out, &errs)
 	if want := "note: skipped: expect[0], csig.unfairness < plain.unfairness, because variant plain does not run\n"; code != command.ExitOK || !strings.Contains(errs.String(), want) || strings.Contains(out.String(), "FAILED") {
 		t.Errorf("run of one variant: exit %d, %s%s; want %s", code, out.String(), errs.String(), want)
 	}

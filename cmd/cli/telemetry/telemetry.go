@@ -1,4 +1,5 @@
-package cli
+// Package telemetry has the commands that capture packets and give tables to other programs.
+package telemetry
 
 import (
 	"github.com/spf13/cobra"
@@ -6,8 +7,8 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
-// telemetryCommands returns the commands of this group.
-func telemetryCommands(a *command.App) []*cobra.Command {
+// Commands returns the commands of this group.
+func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
 		captureCommand(a), dissectorCommand(a), exportCommand(a), serveCommand(a), grafanaCommand(a), scrapeConfigCommand(a),
 	}

@@ -1,4 +1,5 @@
-package cli
+// Package machine has the commands about csiglab itself and this machine.
+package machine
 
 import (
 	"github.com/spf13/cobra"
@@ -6,8 +7,8 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
-// machineCommands returns the commands of this group.
-func machineCommands(a *command.App) []*cobra.Command {
+// Commands returns the commands of this group.
+func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
 		doctorCommand(a), probeCommand(a), configCommand(a), selftestCommand(a), buildCommand(a), imageCommand(a), versionCommand(a),
 	}
