@@ -185,7 +185,7 @@ func TestNewAlgorithms(t *testing.T) {
 	})
 	run := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs)
+		code = execute(context.Background(), command.Linked{}, newWork(command.Linked{}), args, nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	for table, want := range map[string][]string{

@@ -146,11 +146,11 @@ func TestCaptureOfRun(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
 	var stdout, stderr bytes.Buffer
 	args := []string{"run", write(t, "small.yaml", captureExperiment), "--out", folder}
-	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
+	if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	stdout.Reset()
-	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"capture", folder, "--link", "h0-tor0", "--out", "-"}, nil, &stdout, &stderr); code != command.ExitOK {
+	if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"capture", folder, "--link", "h0-tor0", "--out", "-"}, nil, &stdout, &stderr); code != command.ExitOK {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	if !bytes.HasPrefix(stdout.Bytes(), []byte{0x0a, 0x0d, 0x0d, 0x0a}) {

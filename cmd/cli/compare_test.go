@@ -155,7 +155,7 @@ func TestCompareInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr strings.Builder
-	if code := execute(ctx, command.Linked{}, newLab(command.Linked{}), []string{"compare", a, a, "--html", page}, nil, &stdout, &stderr); code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+	if code := execute(ctx, command.Linked{}, newWork(command.Linked{}), []string{"compare", a, a, "--html", page}, nil, &stdout, &stderr); code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit %d: %s%s", code, stdout.String(), stderr.String())
 	}
 	if _, err := os.Stat(page); err == nil {
@@ -228,7 +228,7 @@ func TestCompareSweeps(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	checkout.SkipLong(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= command.ExitUsage {
+	if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"run", "three-flow", "--variant", "csig", "--seeds", "2", "--out", dir}, nil, io.Discard, io.Discard); code >= command.ExitUsage {
 		t.Fatal("exit ", code)
 	}
 	f, err := runfolder.Open(dir)

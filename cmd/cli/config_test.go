@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/machine"
 	"github.com/csiglab/csiglab/cmd/cli/settings"
+	"github.com/csiglab/csiglab/cmd/cli/telemetry"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
@@ -48,11 +50,11 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	code, stdout, _ = csiglab(&fakeLab{}, env, "config", "--json")
-	var entries []configEntry
+	var entries []machine.ConfigEntry
 	if err := json.Unmarshal([]byte(stdout), &entries); err != nil || code != 0 || len(entries) != len(settings.All()) {
 		t.Fatalf("exit %d, %v: %s", code, err, stdout)
 	}
-	if want := (configEntry{"parallel", "2", settings.File, "csiglab.yaml:1"}); !slices.Contains(entries, want) {
+	if want := (machine.ConfigEntry{Setting: "parallel", Value: "2", From: settings.File, At: "csiglab.yaml:1"}); !slices.Contains(entries, want) {
 		t.Errorf("%+v lacks %+v", entries, want)
 	}
 	for _, c := range []struct{ args, env, want string }{
@@ -95,7 +97,7 @@ func TestSettingsOfCommands(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"version", "init", "list", "check", "compare", configName, "trial", "shard", "probe"} {
+	for _, name := range []string{"version", "init", "list", "check", "compare", machine.ConfigName, "trial", "shard", "probe"} {
 		for key := range used {
 			if strings.HasSuffix(key, " "+name) {
 				t.Errorf("%s reads settings: %s", name, key)
@@ -243,10 +245,10 @@ func TestTokenFiles(t *testing.T) {
 			t.Errorf("%s: exit %d, %s; want %s", c.args, code, stderr, c.want)
 		}
 	}
-	if _, err := readToken("group"); err == nil || !strings.Contains(err.Error(), "--token-file group: others may read it") {
+	if _, err := telemetry.ReadToken("group"); err == nil || !strings.Contains(err.Error(), "--token-file group: others may read it") {
 		t.Errorf("serve: %v", err)
 	}
-	if token, err := readToken("own"); err != nil || token != "secret" {
+	if token, err := telemetry.ReadToken("own"); err != nil || token != "secret" {
 		t.Errorf("serve: %q, %v", token, err)
 	}
 }

@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/fabrics"
 )
 
 // "counts for (16,32,16) without traffic": the table of docs/reference/references.md#dragonflies.
 func TestTopoCount(t *testing.T) {
 	run := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer
-		code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), append([]string{"topo", "count"}, args...), nil, &out, &errs)
+		code = execute(context.Background(), command.Linked{}, newWork(command.Linked{}), append([]string{"topo", "count"}, args...), nil, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	const largest = "topology.dragonfly={p: 16, a: 32, h: 16, rate: 400Gbps, delay: 1us, arrangement: NAME}"
 	for _, name := range []string{"absolute", "relative", "circulant"} {
 		code, stdout, stderr := run("dragonfly-72", "--json", "--set", strings.Replace(largest, "NAME", name, 1))
-		var c fabricCounts
+		var c fabrics.FabricCounts
 		if err := json.Unmarshal([]byte(stdout), &c); err != nil || code != 0 {
 			t.Fatalf("%s: exit code %d, %v: %s%s", name, code, err, stdout, stderr)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
+	"github.com/csiglab/csiglab/cmd/cli/machine"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 	if code, ended := application.Init(); ended { // the init of namespaces that doctor tries
 		os.Exit(code)
 	}
-	if len(os.Args) == 3 && os.Args[1] == probeName {
+	if len(os.Args) == 3 && os.Args[1] == machine.ProbeName {
 		os.Exit(Main(command.Linked{}))
 	}
 	code := m.Run()
@@ -299,7 +300,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "exec lab1 h01 -- true", want: `node "h01": there is no such node (did you mean "h0"?); known: h0 tor0`},
 		{args: "exec lab1 10.0.0.7 -- true", want: `node "10.0.0.7": there is no such node (did you mean "10.0.0.1"?); known: 10.0.0.1`},
 		{args: "ps now", want: `unknown command "now" for "csiglab ps"`},
-		{args: probeName + " here", want: "this is for doctor, in a network namespace of its own"},
+		{args: machine.ProbeName + " here", want: "this is for doctor, in a network namespace of its own"},
 	} {
 		t.Run(c.args+" "+c.env, func(t *testing.T) {
 			t.Parallel()
@@ -535,7 +536,7 @@ func TestProbeLeavesDoctorsNetworkAlone(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if code, stdout, stderr := csiglab(&fakeLab{}, nil, probeName, own); code != command.ExitUsage || stdout != "" {
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, machine.ProbeName, own); code != command.ExitUsage || stdout != "" {
 		t.Errorf("exit %d, %s%s; want %d and nothing done", code, stdout, stderr, command.ExitUsage)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
+	"github.com/csiglab/csiglab/cmd/cli/machine"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
@@ -134,7 +135,7 @@ func TestDoctorNamesWhatIsNotAllowed(t *testing.T) {
 
 // TestDoctorText holds the headings of the runtimes and the states of lines.
 func TestDoctorText(t *testing.T) {
-	got := findingsText([]doctor.Finding{
+	got := machine.FindingsText([]doctor.Finding{
 		{Runtime: "a", Name: "one", OK: true, Detail: "fine"},
 		{Runtime: "b", Name: "two", OK: true, Detail: "fine"},
 		{Runtime: "b", Name: "three", Optional: true, Detail: "none", Fix: "make one"},

@@ -32,7 +32,7 @@ derived:
 func executed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs)
+	code = execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &out, &errs)
 	return code, out.String(), errs.String()
 }
 

@@ -110,7 +110,7 @@ var wrongFabrics = []wrongFabric{
 func validated(t *testing.T, file string) (code int, stderr string) {
 	t.Helper()
 	var errs bytes.Buffer
-	code = execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"validate", file}, nil, io.Discard, &errs)
+	code = execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"validate", file}, nil, io.Discard, &errs)
 	return code, errs.String()
 }
 

@@ -1,36 +1,46 @@
 package cli
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/fabrics"
+	"github.com/csiglab/csiglab/cmd/cli/machine"
+	"github.com/csiglab/csiglab/cmd/cli/telemetry"
 )
 
 // groups are the headings of csiglab --help, in its order, with their commands, which it sorts.
+// Those that csiglab starts itself are hidden.
 var groups = []struct {
 	title    string
-	commands []string
+	commands func(*command.App) []*cobra.Command
 }{
-	{"Experiments:", []string{"demo", "init", "validate", "run", "check", "report", "ui", "list", "schema"}},
-	{"Comparisons:", []string{"sweep", "stress", "compare", "regress", "baseline", "bisect"}},
-	{"Labs, in real time:", []string{"up", "ps", "inspect", "exec", "top", "down", "clean"}},
-	{"Packets, tables and dashboards:", []string{"capture", "dissector", "export", "serve", "grafana", "scrape-config"}},
-	{"Fabrics and workloads:", []string{"graph", "topo", "workload", "jobs"}},
-	{"csiglab and this machine:", []string{"doctor", "config", "selftest", "build", "image", "version", "completion", "help"}},
+	{"Experiments:", experimentsCommands},
+	{"Comparisons:", comparisons},
+	{"Labs, in real time:", labsCommands},
+	{"Packets, tables and dashboards:", telemetry.Commands},
+	{"Fabrics and workloads:", fabrics.Commands},
+	{machineTitle, machine.Commands},
 }
 
-// group puts the commands of root under the headings, and leaves out headings without any.
-func group(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
+// machineTitle is the heading of the commands that cobra has, too.
+const machineTitle = "csiglab and this machine:"
+
+// group adds the commands to root under the headings.
+func group(root *cobra.Command, a *command.App) {
 	for _, g := range groups {
-		for _, c := range root.Commands() {
-			if !slices.Contains(g.commands, c.Name()) {
-				continue
-			}
-			if c.GroupID = g.title; !root.ContainsGroup(g.title) {
-				root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
-			}
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands(a) {
+			c.GroupID = g.title
+			root.AddCommand(c)
 		}
+	}
+	root.SetHelpCommandGroupID(machineTitle)
+	root.SetCompletionCommandGroupID(machineTitle)
+}
+
+func comparisons(a *command.App) []*cobra.Command {
+	return []*cobra.Command{
+		sweepCommand(a), stressCommand(a), compareCommand(a), regressCommand(a), baselineCommand(a), bisectCommand(a), trialCommand(a),
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ func TestInit(t *testing.T) {
 	call := func(args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		if code := execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
+		if code := execute(context.Background(), command.Linked{}, newWork(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
 			t.Fatalf("%q: exit %d, %s%s", args, code, out.String(), errs.String())
 		}
 		return out.String()
@@ -53,7 +52,7 @@ func TestInit(t *testing.T) {
 	}
 	// One variant alone: what is expected of both is skipped with a note, and does not fail.
 	var out, errs bytes.Buffer
-	code = execute(context.Background(), command.Linked{}, newLab(command.Linked{}), []string{"run", "mine.yaml", "--variant", "csig", "--seed", "77", "--out", "one"}, nil, &out, &errs)
+	code = execute(context.Background(), command.Linked{}, newWork(command.Linked{}), []string{"run", "mine.yaml", "--variant", "csig", "--seed", "77", "--out", "one"}, nil, &out, &errs)
 	if want := "note: skipped: expect[0], csig.unfairness < plain.unfairness, because variant plain does not run\n"; code != command.ExitOK || !strings.Contains(errs.String(), want) || strings.Contains(out.String(), "FAILED") {
 		t.Errorf("run of one variant: exit %d, %s%s; want %s", code, out.String(), errs.String(), want)
 	}
@@ -141,9 +140,8 @@ func TestCommandsAreGrouped(t *testing.T) {
 		t.Errorf("a command has no group, see groups.go:\n%s", help)
 	}
 	for _, g := range groups {
-		_, list, ok := strings.Cut(help, "\n"+g.title+"\n")
-		if ok != slices.ContainsFunc(g.commands, func(name string) bool { return strings.Contains(help, "\n  "+name+" ") }) || ok && !strings.HasPrefix(list, "  ") {
-			t.Errorf("%q: want it with its commands, or neither, in:\n%s", g.title, help)
+		if _, list, ok := strings.Cut(help, "\n"+g.title+"\n"); !ok || !strings.HasPrefix(list, "  ") {
+			t.Errorf("%q: want it with its commands, in:\n%s", g.title, help)
 		}
 	}
 }

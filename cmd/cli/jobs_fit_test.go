@@ -124,7 +124,7 @@ func TestJobsFitInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if code := execute(ctx, command.Linked{}, newLab(command.Linked{}), []string{"jobs", "fit", "vgg16", "vgg16"}, nil, &stdout, &stderr); code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
+	if code := execute(ctx, command.Linked{}, newWork(command.Linked{}), []string{"jobs", "fit", "vgg16", "vgg16"}, nil, &stdout, &stderr); code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit %d, standard output %q, error %q; want exit 3", code, stdout.String(), stderr.String())
 	}
 }

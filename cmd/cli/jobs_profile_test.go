@@ -45,7 +45,7 @@ func runFolder(t *testing.T, file string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run")
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"run", file, "--out", out, "--no-report"}, nil, &stdout, &stderr); code != 0 {
+	if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"run", file, "--out", out, "--no-report"}, nil, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	return out

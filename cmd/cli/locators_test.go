@@ -32,7 +32,7 @@ func TestLocatorsOfThreeFlow(t *testing.T) {
 		command := func(args ...string) string {
 			t.Helper()
 			var stdout, stderr bytes.Buffer
-			if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK || len(noteLines(stderr.String())) > 0 {
+			if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK || len(noteLines(stderr.String())) > 0 {
 				t.Fatalf("%q: exit %d, %s", args, code, stderr.String())
 			}
 			return stdout.String()

@@ -38,7 +38,7 @@ func Main(linked command.Linked) (code int) {
 		})
 	})
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // the error of the write is enough
-	l := newLab(linked)
+	l := newWork(linked)
 	l.Become = become
 	return execute(ctx, linked, l, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
@@ -46,5 +46,5 @@ func Main(linked command.Linked) (code int) {
 // Execute runs a command line and returns its exit code, as Main does, but in this process:
 // what other programs do is an error. Results go to stdout, everything else to stderr.
 func Execute(ctx context.Context, linked command.Linked, args, env []string, stdout, stderr io.Writer) (code int) {
-	return execute(ctx, linked, newLab(linked), args, env, stdout, stderr)
+	return execute(ctx, linked, newWork(linked), args, env, stdout, stderr)
 }

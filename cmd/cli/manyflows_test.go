@@ -40,7 +40,7 @@ func manyFlows(t testing.TB, k int) string {
 		t.Fatal(err)
 	}
 	var out, said strings.Builder
-	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"run", file, "--out", dir}, nil, &out, &said); code != command.ExitOK {
+	if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"run", file, "--out", dir}, nil, &out, &said); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s%s", code, out.String(), said.String())
 	}
 	if lines := strings.Count(out.String()+said.String(), "\n"); lines > 40 || out.Len()+said.Len() > 10_000 {
@@ -118,13 +118,13 @@ func TestManyFlows(t *testing.T) {
 		t.Errorf("details %+v", d)
 	}
 	var checked strings.Builder
-	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"check", dir, "--json", "--expect", `run["rate_gbps.7-3"] > 0`, "--expect", fmt.Sprintf(`count(run["goodput_gbps.*"]) == %d`, flows)}, nil, &checked, io.Discard); code != command.ExitOK {
+	if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"check", dir, "--json", "--expect", `run["rate_gbps.7-3"] > 0`, "--expect", fmt.Sprintf(`count(run["goodput_gbps.*"]) == %d`, flows)}, nil, &checked, io.Discard); code != command.ExitOK {
 		t.Errorf("check: exit code %d: %s", code, checked.String())
 	}
 
 	start := time.Now()
 	var numbers strings.Builder
-	if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"report", dir, "--json"}, nil, &numbers, io.Discard); code != command.ExitOK {
+	if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"report", dir, "--json"}, nil, &numbers, io.Discard); code != command.ExitOK {
 		t.Fatalf("report: exit code %d", code)
 	}
 	t.Logf("%d flows: the report took %v", flows, time.Since(start))

@@ -140,7 +140,7 @@ func TestPredictions(t *testing.T) {
 			args = append(args, "--calibrate") // short runs are not worth it by themselves
 		}
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
+		if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("%s: exit %d, %s", e.name, code, stderr.String())
 		}
 		var check experimentCheck
@@ -225,7 +225,7 @@ func TestProbesDoNotMeasure(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	file := write(t, "long.yaml", "schema: 1\nname: long\nseeds: 1..40\n"+threeTierFabric(128, 4)+"workload: {permutation: {size: 40MB}}\n")
 	for flag, want := range map[string]bool{"--force": true, "--probe": false} {
-		l, measured := newLab(command.Linked{}), false
+		l, measured := newWork(command.Linked{}), false
 		l.Self = func(ctx context.Context, _ ...string) *exec.Cmd {
 			measured = true
 			return exec.CommandContext(ctx, "false")

@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/cmd/cli/machine"
 	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/nodes/modules"
+	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
@@ -93,7 +95,7 @@ func root(a *command.App) *cobra.Command {
 			return a.Elsewhere(cmd)
 		},
 	}
-	root.SetVersionTemplate(versionText())
+	root.SetVersionTemplate(machine.VersionText())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
@@ -107,14 +109,9 @@ func root(a *command.App) *cobra.Command {
 		}
 		return command.Usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(a), initCommand(a), runCommand(a), checkCommand(a), reportCommand(a), exportCommand(a), serveCommand(a), grafanaCommand(a), validateCommand(a), graphCommand(a), topoCommand(a), listCommand(a), schemaCommand(a), doctorCommand(a), selftestCommand(a), probeCommand(a), shardCommand(a), perform.MeasureCommand(a), captureCommand(a), dissectorCommand(a), buildCommand(a), workloadCommand(a), jobsCommand(a), regressCommand(a), bisectCommand(a), baselineCommand(a), sweepCommand(a), stressCommand(a), compareCommand(a), trialCommand(a), versionCommand(a))
-	root.AddCommand(imageCommand(a), configCommand(a), pageCommand(a))
-	if a.Work.List != nil {
-		root.AddCommand(upCommand(a), holdCommand(a), downCommand(a), psCommand(a), inspectCommand(a), execCommand(a), topCommand(a), cleanCommand(a), scrapeConfigCommand(a), uiCommand(a))
-	}
+	group(root, a)
 	command.CompleteSettings(root)
-	root.SetOut(a.Stdout) // the command completion takes it when group makes it
-	group(root)
+	root.SetOut(a.Stdout)
 	return root
 }
 
@@ -126,4 +123,25 @@ func wrongValue(err *pflag.InvalidValueError) error {
 		return err
 	}
 	return fmt.Errorf("invalid argument %q for %q flag: want %s", err.GetValue(), "--"+err.GetFlag().Name, want)
+}
+
+// checkModules refuses to start with a module whose algorithms cannot be used.
+func checkModules() error {
+	if err := modules.Check(); err != nil {
+		return command.Misuse(err)
+	}
+	return nil
+}
+
+// guarded calls a command. With modules, it ends with an error when one of their
+// algorithms panics or does not return.
+func guarded(call func() error) error {
+	if len(modules.Compiled()) == 0 {
+		return call()
+	}
+	var err error
+	if fault := watchdog.RunAll(func() { err = call() }); fault != nil {
+		return command.Infrastructure(fault) // err belongs to the command, which may go on
+	}
+	return err
 }

@@ -27,7 +27,7 @@ end: 3s
 func TestUnitsOfASlowFabric(t *testing.T) {
 	command := func(args ...string) string {
 		var out, errs bytes.Buffer
-		if code := execute(context.Background(), command.Linked{}, newLab(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
+		if code := execute(context.Background(), command.Linked{}, newWork(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
 			t.Fatalf("%q: exit %d\n%s%s", args, code, out.String(), errs.String())
 		}
 		return out.String()

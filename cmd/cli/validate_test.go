@@ -70,7 +70,7 @@ func TestValidateVerbose(t *testing.T) {
 	command := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		if code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
+		if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("%q: exit %d, %s", args, code, stderr.String())
 		}
 		return stdout.String()
@@ -108,7 +108,7 @@ func TestValidateVerbose(t *testing.T) {
 // checked and predicted.
 func TestVerboseCompilesOnce(t *testing.T) {
 	checkout.SkipSlowRace(t)
-	l, visited := newLab(command.Linked{}), 0
+	l, visited := newWork(command.Linked{}), 0
 	l.Validate = func(ctx context.Context, set *experiment.Set, o predict.Options) (*predict.Validation, error) {
 		visit := o.Visit
 		o.Visit = func(i int, p *plan.Plan) {

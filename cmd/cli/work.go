@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
-func newLab(linked command.Linked) command.Work {
+func newWork(linked command.Linked) command.Work {
 	elsewhere := labs.Elsewhere{
 		InContainer: func(context.Context, *runs.Run, runs.Node, []string) (int, error) {
 			return 0, programs.Elsewhere(programs.Lab)

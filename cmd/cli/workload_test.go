@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/fabrics"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -49,7 +50,7 @@ func TestWorkloadInspect(t *testing.T) {
 		t.Errorf("picture: %v\n%s", err, svg)
 	}
 	code, stdout, stderr = csiglab(&fakeLab{}, nil, "workload", "inspect", path, "--json", "--rate", "0bps", "--latency", "0s")
-	var view workloadView
+	var view fabrics.WorkloadView
 	if err := json.Unmarshal([]byte(stdout), &view); code != 0 || err != nil {
 		t.Fatalf("exit %d: %v: %s%s", code, err, stdout, stderr)
 	}
@@ -120,7 +121,7 @@ func TestWorkloadConvertSameRun(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "run")
 		file := workloadFile(t, "x.yaml", fmt.Sprintf("schema: 1\nname: x\ntopology: {k_ary: {k: 4, rate: 100Gbps, delay: 1us}}\nworkload: {file: %s}\n", matrix))
 		var stdout, stderr bytes.Buffer
-		code := execute(t.Context(), command.Linked{}, newLab(command.Linked{}), []string{"run", file, "--out", out}, nil, &stdout, &stderr)
+		code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), []string{"run", file, "--out", out}, nil, &stdout, &stderr)
 		manifest, err := os.ReadFile(filepath.Join(out, "manifest.json"))
 		found := regexp.MustCompile(`"traceHash": "([^"]+)"`).FindSubmatch(manifest)
 		if code != 0 || found == nil || !strings.Contains(stdout.String(), "failure-0: link agg1-core1 down") {

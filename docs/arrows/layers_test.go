@@ -33,6 +33,7 @@ var layers = []layer{
 	{"readers", []string{"reports", "dashboards"}},
 	{"commands", []string{
 		"cmd/cli/startup", "cmd/cli/settings", "cmd/cli/doctor", "cmd/cli/command", "cmd/cli/choose", "cmd/cli/resources", "cmd/cli/perform",
+		"cmd/cli/fit", "cmd/cli/labs", "cmd/cli/telemetry", "cmd/cli/fabrics", "cmd/cli/machine",
 		"cmd/cli", "cmd", "internal/mutants", "internal/testlog",
 	}},
 }
@@ -49,6 +50,9 @@ var alsoPure = []string{
 
 // judges are the packages of orchestrator that reports may import: arithmetic and plain data about compared runs.
 var judges = []string{"orchestrator/compare/statistics", "orchestrator/compare/results", "orchestrator/compare/verdict"}
+
+// commandGroups are the packages of csiglab's commands, a package for each heading of csiglab --help.
+var commandGroups = []string{"cmd/cli/fabrics", "cmd/cli/machine", "cmd/cli/telemetry"}
 
 // testsOnly lists the folders that hold tests and nothing that can be imported.
 var testsOnly = []string{"docs", "docs/arrows", "docs/changes"}
@@ -94,6 +98,8 @@ var exceptions = []exception{
 		why: "readers make numbers, not words or pictures"},
 	{from: []string{"reports/regression"}, to: []string{"..."}, but: []string{"orchestrator/compare/verdict", "reports/chart", "reports/page", "reports/section", "reports/words"},
 		why: "regression renders verdicts and nothing else"},
+	{from: commandGroups, to: commandGroups,
+		why: "no group of commands imports another: what two need stands in cmd/cli/command, choose, perform or resources"},
 	{from: []string{"cmd/csig-host", "cmd/csig-switch"}, to: []string{"cmd/..."},
 		why: "commands are the top"},
 	{from: []string{"..."}, to: []string{"cmd/csiglab", "cmd/csiglab-lab", "cmd/csiglab-serve", "cmd/csiglab-cluster", "cmd/csig-host", "cmd/csig-switch"},

@@ -1,4 +1,4 @@
-package cli
+package fabrics
 
 import (
 	"github.com/spf13/cobra"

@@ -1,4 +1,4 @@
-package cli
+package fabrics
 
 import (
 	"fmt"
@@ -123,8 +123,8 @@ func rankPrograms(in *formats.Input) (graph.Source, *graph.Loss, error) {
 	return s, loss, err
 }
 
-// workloadView is the output of workload inspect.
-type workloadView struct {
+// WorkloadView is the output of workload inspect.
+type WorkloadView struct {
 	File      string              `json:"file"`
 	Format    string              `json:"format"`
 	Transfers int                 `json:"transfers"` // 0: the file has ranks
@@ -160,7 +160,7 @@ func workloadInspectCommand(a *command.App) *cobra.Command {
 				return command.Usage("--latency %q: want a time from 0 on, such as 2us", latency)
 			}
 			stop := a.Word(command.WordReading)
-			i, err := command.Interruptible(cmd.Context(), func() (*workloadView, error) { return inspectWorkload(a, &f, args[0], link) })
+			i, err := command.Interruptible(cmd.Context(), func() (*WorkloadView, error) { return inspectWorkload(a, &f, args[0], link) })
 			stop()
 			if err != nil {
 				return err
@@ -188,7 +188,7 @@ func workloadInspectCommand(a *command.App) *cobra.Command {
 	return cmd
 }
 
-func inspectWorkload(a *command.App, f *inputFlags, path string, link graph.Link) (*workloadView, error) {
+func inspectWorkload(a *command.App, f *inputFlags, path string, link graph.Link) (*WorkloadView, error) {
 	in, err := f.open(a, path)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func inspectWorkload(a *command.App, f *inputFlags, path string, link graph.Link
 	if err != nil {
 		return nil, command.Misuse(fmt.Errorf("%s: %w", path, err))
 	}
-	i := &workloadView{File: path, Format: in.Format, Summary: inspect.Summarise(s, 1), Lost: append(append([]graph.Lost{}, in.Loss.Items()...), loss.Items()...)}
+	i := &WorkloadView{File: path, Format: in.Format, Summary: inspect.Summarise(s, 1), Lost: append(append([]graph.Lost{}, in.Loss.Items()...), loss.Items()...)}
 	if in.Workload != nil {
 		i.Transfers, i.Triggers, i.Failures = len(in.Workload.Transfers), len(in.Workload.Triggers), in.Workload.Failures
 	}
@@ -211,7 +211,7 @@ func inspectWorkload(a *command.App, f *inputFlags, path string, link graph.Link
 	return i, nil
 }
 
-func drawWorkload(a *command.App, i *workloadView, out string) error {
+func drawWorkload(a *command.App, i *WorkloadView, out string) error {
 	if i.Ideal == nil {
 		return command.Usage("--out %s: nothing to draw: %s", out, i.Reason)
 	}
@@ -228,7 +228,7 @@ const shownHops = 12
 // shownCollectives is how many collectives are printed.
 const shownCollectives = 20
 
-func (i *workloadView) text(link graph.Link) string {
+func (i *WorkloadView) text(link graph.Link) string {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	s := i.Summary

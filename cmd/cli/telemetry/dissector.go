@@ -1,4 +1,4 @@
-package cli
+package telemetry
 
 import (
 	"github.com/csiglab/csiglab/cmd/cli/command"

@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"context"
@@ -46,13 +46,13 @@ func doctorCommand(a *command.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				findings = doctor.Machine{Out: out, Runs: a.Work.List, Probe: probeName, Containers: containers}.Examine(cmd.Context())
+				findings = doctor.Machine{Out: out, Runs: a.Work.List, Probe: ProbeName, Containers: containers}.Examine(cmd.Context())
 			}
 			if asJSON {
 				if err := a.PrintJSON(findings); err != nil {
 					return err
 				}
-			} else if err := a.Print(findingsText(findings)); err != nil {
+			} else if err := a.Print(FindingsText(findings)); err != nil {
 				return err
 			}
 			if !doctor.Healthy(findings) {
@@ -81,8 +81,8 @@ func examineContainers(a *command.App) (func(context.Context) []doctor.Finding, 
 	return func(context.Context) []doctor.Finding { return []doctor.Finding{lab} }, nil
 }
 
-// findingsText returns the findings as text, by runtime.
-func findingsText(findings []doctor.Finding) string {
+// FindingsText returns the findings as text, by runtime.
+func FindingsText(findings []doctor.Finding) string {
 	var text strings.Builder
 	for i, f := range findings {
 		if i == 0 || f.Runtime != findings[i-1].Runtime {

@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"github.com/spf13/cobra"
@@ -7,14 +7,14 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/doctor"
 )
 
-// probeName is the command that doctor starts in a private network namespace.
-const probeName = "probe-private-network"
+// ProbeName is the command that doctor starts in a private network namespace.
+const ProbeName = "probe-private-network"
 
 // probeCommand prints as JSON what doctor.Probe found. Its argument is the network
 // namespace of the doctor that started it.
 func probeCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
-		Use:    probeName,
+		Use:    ProbeName,
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -1,4 +1,4 @@
-package cli
+package telemetry
 
 import (
 	"context"
@@ -122,7 +122,7 @@ func (s *serveFlags) config(r *command.ServeRequest) (err error) {
 		return command.Usage("--listen %q: want an address and a port, such as 127.0.0.1:9090", s.listen)
 	}
 	if s.tokenFile != "" {
-		if r.Token, err = readToken(s.tokenFile); err != nil {
+		if r.Token, err = ReadToken(s.tokenFile); err != nil {
 			return err
 		}
 	}
@@ -139,8 +139,8 @@ func (s *serveFlags) config(r *command.ServeRequest) (err error) {
 // maxToken is the size of a token at most, in bytes.
 const maxToken = 4096
 
-// readToken reads the first line of a file that nobody else may read.
-func readToken(name string) (string, error) {
+// ReadToken reads the first line of a file that nobody else may read.
+func ReadToken(name string) (string, error) {
 	text, err := own.ReadSecret(name, maxToken)
 	if err != nil {
 		return "", command.Usage("--token-file %s: %w", name, cause.Of(err))

@@ -1,4 +1,4 @@
-package cli
+package machine
 
 import (
 	"cmp"
@@ -13,21 +13,21 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/settings"
 )
 
-// configEntry is a setting in the output of config --json.
-type configEntry struct {
+// ConfigEntry is a setting in the output of config --json.
+type ConfigEntry struct {
 	Setting string         `json:"setting"`
 	Value   string         `json:"value"` // "": there is none
 	From    settings.Layer `json:"from"`
 	At      string         `json:"at,omitempty"` // the flag, the variable, or the file and its line
 }
 
-// configName is the name of csiglab config.
-const configName = "config"
+// ConfigName is the name of csiglab config.
+const ConfigName = "config"
 
 func configCommand(a *command.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   configName,
+		Use:   ConfigName,
 		Short: "Print the settings of this user and machine, and where each comes from",
 		Long: "Print the settings of this user and machine, and where each comes from: a flag, an environment variable,\n" +
 			"./" + settings.FolderFile + ", $XDG_CONFIG_HOME/csiglab/config.yaml (default: ~/.config), or the default, in this order.\n" +
@@ -54,13 +54,13 @@ func configCommand(a *command.App) *cobra.Command {
 		var text strings.Builder
 		t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "SETTING\tVALUE\tFROM")
-		var entries []configEntry
+		var entries []ConfigEntry
 		for _, s := range settings.All() {
 			v := values[s.Key]
 			if want := s.Want(v.Text); v.From == settings.Flag && want != "" {
 				return command.Usage("%s %q: %s", v.At, settings.Shown(v.Text), want)
 			}
-			entries = append(entries, configEntry{s.Key, v.Text, v.From, v.At})
+			entries = append(entries, ConfigEntry{s.Key, v.Text, v.From, v.At})
 			from := string(v.From)
 			switch v.From {
 			case settings.Flag, settings.Variable:

@@ -1,4 +1,4 @@
-package cli
+package fabrics
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// fabricCounts is the output of topo count.
-type fabricCounts struct {
+// FabricCounts is the output of topo count.
+type FabricCounts struct {
 	Name        string                      `json:"name"` // of the experiment, "" for a file
 	Hosts       int                         `json:"hosts"`
 	Switches    int                         `json:"switches"`
@@ -56,7 +56,7 @@ func topoCountCommand(a *command.App) *cobra.Command {
 	return cmd
 }
 
-func countFabric(a *command.App, t experiment.Topology) (c fabricCounts, err error) {
+func countFabric(a *command.App, t experiment.Topology) (c FabricCounts, err error) {
 	var size topologies.Size
 	sized, ok := t.Spec.(experiment.Sized)
 	if ok {
@@ -75,7 +75,7 @@ func countFabric(a *command.App, t experiment.Topology) (c fabricCounts, err err
 		}
 		return c, fmt.Errorf("topology: %w", err)
 	}
-	c = fabricCounts{
+	c = FabricCounts{
 		Hosts: size.Hosts, Switches: size.Switches, HostLinks: size.HostLinks, SwitchLinks: size.SwitchLinks,
 		Memory: int64(size.Memory()), TooLarge: size.Excess(),
 	}
@@ -90,7 +90,7 @@ func countFabric(a *command.App, t experiment.Topology) (c fabricCounts, err err
 }
 
 // text returns the counts in words.
-func (c *fabricCounts) text() string {
+func (c *FabricCounts) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s\n", command.Plural(c.Hosts, "host"), command.Plural(c.Switches, "switch"))
 	fmt.Fprintf(&b, "%s of hosts, %d between switches\n", command.Plural(c.HostLinks, "link"), c.SwitchLinks)
