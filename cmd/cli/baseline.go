@@ -11,6 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 )
 
@@ -109,5 +110,5 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 	for _, cell := range stored.Cells {
 		seeds += len(cell.Runs)
 	}
-	return a.print(fmt.Sprintf("wrote   %s: %s of %s; %s\n", output, plural(seeds, "run"), plural(len(stored.Cells), "experiment"), stored.Label))
+	return a.print(fmt.Sprintf("wrote   %s: %s of %s; %s\n", output, spelling.Plural(seeds, "run"), spelling.Plural(len(stored.Cells), "experiment"), stored.Label))
 }

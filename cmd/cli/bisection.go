@@ -16,6 +16,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
@@ -315,15 +316,15 @@ func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect
 
 // announce says what there is to do.
 func (s *bisection) announce() {
-	what := plural(s.campaign.Last, "revision")
+	what := spelling.Plural(s.campaign.Last, "revision")
 	if s.values != nil {
-		what = plural(s.campaign.Last, "value")
+		what = spelling.Plural(s.campaign.Last, "value")
 	}
 	more := ""
 	if n := len(s.campaign.Steps); n > 0 {
-		more = fmt.Sprintf("; %s of an earlier session are kept", plural(n, "verdict"))
+		more = fmt.Sprintf("; %s of an earlier session are kept", spelling.Plural(n, "verdict"))
 	}
-	s.bar.line(fmt.Sprintf("%s after good: about %s, after the two ends%s", what, plural(bisect.Steps(s.campaign.Last), "step"), more))
+	s.bar.line(fmt.Sprintf("%s after good: about %s, after the two ends%s", what, spelling.Plural(bisect.Steps(s.campaign.Last), "step"), more))
 }
 
 // openSteps opens the file of the verdicts, and returns those of earlier sessions that last. A

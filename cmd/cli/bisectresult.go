@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
@@ -171,7 +172,7 @@ func (s *bisection) text(out *bisectResult, r *bisect.Result) string {
 			skipped++
 		}
 	}
-	fmt.Fprintf(&t, "tried    %d of %s, %d of them skipped; %s of runs\n", len(r.Steps), plural(s.campaign.Last+1, "candidate"), skipped, time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
+	fmt.Fprintf(&t, "tried    %d of %s, %d of them skipped; %s of runs\n", len(r.Steps), spelling.Plural(s.campaign.Last+1, "candidate"), skipped, time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
 	fmt.Fprintf(&t, "again    %s\nfolder   %s\n", out.Again, s.folder)
 	return t.String()
 }
@@ -232,7 +233,7 @@ func (s *bisection) stepText(step *bisect.Step) string {
 	case step.By == "reference":
 		reason = "what the others are compared with"
 	case step.By == "statistics" && step.Effect != nil:
-		reason = fmt.Sprintf("%s, %s", s.effect(step.Effect), plural(len(step.Runs), "seed"))
+		reason = fmt.Sprintf("%s, %s", s.effect(step.Effect), spelling.Plural(len(step.Runs), "seed"))
 		if step.Verdict == bisect.Skipped.String() {
 			reason += ", which do not say whether it is good or bad"
 		}

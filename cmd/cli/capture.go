@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -196,7 +197,7 @@ func (a *app) captureLab(cmd *cobra.Command, run runs.Run, c *captureFlags) erro
 	if err := out.end(err); err != nil {
 		return err
 	}
-	text := plural(got.Packets, "packet")
+	text := spelling.Plural(got.Packets, "packet")
 	if c.out != stdoutName {
 		text = "wrote " + c.out + ": " + text
 	}

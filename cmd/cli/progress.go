@@ -10,6 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
@@ -43,13 +44,13 @@ func (p *progressView) update(now campaign.Progress) {
 		left = fmt.Sprintf(", about %v left", now.ETA.Round(time.Second))
 	}
 	if p.bar != nil {
-		p.bar.Describe(fmt.Sprintf("%d of %s%s", now.Done, plural(now.Total, "run"), left))
+		p.bar.Describe(fmt.Sprintf("%d of %s%s", now.Done, spelling.Plural(now.Total, "run"), left))
 		p.bar.Set(int(now.Fraction * barSteps)) // a bar that cannot be drawn is no error
 		return
 	}
 	if now.Done > p.done {
 		p.done = now.Done
-		fmt.Fprintf(p.w, "%d of %s done: %s, seed %d%s\n", now.Done, plural(now.Total, "run"), now.Variant, now.Seed, left)
+		fmt.Fprintf(p.w, "%d of %s done: %s, seed %d%s\n", now.Done, spelling.Plural(now.Total, "run"), now.Variant, now.Seed, left)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/ui"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -328,7 +329,7 @@ func (p *campaignProgress) update(now regress.Progress) {
 	if ran := now.Done - p.kept; ran > 1 {
 		left = fmt.Sprintf(", at least %v left", (took / time.Duration(ran) * time.Duration(now.Least-now.Done)).Round(time.Second))
 	}
-	p.bar.Describe(fmt.Sprintf("%s: %d of %s%s", now.Name, now.Done, plural(now.Least, "run"), left))
+	p.bar.Describe(fmt.Sprintf("%s: %d of %s%s", now.Name, now.Done, spelling.Plural(now.Least, "run"), left))
 	p.bar.Set(barSteps * now.Done / now.Least) // a bar that cannot be drawn is no error
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -79,7 +80,7 @@ func (a *app) run() *cobra.Command {
 				return err
 			}
 			if n := set.Base.Sweep.Points(); set.Base.Sweep != nil {
-				a.notes([]string{fmt.Sprintf("%s has a sweep of %s, which csiglab sweep runs; this is a run without it", set.Base.Name, plural(n, "point"))})
+				a.notes([]string{fmt.Sprintf("%s has a sweep of %s, which csiglab sweep runs; this is a run without it", set.Base.Name, spelling.Plural(n, "point"))})
 			}
 			return a.perform(cmd, set, &r)
 		},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/parts/placement"
@@ -96,12 +97,12 @@ func (a *app) exportShards(e Exporter, g *topologies.Graph, f *fabricFlags, s *s
 			return err
 		}
 		part := placed.Parts[i]
-		a.say(fmt.Sprintf("%s: %s, %s, for the machine with address %s", name(i), plural(part.Hosts, "host"), plural(part.Switches, "switch"), s.addresses[i]))
+		a.say(fmt.Sprintf("%s: %s, %s, for the machine with address %s", name(i), spelling.Plural(part.Hosts, "host"), spelling.Plural(part.Switches, "switch"), s.addresses[i]))
 	}
 	if len(placed.Links) > 0 {
 		mtu := e.MTU()
 		a.notes([]string{fmt.Sprintf("%s cut, vxlan %d to %d, UDP port %d; frames of the lab need an MTU of %d on the interfaces between the machines (%d with IPv4)",
-			plural(len(placed.Links), "link"), s.vni, s.vni+len(placed.Links)-1, clab.TunnelPort, mtu+clab.TunnelOverhead, mtu+clab.TunnelOverhead-20)})
+			spelling.Plural(len(placed.Links), "link"), s.vni, s.vni+len(placed.Links)-1, clab.TunnelPort, mtu+clab.TunnelOverhead, mtu+clab.TunnelOverhead-20)})
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -193,7 +194,7 @@ func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *swe
 	if done > 0 {
 		rest = fmt.Sprintf("; %d have ended already", done)
 	}
-	a.say(fmt.Sprintf("%s: %s%s", p.name, plural(total, "run"), rest))
+	a.say(fmt.Sprintf("%s: %s%s", p.name, spelling.Plural(total, "run"), rest))
 	view := newSweepView(a.stderr)
 	err := sw.Run(ctx, &trial.Local{Folder: sw.Work(), Environment: a.env}, atOnce(s.parallel, sw.Plan.Way()), view.update)
 	view.close()
@@ -204,7 +205,7 @@ func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *swe
 		err = errors.New("interrupted")
 	}
 	done, total = sw.Done()
-	return sweepError(fmt.Errorf("%w\nthe stress of %s is incomplete: %d of %s have ended and are kept; the same command with --out %s does the rest", err, p.name, done, plural(total, "run"), s.out))
+	return sweepError(fmt.Errorf("%w\nthe stress of %s is incomplete: %d of %s have ended and are kept; the same command with --out %s does the rest", err, p.name, done, spelling.Plural(total, "run"), s.out))
 }
 
 // stressEnd writes the tables and prints one.

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 )
 
@@ -26,7 +27,7 @@ func verdictOf(c *stress.Cell) string {
 		return "-"
 	case stress.Failed:
 		if c.Value != nil {
-			text += " " + number(*c.Value, true)
+			text += " " + spelling.Number(*c.Value, true)
 		}
 	}
 	if c.Promised {
@@ -43,10 +44,10 @@ func stressHead(r *stress.Result) string {
 	}
 	for _, s := range r.Settings {
 		if s.Name == "seeds" {
-			text += fmt.Sprintf(", %s from %d on", plural(len(s.Seeds), "unseen seed"), s.Seeds[0])
+			text += fmt.Sprintf(", %s from %d on", spelling.Plural(len(s.Seeds), "unseen seed"), s.Seeds[0])
 		}
 	}
-	text += fmt.Sprintf(": %s of %v together", plural(r.Runs, "run"), time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
+	text += fmt.Sprintf(": %s of %v together", spelling.Plural(r.Runs, "run"), time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
 	if r.Missing > 0 {
 		text += fmt.Sprintf("; %d have not been run", r.Missing)
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -153,7 +154,7 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	}
 	plan.Shard, plan.Started = shard, time.Now().UTC()
 	if shard.Of > plan.Trials() {
-		return nil, usage("--shard %s: the sweep has only %s", s.shard, plural(plan.Trials(), "trial"))
+		return nil, usage("--shard %s: the sweep has only %s", s.shard, spelling.Plural(plan.Trials(), "trial"))
 	}
 	if a.alone(plan.Clock, &s.parallel) {
 		return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
@@ -305,8 +306,8 @@ func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remot
 	if done > 0 {
 		rest = fmt.Sprintf("; %d have ended already", done)
 	}
-	a.say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, plural(len(sw.Plan.Points), "point"), plural(len(sw.Plan.Variants), "variant"),
-		plural(len(sw.Plan.Seeds), "seed"), of, plural(total, "trial"), rest))
+	a.say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, spelling.Plural(len(sw.Plan.Points), "point"), spelling.Plural(len(sw.Plan.Variants), "variant"),
+		spelling.Plural(len(sw.Plan.Seeds), "seed"), of, spelling.Plural(total, "trial"), rest))
 	local := &trial.Local{Folder: sw.Work(), Environment: a.env}
 	if s.keep {
 		local.Folder, local.Keep = sw.Runs(), true
@@ -324,7 +325,7 @@ func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remot
 			err = errors.New("interrupted")
 		}
 		done, total = sw.Done()
-		err = fmt.Errorf("%w\nthe sweep is incomplete: %d of %s have ended and are kept in %s; csiglab sweep --resume %s does the rest", err, done, plural(total, "trial"), sw.Folder, sw.Folder)
+		err = fmt.Errorf("%w\nthe sweep is incomplete: %d of %s have ended and are kept in %s; csiglab sweep --resume %s does the rest", err, done, spelling.Plural(total, "trial"), sw.Folder, sw.Folder)
 		return sweepError(err)
 	}
 	return a.sweepEnd(s, sw)
@@ -352,7 +353,7 @@ func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
 	case err != nil:
 		return err
 	case sum.Done < sum.Trials:
-		return infrastructure(fmt.Errorf("%s is incomplete: %d of %s are missing; csiglab sweep --resume %s does them", sw.Folder, sum.Trials-sum.Done, plural(sum.Trials, "trial"), sw.Folder))
+		return infrastructure(fmt.Errorf("%s is incomplete: %d of %s are missing; csiglab sweep --resume %s does them", sw.Folder, sum.Trials-sum.Done, spelling.Plural(sum.Trials, "trial"), sw.Folder))
 	case sum.Invalid > 0:
 		return &exitError{code: exitInfrastructure}
 	case sum.Failed > 0:
@@ -405,7 +406,7 @@ func newSweepView(w io.Writer) *sweepView {
 }
 
 func (v *sweepView) update(p sweep.Progress) {
-	text := fmt.Sprintf("%d of %s", p.Done, plural(p.Total, "trial"))
+	text := fmt.Sprintf("%d of %s", p.Done, spelling.Plural(p.Total, "trial"))
 	if p.Invalid > 0 {
 		text += fmt.Sprintf(", %d invalid", p.Invalid)
 	}

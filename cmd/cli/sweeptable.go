@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 )
 
@@ -66,20 +67,20 @@ func writeSweep(w io.Writer, s *sweep.Summary) {
 		row = append(row, seeds)
 		for _, name := range s.Metrics {
 			value, ok := m.Metrics[name]
-			row = append(row, number(value, ok))
+			row = append(row, spelling.Number(value, ok))
 		}
 		fmt.Fprintln(t, cells(row))
 	}
 	t.Flush() // cannot fail: text in memory
 	if more := len(s.Points) - maxSweepRows; more > 0 {
-		fmt.Fprintf(w, "… and %s; %s has them\n", plural(more, "more row"), s.Results)
+		fmt.Fprintf(w, "… and %s; %s has them\n", spelling.Plural(more, "more row"), s.Results)
 	}
 	fmt.Fprintln(w, "\nMetrics are medians over the seeds.")
 	if s.Failed > 0 {
-		fmt.Fprintf(w, "In %s an expectation failed.\n", plural(s.Failed, "trial"))
+		fmt.Fprintf(w, "In %s an expectation failed.\n", spelling.Plural(s.Failed, "trial"))
 	}
 	if s.Invalid > 0 {
-		fmt.Fprintf(w, "INVALID: %s of %d; their rows have no numbers.\n", plural(s.Invalid, "trial"), s.Done)
+		fmt.Fprintf(w, "INVALID: %s of %d; their rows have no numbers.\n", spelling.Plural(s.Invalid, "trial"), s.Done)
 		for _, r := range s.Reasons[:min(len(s.Reasons), maxSweepReasons)] {
 			fmt.Fprintf(w, "  point %d (%s), %s, seed %d: %s\n", r.Point, strings.Join(r.Set, ", "), r.Variant, r.Seed, strings.Join(r.Reasons, "; "))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -111,7 +112,7 @@ func (s *sharedLocators) text(variants int) string {
 	if s.Format != "" {
 		kind = s.Format + " "
 	}
-	text := fmt.Sprintf("%slocators%s: %s have %s; %d of the ports share theirs with others\n", kind, of, plural(s.Ports, "switch port"), plural(s.Distinct, "locator"), s.Sharing)
+	text := fmt.Sprintf("%slocators%s: %s have %s; %d of the ports share theirs with others\n", kind, of, spelling.Plural(s.Ports, "switch port"), spelling.Plural(s.Distinct, "locator"), s.Sharing)
 	for i, l := range s.Locators {
 		if i == shownLocators {
 			text += fmt.Sprintf("  … and %d more; --json lists all\n", len(s.Locators)-i)
@@ -133,13 +134,13 @@ func (s *sharedLocators) text(variants int) string {
 func (c *experimentCheck) text(where string) string {
 	var load []string
 	if c.Flows > 0 {
-		load = append(load, plural(c.Flows, "flow"), units.Size(c.Bytes).String())
+		load = append(load, spelling.Plural(c.Flows, "flow"), units.Size(c.Bytes).String())
 	}
 	if c.Streams > 0 {
-		load = append(load, plural(c.Streams, "stream")+" of raw frames")
+		load = append(load, spelling.Plural(c.Streams, "stream")+" of raw frames")
 	}
 	if c.Programs > 0 {
-		load = append(load, plural(c.Programs, "program"))
+		load = append(load, spelling.Plural(c.Programs, "program"))
 	}
 	predicted := "predicted: " + predict.Roughly(time.Duration(c.Seconds*float64(time.Second)))
 	if cpu := time.Duration(c.CPU * float64(time.Second)); cpu >= 500*time.Millisecond {
@@ -163,10 +164,10 @@ func (c *experimentCheck) text(where string) string {
 		memory += "\n"
 	}
 	text := fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n%s", c.Name,
-		plural(len(c.Variants), "variant"), plural(c.Seeds, "seed"), plural(c.Hosts, "host"), plural(c.Switches, "switch"),
-		plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
+		spelling.Plural(len(c.Variants), "variant"), spelling.Plural(c.Seeds, "seed"), spelling.Plural(c.Hosts, "host"), spelling.Plural(c.Switches, "switch"),
+		spelling.Plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
 	if c.Points > 0 {
-		text += fmt.Sprintf("a sweep of %s, all valid: %s; csiglab sweep runs them\n", plural(c.Points, "point"), plural(c.Points*len(c.Variants)*c.Seeds, "trial"))
+		text += fmt.Sprintf("a sweep of %s, all valid: %s; csiglab sweep runs them\n", spelling.Plural(c.Points, "point"), spelling.Plural(c.Points*len(c.Variants)*c.Seeds, "trial"))
 	}
 	for i := range c.Locators {
 		text += c.Locators[i].text(len(c.Variants))
@@ -368,11 +369,11 @@ func (a *app) printFiles(s *selection, checked checkedFiles, asJSON bool) error 
 	text := ""
 	if s.topology != "" {
 		text = fmt.Sprintf("%s is valid: %s, %s, %s, %s, %s; links: %d to hosts, %d ToR-Agg, %d Agg-core\n",
-			s.topology, plural(out.Counts.Hosts, "host"), plural(out.Pods, "pod"), plural(out.ToRs, "ToR"), plural(out.Aggs, "Agg"),
-			plural(out.Cores, "core"), out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
+			s.topology, spelling.Plural(out.Counts.Hosts, "host"), spelling.Plural(out.Pods, "pod"), spelling.Plural(out.ToRs, "ToR"), spelling.Plural(out.Aggs, "Agg"),
+			spelling.Plural(out.Cores, "core"), out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
 	}
 	if s.workload != "" {
-		text += fmt.Sprintf("%s is valid: %s, %v\n", s.workload, plural(*out.Flows, "flow"), *out.Bytes)
+		text += fmt.Sprintf("%s is valid: %s, %v\n", s.workload, spelling.Plural(*out.Flows, "flow"), *out.Bytes)
 	}
 	return a.print(text)
 }

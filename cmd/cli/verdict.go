@@ -3,18 +3,15 @@ package cli
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 
-	runsection "github.com/csiglab/csiglab/reports/section/runs"
-
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	faultsection "github.com/csiglab/csiglab/reports/section/faults"
+	runsection "github.com/csiglab/csiglab/reports/section/runs"
 )
 
 // keyMetrics are shown for every experiment, after its derived ones, in this
@@ -29,7 +26,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		fmt.Fprintln(w, "UNFINISHED: "+text)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s, median of %s", r.Name, plural(len(r.Setup.Seeds), "seed"))
+	fmt.Fprintf(t, "%s, median of %s", r.Name, spelling.Plural(len(r.Setup.Seeds), "seed"))
 	for _, v := range r.Variants {
 		fmt.Fprintf(t, "\t%s", v.Name)
 	}
@@ -39,7 +36,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		for i := range r.Variants {
 			value, ok := r.Variants[i].Median(name)
 			found = found || ok
-			row += "\t" + number(value, ok)
+			row += "\t" + spelling.Number(value, ok)
 		}
 		if found {
 			fmt.Fprintln(t, row)
@@ -126,36 +123,15 @@ func writePublished(w io.Writer, published []reading.Comparison) {
 				notes = append(notes, c.Variant+" "+c.Metric+": "+c.Note)
 			}
 		}
-		measured := number(0, false)
+		measured := spelling.Number(0, false)
 		if c.Measured != nil {
-			measured = number(*c.Measured, true)
+			measured = spelling.Number(*c.Measured, true)
 		}
 		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s to %s\t%s\n", c.Variant, c.Metric,
-			number(c.Published, true), measured, number(c.Low, true), number(c.High, true), outcome)
+			spelling.Number(c.Published, true), measured, spelling.Number(c.Low, true), spelling.Number(c.High, true), outcome)
 	}
 	t.Flush() // cannot fail: text in memory
 	for _, note := range notes {
 		fmt.Fprintln(w, note)
 	}
-}
-
-// number returns a value as text with four digits, or all digits before the point.
-func number(v float64, ok bool) string {
-	switch {
-	case !ok:
-		return "-"
-	case v == math.Trunc(v) || math.Abs(v) >= 10000:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "ch") {
-		return fmt.Sprintf("%d %ses", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
