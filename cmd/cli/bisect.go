@@ -107,7 +107,7 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 			return infrastructure(err)
 		}
 	}
-	p.Version, p.Command, p.Started = buildVersion(), append([]string{"csiglab"}, a.args...), time.Now().UTC()
+	p.Version, p.Command, p.Started = buildVersion(), a.command(), time.Now().UTC()
 	s := &bisection{app: a, plan: p, flags: r, fresh: true}
 	if s.folder = r.out; s.folder == "" {
 		s.folder = filepath.Join("bisections", fmt.Sprintf("%s-%s-%05x", asName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment))), p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))

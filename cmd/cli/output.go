@@ -26,6 +26,17 @@ func (a *app) printJSON(v any) error {
 	return a.print(text.String())
 }
 
+// result prints a value as JSON, or else its text.
+func (a *app) result(asJSON bool, v any, text func() string) error {
+	if asJSON {
+		return a.printJSON(v)
+	}
+	return a.print(text())
+}
+
+// command returns the command line, for files that say how they were made.
+func (a *app) command() []string { return append([]string{"csiglab"}, a.args...) }
+
 // say prints a message that is not part of the result.
 func (a *app) say(text string) { fmt.Fprintln(a.stderr, text) }
 

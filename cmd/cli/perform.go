@@ -31,7 +31,7 @@ func (a *app) show(ctx context.Context, r *runFlags, run func() (*campaign.Resul
 	if v := a.values[settings.Runs]; v.From != settings.Default {
 		r.options.Runs = v.Text
 	}
-	r.options.Command = append([]string{"csiglab"}, a.args...)
+	r.options.Command = a.command()
 	bar := newProgress(a.stderr)
 	stop := a.word(wordChecking)
 	r.options.Progress = func(p campaign.Progress) {

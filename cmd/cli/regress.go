@@ -187,7 +187,7 @@ func (a *app) regressionPlan(cmd *cobra.Command, r *regressFlags, args []string)
 		}
 		r.baseline.text = regress.KindSelf
 	}
-	p := &regress.Plan{Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Filter: regress.Filter{Only: r.only, Seeds: r.seeds}}
+	p := &regress.Plan{Version: buildVersion(), Command: a.command(), Filter: regress.Filter{Only: r.only, Seeds: r.seeds}}
 	suite, arguments, err := r.suite(cmd, args)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -129,7 +128,7 @@ func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (p
 	}
 	for _, name := range args {
 		r := stress.Request{
-			Experiment: name, Identity: identity, Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Parallel: runtime.NumCPU(),
+			Experiment: name, Identity: identity, Version: buildVersion(), Command: a.command(), Parallel: runtime.NumCPU(),
 			Seeds: s.seeds, From: s.from, SettingSeeds: s.settingSeeds, Settings: s.settings, Promised: s.promised,
 			Options: experiment.Options{Override: set, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 		}
@@ -189,23 +188,13 @@ func sweepErrorOf(err error) error {
 
 // stressRun performs the runs, until the time of --for is over.
 func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *sweep.Sweep) error {
-	done, total := sw.Done()
-	rest := ""
-	if done > 0 {
-		rest = fmt.Sprintf("; %d have ended already", done)
-	}
-	a.say(fmt.Sprintf("%s: %s%s", p.name, spelling.Plural(total, "run"), rest))
-	view := newSweepView(a.stderr)
-	err := sw.Run(ctx, &trial.Local{Folder: sw.Work(), Environment: a.env}, atOnce(s.parallel, sw.Plan.Way()), view.update)
-	view.close()
-	switch {
-	case err == nil || errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+	err := sw.PerformAs(ctx, a.sweepWork(s.parallel), sweep.Words{
+		Head: p.name, Noun: "run", Whole: "the stress of " + p.name, Rest: fmt.Sprintf("; the same command with --out %s does the rest", s.out),
+	})
+	if err == nil || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return nil
-	case errors.Is(err, context.Canceled):
-		err = errors.New("interrupted")
 	}
-	done, total = sw.Done()
-	return sweepError(fmt.Errorf("%w\nthe stress of %s is incomplete: %d of %s have ended and are kept; the same command with --out %s does the rest", err, p.name, done, spelling.Plural(total, "run"), s.out))
+	return sweepError(err)
 }
 
 // stressEnd writes the tables and prints one.

@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -100,14 +98,7 @@ func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) err
 	if err != nil {
 		return sweepError(err)
 	}
-	folder := s.out
-	if folder == "" {
-		id := fmt.Sprintf("%s-%s-%05x", plan.Name, plan.Started.Format("20060102-150405"), plan.Started.Nanosecond()&0xfffff)
-		if plan.Shard.Of > 0 {
-			id += fmt.Sprintf("-%dof%d", plan.Shard.Index, plan.Shard.Of)
-		}
-		folder = filepath.Join("sweeps", id)
-	}
+	folder := cmp.Or(s.out, plan.Place())
 	remote, err := a.sweepRunner(cmd, s, plan)
 	if err != nil {
 		return err
@@ -122,7 +113,7 @@ func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) err
 
 // sweepPlan loads the experiment, and validates it at all points.
 func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*sweep.Plan, error) {
-	shard, err := parseShard(s.shard)
+	shard, err := sweep.ParseShard(s.shard)
 	if err != nil {
 		return nil, err
 	}
@@ -136,25 +127,21 @@ func (a *app) sweepPlan(cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*
 	if err != nil {
 		return nil, err
 	}
-	points, err := s.points()
+	points, err := sweep.ParsePoints(s.grid, s.list)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, err
 	}
 	identity, err := trial.Identity("")
 	if err != nil {
 		return nil, infrastructure(err)
 	}
 	r := sweep.Request{
-		Experiment: nameOrPath, Points: points, Identity: identity, Version: buildVersion(), Command: append([]string{"csiglab"}, a.args...), Parallel: runtime.NumCPU(),
+		Experiment: nameOrPath, Points: points, Identity: identity, Version: buildVersion(), Command: a.command(), Started: time.Now().UTC(), Shard: shard, Parallel: runtime.NumCPU(),
 		Options: experiment.Options{Override: set, Seeds: s.seeds, Variants: s.variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 	}
 	plan, err := interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
 	if err != nil {
 		return nil, err
-	}
-	plan.Shard, plan.Started = shard, time.Now().UTC()
-	if shard.Of > plan.Trials() {
-		return nil, usage("--shard %s: the sweep has only %s", s.shard, spelling.Plural(plan.Trials(), "trial"))
 	}
 	if a.alone(plan.Clock, &s.parallel) {
 		return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
@@ -177,43 +164,6 @@ func (a *app) validatePoints(cmd *cobra.Command, set *experiment.Set, s *selecti
 	return len(plan.Points), nil
 }
 
-// points returns the points of the flags, nil without any.
-func (s *sweepFlags) points() (*experiment.Sweep, error) {
-	if len(s.grid) == 0 && s.list == "" {
-		return nil, nil
-	}
-	points := &experiment.Sweep{}
-	var wrong []error
-	for _, text := range s.grid {
-		axis, err := experiment.ParseGrid("--grid", text)
-		wrong = append(wrong, err)
-		points.Grid = append(points.Grid, axis)
-	}
-	if s.list != "" {
-		list, err := sweep.ReadList(s.list)
-		if err != nil {
-			err = fmt.Errorf("--list %w", err)
-		}
-		wrong = append(wrong, err)
-		points.List = list
-	}
-	return points, errors.Join(wrong...)
-}
-
-// parseShard reads I/N.
-func parseShard(text string) (sweep.Shard, error) {
-	if text == "" {
-		return sweep.Shard{}, nil
-	}
-	i, n, ok := strings.Cut(text, "/")
-	index, err1 := strconv.Atoi(i)
-	of, err2 := strconv.Atoi(n)
-	if !ok || err1 != nil || err2 != nil || index < 1 || index > of {
-		return sweep.Shard{}, usage("--shard %q: want I/N, from 1/N to N/N", text)
-	}
-	return sweep.Shard{Index: index, Of: of}, nil
-}
-
 // sweepResume does the trials that a folder lacks.
 func (a *app) sweepResume(cmd *cobra.Command, s *sweepFlags, args []string) error {
 	if len(args) > 0 {
@@ -231,8 +181,8 @@ func (a *app) sweepResume(cmd *cobra.Command, s *sweepFlags, args []string) erro
 	if err != nil {
 		return infrastructure(err)
 	}
-	if identity != sw.Plan.Identity {
-		return usage("%s: the sweep was begun with another program, csiglab %s, and this is %s; one table has the numbers of one program", s.resume, sw.Plan.Version, buildVersion())
+	if err := sw.CheckProgram(identity, buildVersion()); err != nil {
+		return sweepError(err)
 	}
 	if a.alone(sw.Plan.Clock, &s.parallel) {
 		return usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
@@ -282,50 +232,24 @@ func excluded(cmd *cobra.Command, with, why string, allowed ...string) (err erro
 	return err
 }
 
-// atOnce returns how many runs on this machine go on at a time: those asked for, without a number
-// one per core, or one where they would change each other.
-func atOnce(asked int, w runtimes.Way) int {
-	switch {
-	case asked > 0:
-		return asked
-	case w.Has(runtimes.SideBySide):
-		return runtime.NumCPU()
-	}
-	return 1
+// sweepWork returns how this command performs trials.
+func (a *app) sweepWork(parallel int) sweep.Work {
+	return sweep.Work{Parallel: parallel, Environment: a.env, Say: a.say, View: func() (func(sweep.Progress), func()) {
+		view := newSweepView(a.stderr)
+		return view.update, view.close
+	}}
 }
 
 // sweepRun performs the trials that a folder lacks and prints the results. The runner is of
 // a cluster; nil: this machine.
 func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remote Runner) error {
-	done, total := sw.Done()
-	of := ""
-	if shard := sw.Plan.Shard.String(); shard != "" {
-		of = ", shard " + shard
-	}
-	rest := ""
-	if done > 0 {
-		rest = fmt.Sprintf("; %d have ended already", done)
-	}
-	a.say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, spelling.Plural(len(sw.Plan.Points), "point"), spelling.Plural(len(sw.Plan.Variants), "variant"),
-		spelling.Plural(len(sw.Plan.Seeds), "seed"), of, spelling.Plural(total, "trial"), rest))
-	local := &trial.Local{Folder: sw.Work(), Environment: a.env}
-	if s.keep {
-		local.Folder, local.Keep = sw.Runs(), true
-	}
-	runner, parallel := trial.Runner(local), atOnce(s.parallel, sw.Plan.Way())
+	work := a.sweepWork(s.parallel)
+	work.Keep = s.keep
 	if remote != nil { // it takes all trials that it can get, and bounds the pods itself
-		runner, parallel = remote, remote.Most()
+		work.Runner, work.Parallel = remote, remote.Most()
 		defer a.closeRunner(cmd.Context(), remote)
 	}
-	view := newSweepView(a.stderr)
-	err := sw.Run(cmd.Context(), runner, parallel, view.update)
-	view.close()
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			err = errors.New("interrupted")
-		}
-		done, total = sw.Done()
-		err = fmt.Errorf("%w\nthe sweep is incomplete: %d of %s have ended and are kept in %s; csiglab sweep --resume %s does the rest", err, done, spelling.Plural(total, "trial"), sw.Folder, sw.Folder)
+	if err := sw.Perform(cmd.Context(), work); err != nil {
 		return sweepError(err)
 	}
 	return a.sweepEnd(s, sw)
@@ -333,7 +257,11 @@ func (a *app) sweepRun(cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remot
 
 // sweepEnd writes the table and prints the results.
 func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
-	sum, err := sw.Finish(s.metrics, func(metrics []string) []string { return shownOfSweep(metrics, len(s.metrics) > 0) })
+	shown := sweep.Key
+	if len(s.metrics) > 0 {
+		shown = sweep.First
+	}
+	sum, err := sw.Finish(s.metrics, shown)
 	if err != nil {
 		if errors.Is(err, failure.ErrConfiguration) {
 			err = fmt.Errorf("--metric: %w; the trials are kept: csiglab sweep --resume %s --metric PATTERN writes the table", err, sw.Folder)
@@ -342,18 +270,12 @@ func (a *app) sweepEnd(s *sweepFlags, sw *sweep.Sweep) error {
 		}
 		return sweepError(err)
 	}
-	if s.json {
-		err = a.printJSON(sum)
-	} else {
-		var text strings.Builder
-		writeSweep(&text, sum)
-		err = a.print(text.String())
+	if err = a.result(s.json, sum, sum.Text); err == nil {
+		err = sum.Ended()
 	}
 	switch {
 	case err != nil:
-		return err
-	case sum.Done < sum.Trials:
-		return infrastructure(fmt.Errorf("%s is incomplete: %d of %s are missing; csiglab sweep --resume %s does them", sw.Folder, sum.Trials-sum.Done, spelling.Plural(sum.Trials, "trial"), sw.Folder))
+		return sweepError(err)
 	case sum.Invalid > 0:
 		return &exitError{code: exitInfrastructure}
 	case sum.Failed > 0:

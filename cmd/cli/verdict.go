@@ -7,16 +7,13 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	faultsection "github.com/csiglab/csiglab/reports/section/faults"
 	runsection "github.com/csiglab/csiglab/reports/section/runs"
 )
-
-// keyMetrics are shown for every experiment, after its derived ones, in this
-// order and where a variant has them.
-var keyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
 
 // writeVerdict prints the numbers of a run in short: unfinished flows, the variants' medians, the
 // comparison with published figures, the expectations, the findings, and the names of
@@ -104,7 +101,7 @@ func shownMetrics(set *experiment.Set) []string {
 			of(items[i].Name, trafficMetrics)
 		}
 	}
-	return append(names, keyMetrics...)
+	return append(names, measure.KeyMetrics()...)
 }
 
 func writePublished(w io.Writer, published []reading.Comparison) {

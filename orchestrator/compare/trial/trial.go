@@ -11,6 +11,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"time"
 )
 
 // Trial is one run: one variant of an experiment with one seed.
@@ -56,6 +58,11 @@ func (t Trial) Name() string {
 		name = append(name, c)
 	}
 	return fmt.Sprintf("%s-seed%d-%x", name, t.Seed, key[:6])
+}
+
+// Place returns the folder of a sweep, a regression or a search to which nobody gives one.
+func Place(in, name string, started time.Time) string {
+	return filepath.Join(in, fmt.Sprintf("%s-%s-%05x", name, started.Format("20060102-150405"), started.Nanosecond()&0xfffff))
 }
 
 // Outcome is what a trial came to.
