@@ -1,22 +1,14 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
-	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
@@ -65,13 +57,8 @@ func (a *app) stress() *cobra.Command {
 	return cmd
 }
 
-// stressed is an experiment with its plan.
-type stressed struct {
-	name string // of its folder
-	plan *stress.Plan
-}
-
 func (a *app) runStress(cmd *cobra.Command, s *stressFlags, args []string) error {
+	began := time.Now()
 	switch {
 	case s.all && len(args) > 0:
 		return usage("--all and %q exclude each other", args)
@@ -93,136 +80,40 @@ func (a *app) runStress(cmd *cobra.Command, s *stressFlags, args []string) error
 	if s.out == "" {
 		s.out = filepath.Join("stress", time.Now().UTC().Format("20060102-150405"))
 	}
-	began := time.Now()
-	plans, err := a.stressPlans(cmd.Context(), s, args)
-	if err != nil {
-		return sweepError(err)
-	}
-	ctx := cmd.Context()
-	if s.limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(ctx, began.Add(s.limit))
-		defer stop()
-	}
-	results := stressResults{Schema: 1, Experiments: []*stress.Result{}}
-	for _, p := range plans {
-		r, err := a.stressOne(ctx, s, p)
-		if err != nil {
-			return err
-		}
-		results.Experiments = append(results.Experiments, r)
-	}
-	results.Seconds = time.Since(began).Seconds()
-	return a.stressEnd(s, &results)
-}
-
-// stressPlans plans all experiments, and puts those that take less time first.
-func (a *app) stressPlans(ctx context.Context, s *stressFlags, args []string) (plans []stressed, err error) {
 	set, err := overrides(s.set)
-	if err != nil {
-		return nil, err
-	}
-	identity, err := trial.Identity("")
-	if err != nil {
-		return nil, infrastructure(err)
-	}
-	for _, name := range args {
-		r := stress.Request{
-			Experiment: name, Identity: identity, Version: buildVersion(), Command: a.command(), Parallel: runtime.NumCPU(),
-			Seeds: s.seeds, From: s.from, SettingSeeds: s.settingSeeds, Settings: s.settings, Promised: s.promised,
-			Options: experiment.Options{Override: set, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
-		}
-		p, err := interruptible(ctx, func() (*stress.Plan, error) { return r.Plan(ctx) })
-		switch {
-		case err != nil && len(args) > 1:
-			return nil, fmt.Errorf("%s: %w", name, err)
-		case err != nil:
-			return nil, err
-		}
-		if s.all && !(runtimes.Way{Clock: p.Clock()}).Has(runtimes.SideBySide) {
-			a.say(fmt.Sprintf("%s is left out: its clock is %s", name, p.Clock()))
-			continue
-		}
-		if a.alone(p.Clock(), &s.parallel) {
-			return nil, usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
-		}
-		folder := p.Name()
-		if slices.ContainsFunc(plans, func(other stressed) bool { return other.name == folder }) {
-			return nil, usage("%s: another experiment is called %s, too; stress one at a time", name, folder)
-		}
-		plans = append(plans, stressed{folder, p})
-	}
-	slices.SortStableFunc(plans, func(x, y stressed) int { return int(min(max(x.plan.Weight()-y.plan.Weight(), -1), 1)) })
-	return plans, nil
-}
-
-// stressOne performs the runs that the folder of an experiment lacks, and judges.
-func (a *app) stressOne(ctx context.Context, s *stressFlags, p stressed) (*stress.Result, error) {
-	if p.plan.Sweep == nil {
-		return p.plan.Judge(nil)
-	}
-	sw, err := sweep.Create(filepath.Join(s.out, p.name), p.plan.Sweep)
-	if err != nil {
-		return nil, sweepOutError(err)
-	}
-	defer sw.Close() // the journal is on the disk
-	if ctx.Err() == nil {
-		if err := a.stressRun(ctx, s, p, sw); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := sw.Finish(nil, func([]string) []string { return nil }); err != nil {
-		return nil, sweepError(err)
-	}
-	r, err := p.plan.Judge(sw)
-	return r, sweepErrorOf(err)
-}
-
-// sweepErrorOf is sweepError, nil for nil.
-func sweepErrorOf(err error) error {
-	if err == nil {
-		return nil
-	}
-	return sweepError(err)
-}
-
-// stressRun performs the runs, until the time of --for is over.
-func (a *app) stressRun(ctx context.Context, s *stressFlags, p stressed, sw *sweep.Sweep) error {
-	err := sw.PerformAs(ctx, a.sweepWork(s.parallel), sweep.Words{
-		Head: p.name, Noun: "run", Whole: "the stress of " + p.name, Rest: fmt.Sprintf("; the same command with --out %s does the rest", s.out),
-	})
-	if err == nil || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return nil
-	}
-	return sweepError(err)
-}
-
-// stressEnd writes the tables and prints one.
-func (a *app) stressEnd(s *stressFlags, results *stressResults) error {
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(s.out, 0o755) // no sweep has made it if there was nothing to run
-	}
-	if err == nil {
-		err = errors.Join(own.WriteFile(filepath.Join(s.out, "stress.json"), append(text, '\n'), 0o644),
-			own.WriteFile(filepath.Join(s.out, "stress.md"), []byte(stressMarkdown(results)), 0o644))
-	}
-	if err != nil {
-		return sweepOutError(err)
-	}
-	if s.json {
-		err = a.printJSON(results)
-	} else {
-		err = a.print(stressText(results) + "tables  " + filepath.Join(s.out, "stress.md") + ", " + filepath.Join(s.out, "stress.json") + "\n")
-	}
 	if err != nil {
 		return err
 	}
-	worst := stress.Kept
-	for _, r := range results.Experiments {
-		worst = max(worst, r.Promise())
+	identity, err := trial.Identity("")
+	if err != nil {
+		return infrastructure(err)
+	}
+	r := stress.Request{
+		Identity: identity, Version: buildVersion(), Command: a.command(), Parallel: runtime.NumCPU(),
+		Seeds: s.seeds, From: s.from, SettingSeeds: s.settingSeeds, Settings: s.settings, Promised: s.promised,
+		Options: experiment.Options{Override: set, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
+	}
+	work := a.sweepWork(s.parallel)
+	session := stress.Session{Folder: s.out, Began: began, Limit: s.limit, Work: &work, Alone: func(clock string) error {
+		if a.alone(clock, &work.Parallel) {
+			return usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", work.Parallel, runtimes.Wall)
+		}
+		return nil
+	}}
+	if _, err := interruptible(cmd.Context(), func() (struct{}, error) { return struct{}{}, session.Plan(cmd.Context(), r, args, s.all) }); err != nil {
+		return sweepError(err)
+	}
+	results, err := session.Run(cmd.Context())
+	if err != nil {
+		return sweepError(err)
+	}
+	err = a.result(s.json, results, func() string {
+		return results.Text() + "tables  " + filepath.Join(s.out, stress.TableFile) + ", " + filepath.Join(s.out, stress.ResultFile) + "\n"
+	})
+	if err != nil {
+		return err
 	}
 	return map[stress.Promise]error{
 		stress.Kept: nil, stress.Open: &exitError{code: exitInconclusive}, stress.Unknown: &exitError{code: exitInfrastructure}, stress.Broken: &exitError{code: exitFailed},
-	}[worst]
+	}[results.Promise()]
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,9 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
-	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -105,7 +102,7 @@ func (a *app) sweepNew(cmd *cobra.Command, s *sweepFlags, nameOrPath string) err
 	}
 	sw, err := sweep.Create(folder, plan)
 	if err != nil {
-		return sweepOutError(err)
+		return sweepError(sweep.PlaceError(err))
 	}
 	defer sw.Close() // the journal is on the disk
 	return a.sweepRun(cmd, s, sw, remote)
@@ -216,7 +213,7 @@ func (a *app) sweepMerge(cmd *cobra.Command, s *sweepFlags, folders []string) er
 	}
 	sw, err := sweep.Merge(s.out, folders)
 	if err != nil {
-		return sweepOutError(err)
+		return sweepError(sweep.PlaceError(err))
 	}
 	defer sw.Close() // the journal is on the disk
 	return a.sweepEnd(s, sw)
@@ -301,17 +298,6 @@ func sweepError(err error) error {
 		return &exitError{exitUsage, err}
 	}
 	return infrastructure(err)
-}
-
-// sweepOutError is as sweepError, of a folder that cannot be made. It is a mistake of the user,
-// who chose it, unless the machine is at fault.
-func sweepOutError(err error) error {
-	for _, class := range []error{own.ErrForeign, fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
-		if errors.Is(err, class) {
-			return usage("%w; choose another folder with --out", err)
-		}
-	}
-	return sweepError(err)
 }
 
 // sweepView shows how far a sweep is: a bar on a terminal, elsewhere a line now and then.
