@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +26,7 @@ func (a *app) baseline() *cobra.Command {
 }
 
 func (a *app) baselineSave() *cobra.Command {
-	r := regressFlags{baseline: sideFlags{name: "baseline"}, candidate: sideFlags{name: "candidate", text: regress.KindSelf}}
+	r := regressFlags{baseline: regress.SideFlags{Name: "baseline"}, candidate: regress.SideFlags{Name: "candidate", Text: regress.KindSelf}}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "save SUITE -o FILE.json",
@@ -71,34 +70,14 @@ func (a *app) saveBaseline(cmd *cobra.Command, r *regressFlags, args []string, o
 		return err
 	}
 	defer remove()
-	g := &comparing{app: a, plan: p, folder: folder, flags: r, fresh: true}
 	p.Candidate = p.Baseline
-	if err := g.prepare(cmd.Context()); err != nil {
+	g := a.session(r, p, folder, true)
+	if err := a.prepare(cmd, r, g); err != nil {
 		return err
 	}
-	if g.campaign.Baseline.Stored != nil {
-		return usage("--baseline %s: these values are stored already", r.baseline.text)
-	}
-	if err := g.connect(cmd); err != nil {
-		return err
-	}
-	if err := g.build(cmd.Context(), filepath.Join(folder, programsFolder)); err != nil {
-		if interrupted(err) {
-			err = infrastructure(errors.New("interrupted; nothing is written"))
-		}
-		return err
-	}
-	c := &g.campaign
-	defer g.runner(cmd.Context(), filepath.Join(folder, runsFolder))()
-	bar := a.newCampaignProgress()
-	c.Progress = bar.update
-	stored, err := c.Save(cmd.Context())
-	bar.close()
-	if interrupted(err) {
-		return infrastructure(errors.New("interrupted; nothing is written"))
-	}
+	stored, err := g.Save(cmd.Context())
 	if err != nil {
-		return campaignError(err)
+		return comparisonError(err)
 	}
 	if err := own.WriteFile(output, stored.Text(), 0o644); err != nil {
 		return infrastructure(fmt.Errorf("-o %s: %w", output, cause.Of(err)))

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
@@ -57,7 +58,7 @@ func (a *app) bisect() *cobra.Command {
 			if errors.Is(err, errHandedOver) {
 				return nil
 			}
-			return err
+			return comparisonError(err)
 		},
 	}
 	f, p := cmd.Flags(), &r.plan
@@ -99,8 +100,8 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 		return err
 	}
 	var err error
-	if p.With, err = absoluteWith(p.With); err != nil {
-		return err
+	if p.With, err = builder.Absolute(p.With); err != nil {
+		return usage("%w", err)
 	}
 	if _, err := os.Stat(p.Experiment); err == nil && !slices.Contains(experiment.Names(), p.Experiment) {
 		if p.Experiment, err = filepath.Abs(p.Experiment); err != nil {
@@ -115,8 +116,8 @@ func (a *app) newBisection(cmd *cobra.Command, r *bisectFlags) error {
 	if err := s.prepare(cmd.Context()); err != nil {
 		return err
 	}
-	if err := emptyFolder(s.folder); err != nil {
-		return err
+	if err := regress.EmptyFolder(s.folder); err != nil {
+		return comparisonError(err)
 	}
 	return s.run(cmd.Context())
 }
@@ -199,19 +200,3 @@ func (s *bisection) question() (bisect.Question, error) {
 }
 
 func (s *bisection) override(value string) []string { return []string{s.plan.Parameter + "=" + value} }
-
-// bisectError gives an error of a search its exit code.
-func bisectError(err error) error {
-	var run *bisect.RunError
-	switch {
-	case errors.Is(err, bisect.ErrInconclusive):
-		return &exitError{exitInconclusive, err}
-	case errors.Is(err, bisect.ErrNoChange):
-		return &exitError{exitUsage, err}
-	case errors.As(err, &run):
-		return &exitError{map[bool]int{true: exitUsage, false: exitInfrastructure}[run.Exit == exitUsage], err}
-	case errors.Is(err, bisect.ErrEnd):
-		return &exitError{exitUsage, err}
-	}
-	return campaignError(err)
-}

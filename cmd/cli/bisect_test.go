@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 )
 
@@ -262,7 +263,7 @@ func TestBisectInterrupted(t *testing.T) {
 	if code != exitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.said.String(), "interrupted\nthe search is not at its end: csiglab bisect --resume "+out+" goes on") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.said.String())
 	}
-	for _, left := range []string{programsFolder, runsFolder} {
+	for _, left := range []string{regress.ProgramsFolder, regress.RunsFolder} {
 		if _, err := os.Stat(filepath.Join(out, left)); err == nil {
 			t.Errorf("%s remains", left)
 		}
@@ -278,14 +279,14 @@ func TestBisectInterrupted(t *testing.T) {
 		}
 		f.Close()
 	}
-	if err := os.MkdirAll(filepath.Join(out, runsFolder, "trial-1"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(out, regress.RunsFolder, "trial-1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	code, text, said := csiglab(&fakeLab{}, nil, "bisect", "--resume", out)
 	if code != exitOK || !strings.Contains(text, "first bad revision: "+hashes[2]+"\n") || !strings.Contains(said, "3 verdicts of an earlier session are kept") {
 		t.Errorf("exit code %d\n%s%s", code, text, said)
 	}
-	if _, err := os.Stat(filepath.Join(out, runsFolder)); err == nil {
+	if _, err := os.Stat(filepath.Join(out, regress.RunsFolder)); err == nil {
 		t.Error("a run folder of a process that was killed remains")
 	}
 	if strings.Contains(said, hashes[15][:7]) {

@@ -21,6 +21,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // Files of a search's folder, beside the journal of its trials.
@@ -120,10 +121,10 @@ type bisection struct {
 // prepare checks all that can be checked before something is built.
 func (s *bisection) prepare(ctx context.Context) error {
 	p := s.plan
-	s.request = revision.Request{Linked: sourceFolder, Into: filepath.Join(s.folder, programsFolder), Say: func(text string) { s.bar.line(text) }}
+	s.request = revision.Request{Linked: sourceFolder, Into: filepath.Join(s.folder, regress.ProgramsFolder), Say: func(text string) { s.bar.line(text) }}
 	var err error
-	if s.request.With, err = parseWith(p.With); err != nil {
-		return err
+	if s.request.With, err = builder.ParseWiths(p.With); err != nil {
+		return usage("%w", err)
 	}
 	c := &s.campaign
 	if p.Parameter == "" {
@@ -143,7 +144,7 @@ func (s *bisection) prepare(ctx context.Context) error {
 	}
 	c.Question, err = interruptible(ctx, s.question)
 	if err != nil {
-		return bisectError(err)
+		return comparisonError(err)
 	}
 	if s.fresh {
 		p.Content = c.Trial.Content
@@ -177,7 +178,7 @@ func (s *bisection) findCommits(ctx context.Context) error {
 	p := s.plan
 	repository, err := s.repository(ctx)
 	if err != nil {
-		return revisionError(err)
+		return revision.Classed(err)
 	}
 	ends := [2]string{p.Good, p.Bad}
 	if !s.fresh {
@@ -185,15 +186,15 @@ func (s *bisection) findCommits(ctx context.Context) error {
 	}
 	good, err := repository.Commit(ctx, ends[0])
 	if err != nil {
-		return revisionError(fmt.Errorf("--good: %w", err))
+		return revision.Classed(fmt.Errorf("--good: %w", err))
 	}
 	bad, err := repository.Commit(ctx, ends[1])
 	if err != nil {
-		return revisionError(fmt.Errorf("--bad: %w", err))
+		return revision.Classed(fmt.Errorf("--bad: %w", err))
 	}
 	after, err := repository.Between(ctx, good, bad)
 	if err != nil {
-		return revisionError(err)
+		return revision.Classed(err)
 	}
 	s.commits = append([]revision.Commit{good}, after...)
 	if s.fresh {
@@ -224,15 +225,15 @@ func (s *bisection) repository(ctx context.Context) (*revision.Repository, error
 
 // run searches, and prints what it finds.
 func (s *bisection) run(ctx context.Context) error {
-	journal, err := trial.OpenJournal(s.folder)
+	journal, err := regress.OpenJournal(s.folder)
 	if err != nil {
-		return journalError(err)
+		return comparisonError(err)
 	}
 	defer journal.Close() // every line is on the disk already
 	if err := s.claim(journal); err != nil {
 		return err
 	}
-	runs := filepath.Join(s.folder, runsFolder)
+	runs := filepath.Join(s.folder, regress.RunsFolder)
 	for _, left := range []string{runs, s.request.Into} { // by a process that was killed; the journal is ours
 		if err := os.RemoveAll(left); err != nil {
 			return infrastructure(err)
@@ -244,7 +245,7 @@ func (s *bisection) run(ctx context.Context) error {
 	s.bar.close()
 	os.RemoveAll(runs) //nolint:errcheck // the next session removes it
 	if err != nil {
-		err = bisectError(err)
+		err = comparisonError(err)
 		if code := exitCode(err); code == exitInfrastructure {
 			err = &exitError{code, fmt.Errorf("%w\nthe search is not at its end: csiglab bisect --resume %s goes on", err, s.folder)}
 		}
@@ -281,9 +282,6 @@ func (s *bisection) claim(journal *trial.Journal) error {
 	return nil
 }
 
-// runsFolder is the folder of run folders in that of a campaign.
-const runsFolder = "runs"
-
 func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect.Result, error) {
 	if err := s.texts.WriteTexts(); err != nil {
 		return nil, err
@@ -299,7 +297,7 @@ func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect
 			return nil, err
 		}
 	}
-	c.Journal, c.Runner = journal, s.texts.Watched(&trial.Local{Folder: filepath.Join(s.folder, runsFolder), Environment: trial.Environment(s.env)})
+	c.Journal, c.Runner = journal, s.texts.Watched(&trial.Local{Folder: filepath.Join(s.folder, regress.RunsFolder), Environment: trial.Environment(s.env)})
 	if c.Parallel = s.flags.parallel; c.Parallel == 0 {
 		c.Parallel = runtime.GOMAXPROCS(0)
 	}
@@ -394,7 +392,7 @@ func (s *bisection) build(ctx context.Context) error {
 	s.request.Ref = revision.Ref{Kind: revision.Self}
 	p, err := revision.Build(ctx, s.request)
 	if err != nil {
-		return revisionError(err)
+		return revision.Classed(err)
 	}
 	if s.program = p; s.plan.Program == "" {
 		s.plan.Program = p.Identity

@@ -37,7 +37,7 @@ func (a *app) handOver(ctx context.Context, r revision.Request) (done bool, err 
 	r.Named, r.Known, r.Linked, r.Say = true, nil, sourceFolder, a.say
 	p, err := revision.Build(ctx, r)
 	if err != nil {
-		return true, revisionError(err)
+		return true, comparisonError(revision.Classed(err))
 	}
 	cmd := exec.CommandContext(ctx, p.File, a.args...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.env, os.Stdin, a.stdout, a.stderr
@@ -73,31 +73,8 @@ func temporaryFolder() (folder string, remove func(), err error) {
 // handOverWith is handOver to a csiglab with modules as they stand.
 func (a *app) handOverWith(ctx context.Context, with []string) (done bool, err error) {
 	r := revision.Request{Ref: revision.Ref{Kind: revision.Self}}
-	if r.With, err = parseWith(with); err != nil {
-		return false, err
+	if r.With, err = builder.ParseWiths(with); err != nil {
+		return false, usage("%w", err)
 	}
 	return a.handOver(ctx, r)
-}
-
-// parseWith reads the values of --with.
-func parseWith(with []string) (list []builder.With, err error) {
-	for _, text := range with {
-		w, err := builder.ParseWith(text)
-		if err != nil {
-			return nil, usage("--with %s: %w", text, err)
-		}
-		list = append(list, w)
-	}
-	return list, nil
-}
-
-// revisionError gives an error of package revision its exit code.
-func revisionError(err error) error {
-	switch {
-	case interrupted(err):
-		return infrastructure(errors.New("interrupted"))
-	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
-		return &exitError{exitUsage, err}
-	}
-	return infrastructure(err)
 }

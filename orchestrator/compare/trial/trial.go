@@ -65,6 +65,17 @@ func Place(in, name string, started time.Time) string {
 	return filepath.Join(in, fmt.Sprintf("%s-%s-%05x", name, started.Format("20060102-150405"), started.Nanosecond()&0xfffff))
 }
 
+// Unfinished is the error of a campaign that another process can go on with.
+type Unfinished struct {
+	Err  error
+	Rest string // what is kept, and what does the rest
+}
+
+func (u *Unfinished) Error() string { return u.Err.Error() + "\n" + u.Rest }
+
+// Unwrap returns the error that ended the campaign.
+func (u *Unfinished) Unwrap() error { return u.Err }
+
 // Outcome is what a trial came to.
 type Outcome struct {
 	// Exit is the exit code of csiglab run: 0 or 1 (an expectation failed) mean a run whose
