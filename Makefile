@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build core images test race stress mutants demo bench fuzz lint check ci clean
+.PHONY: help build core images test race stress mutants demo bench fuzz lint check ci release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -72,6 +72,9 @@ check: lint ## lint, then the rules on imports, purity, comments and file length
 
 ci: ## what CI runs; on Debian it may install packages, if CI=true
 	.ci/run
+
+release: ## make archives for amd64 and arm64 in bin/release, with checksums and lists of modules
+	.ci/release
 
 clean: ## remove what build wrote; runs/ stays
 	rm -rf bin

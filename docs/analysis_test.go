@@ -109,9 +109,9 @@ func pandas(t *testing.T, folder string, modules ...string) (python, before stri
 	return python, "import pandas\npandas.read_parquet = lambda name: pandas.read_json(name + '.json', lines=True)\n"
 }
 
-// testTelemetry runs the lines of docs/explanation/telemetry.md on the folder that its command makes.
+// testTelemetry runs the lines of docs/reference/telemetry.md on the folder that its command makes.
 func testTelemetry(t *testing.T, dir string) {
-	const document, section = "explanation/telemetry.md", "One line each"
+	const document, section = "reference/telemetry.md", "One line each"
 	if err := os.CopyFS(filepath.Join(dir, "docs", "examples"), os.DirFS("examples")); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func script(t *testing.T, name string) string {
 }
 
 // The blocks of docs/how-to/analysis.md run on the folder that its command makes, and the queue
-// and the delays are those that csiglab's own reader finds; the lines of docs/explanation/telemetry.md
+// and the delays are those that csiglab's own reader finds; the lines of docs/reference/telemetry.md
 // run too. Tools that are not here are
 // skipped; .ci/run installs them.
 func TestAnalysis(t *testing.T) {

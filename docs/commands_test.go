@@ -146,9 +146,7 @@ func environment(bin string) []string {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	programstest.Remove()
-	os.Exit(code)
+	os.Exit(checkout.Main(m, nil, programstest.Remove))
 }
 
 // programs puts the programs into bin/ of a folder: a link to those that all tests share, or, if
@@ -171,7 +169,7 @@ func programs(t *testing.T, dir string, anew bool) (bin string) {
 	return bin
 }
 
-// documents returns the paths of the README and of docs/, as far as they exist.
+// documents returns the paths of the README, of CONTRIBUTING and of the pages of docs.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -182,11 +180,7 @@ func documents(t *testing.T) []string {
 		}
 		list = append(list, pages...)
 	}
-	readme := filepath.Join(root, "README.md")
-	if _, err := os.Stat(readme); err == nil {
-		list = append(list, readme)
-	}
-	return list
+	return append(list, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"))
 }
 
 // copyTree copies the repository without its history, programs and runs.
@@ -229,11 +223,7 @@ func copyTree(t *testing.T, to string) {
 // TestCommands runs the commands of every document.
 func TestCommands(t *testing.T) {
 	checkout.SkipLong(t)
-	list := documents(t)
-	if len(list) == 0 {
-		t.Skip("no README.md and no docs/*.md")
-	}
-	for _, name := range list {
+	for _, name := range documents(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			text, err := os.ReadFile(name)
 			if err != nil {

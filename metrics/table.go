@@ -1,7 +1,7 @@
 package metrics
 
 // Table is the first field of a type of records that are rows of a table of the run folder.
-// Package runfolder makes the table of the type's tags, and docs/explanation/telemetry.md is written from
+// Package runfolder makes the table of the type's tags, and docs/reference/telemetry.md is written from
 // them. Tags of the Table are:
 //
 //	name    of the table; its file is this name with ".parquet"

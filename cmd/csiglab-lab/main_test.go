@@ -4,11 +4,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	programstest.Remove()
-	os.Exit(code)
+	os.Exit(checkout.Main(m, nil, programstest.Remove))
 }

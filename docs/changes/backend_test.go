@@ -18,7 +18,7 @@ import (
 // newBackend has the line of testdata/memory in the table of backends, and its import.
 var newBackend = map[string][]edit{
 	"orchestrator/run/campaign/backends.go": {
-		{"\t\"github.com/csiglab/csiglab/orchestrator/backend/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/memory\"\n"},
+		{"\t\"github.com/csiglab/csiglab/orchestrator/backend/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/backend/memory\"\n"},
 		{"\tinproc.Runtime,\n", "\tmemory.Runtime,\n"},
 	},
 }
@@ -27,7 +27,7 @@ var newBackend = map[string][]edit{
 // an experiment on it: the run is valid and has the trace of the virtual one. The
 // commands, the experiment file and the run folder know the name.
 func TestBackend(t *testing.T) {
-	program := buildWith(t, newBackend, map[string]string{"orchestrator/memory/memory.go": "testdata/memory/memory.go"})
+	program := buildWith(t, newBackend, map[string]string{"orchestrator/backend/memory/memory.go": "testdata/memory/memory.go"})
 	dir := t.TempDir()
 	command := func(args ...string) (stdout, stderr string, err error) {
 		var out, errs bytes.Buffer

@@ -12,12 +12,12 @@ import (
 	"github.com/csiglab/csiglab/internal/tagdoc"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/explanation/telemetry.md")
+var update = flag.Bool("update", false, "write the tables of docs/reference/telemetry.md")
 
 // The page has a section for each table, whose text and columns are those of the tags: what
 // stands behind the columns is the page's own.
 func TestTablesAreDocumented(t *testing.T) {
-	name := filepath.Join("..", "..", "docs", "explanation", "telemetry.md")
+	name := filepath.Join("..", "..", "docs", "reference", "telemetry.md")
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -29,15 +29,15 @@ func TestTablesAreDocumented(t *testing.T) {
 		switch got := section.FindString(page); {
 		case got == heading+want:
 		case got == "":
-			t.Errorf("docs/explanation/telemetry.md has no section %s", l.name)
+			t.Errorf("docs/reference/telemetry.md has no section %s", l.name)
 			page = strings.Replace(page, "## One line each\n", heading+want+"\n## One line each\n", 1)
 		default:
-			t.Errorf("docs/explanation/telemetry.md, %s: %s", l.name, firstDifference(got, heading+want))
+			t.Errorf("docs/reference/telemetry.md, %s: %s", l.name, firstDifference(got, heading+want))
 			page = strings.Replace(page, got, heading+want, 1)
 		}
 	}
 	if known := len(layouts()); strings.Count(page, ".parquet\n\n") != known {
-		t.Errorf("docs/explanation/telemetry.md has %d sections of tables, there are %d tables", strings.Count(page, ".parquet\n\n"), known)
+		t.Errorf("docs/reference/telemetry.md has %d sections of tables, there are %d tables", strings.Count(page, ".parquet\n\n"), known)
 	}
 	if *update && page != string(text) {
 		if err := os.WriteFile(name, []byte(page), 0o644); err != nil {

@@ -33,7 +33,7 @@ const (
 
 // pcapng writes the blocks of a file. It knows of the format no more than captures need: the
 // pcapgo of gopacket writes all of it, and brings tables of protocols that cost each program 2 MB
-// and its start some MiB (docs/explanation/performance.md#build).
+// and its start some MiB (docs/explanation/performance.md).
 type pcapng struct {
 	out   *bufio.Writer
 	block []byte // scratch: one block

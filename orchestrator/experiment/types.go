@@ -243,14 +243,14 @@ type Generator struct {
 
 // Telemetry is what is recorded.
 type Telemetry struct {
-	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [telemetry.md](../explanation/telemetry.md#what-is-recorded)"`
+	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
 	TraceHash  string     `yaml:"trace_hash" is:"trace hash" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](run-folder.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`
-	Operations Operations `yaml:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](../explanation/telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
+	Operations Operations `yaml:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
 	// Truth has one of so many tagged data packets recorded with the exact values of the hops
 	// beside its sample; 0: none.
-	Truth int `yaml:"truth" is:"one in or none" default:"none" doc:"one of so many tagged data packets is recorded with the exact values of its hops, beside the sample that it brings: [signal truth](../explanation/telemetry.md#signal-truth). 1: all"`
+	Truth int `yaml:"truth" is:"one in or none" default:"none" doc:"one of so many tagged data packets is recorded with the exact values of its hops, beside the sample that it brings: [signal truth](telemetry.md#signal-truth). 1: all"`
 }
 
 // Values of Telemetry.TraceHash.
@@ -303,7 +303,7 @@ func (t Telemetry) Untraced() bool { return t.TraceHash == traceHashNone }
 type Trace struct {
 	// Flows are names of flows, patterns with *, numbers, or ranges of numbers such as
 	// 0..9 (see ParseFlowNumbers). Empty: none.
-	Flows  []string `yaml:"flows" is:"flow" doc:"flows whose events are recorded one by one, see [telemetry.md](../explanation/telemetry.md#what-is-recorded)"`
+	Flows  []string `yaml:"flows" is:"flow" doc:"flows whose events are recorded one by one, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	Events []string `yaml:"events" is:"event" doc:"events to record, of 'ack', 'sample' and 'send'; without, all three"`
 }
 

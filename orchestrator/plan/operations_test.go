@@ -8,7 +8,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
-// docs/explanation/telemetry.md#what-is-recorded: "auto keeps all as long as they are no more than 2 million
+// docs/reference/telemetry.md#what-is-recorded: "auto keeps all as long as they are no more than 2 million
 // rows. Beyond that it keeps as many steps as fit, from the first one, and the last one."
 func TestOperationsThatAreKept(t *testing.T) {
 	for _, c := range []struct {

@@ -51,9 +51,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := m.Run()
-	programstest.Remove()
-	os.Exit(code)
+	os.Exit(checkout.Main(m, nil, programstest.Remove))
 }
 
 // nodes is how many nodes small has.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
@@ -21,21 +22,16 @@ import (
 // TestMain lets the test binary be the supervisor and the nodes' programs.
 func TestMain(m *testing.M) {
 	netns.Supervise()
-	if len(os.Args) == 2 {
-		switch os.Args[1] {
-		case "test-node":
-			os.Exit(process.Main())
-		case "test-run":
-			os.Exit(runUntilKilled())
-		}
-	}
 	if rights := os.Getenv(environmentRights); rights != "" {
 		if err := asInPod(rights); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(checkout.Main(m, map[string]func([]string) int{
+		"test-node": func([]string) int { return process.Main() },
+		"test-run":  func([]string) int { return runUntilKilled() },
+	}))
 }
 
 // testRun is a run whose nodes' programs are this test binary.

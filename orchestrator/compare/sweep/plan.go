@@ -329,7 +329,7 @@ func (p *Plan) wrong(list []error) error {
 }
 
 // startHops is how many packet-hops take as long as the start and the end of a trial
-// (docs/explanation/performance.md#sweeps, #simulator).
+// (docs/explanation/performance.md, #simulator).
 const startHops = 500_000
 
 // point fills in a point and validates the experiment there. It returns the files that it

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/labs/application"
 	"github.com/csiglab/csiglab/units"
@@ -25,16 +26,15 @@ func TestMain(m *testing.M) {
 	if code, ended := application.Init(); ended {
 		os.Exit(code)
 	}
-	if len(os.Args) > 2 && os.Args[1] == "test-resolve" {
-		for _, name := range os.Args[2:] {
-			fmt.Println(net.LookupHost(name))
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 2 && os.Args[1] == application.TwinArgument {
-		os.Exit(application.TwinMain(os.Args[2:]))
-	}
-	os.Exit(m.Run())
+	os.Exit(checkout.Main(m, map[string]func([]string) int{
+		application.TwinArgument: application.TwinMain,
+		"test-resolve": func(names []string) int {
+			for _, name := range names {
+				fmt.Println(net.LookupHost(name))
+			}
+			return 0
+		},
+	}))
 }
 
 // space returns a network namespace of its own.

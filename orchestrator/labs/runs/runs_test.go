@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -25,29 +26,23 @@ import (
 // TestMain makes the program a holder if it is called as one: it registers the lab
 // of the given id, says so, waits to be asked, and does as told.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "hold" {
-		if err := hold(os.Args[2], os.Args[3]); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) == 3 && os.Args[1] == "inside" {
-		inside(os.Args[2])
-		os.Exit(0)
-	}
-	if len(os.Args) == 2 {
-		if do := map[string]func(){"damage": damageReport, "register": register, "foreign": cleanForeign}[os.Args[1]]; do != nil {
-			do()
-			os.Exit(0)
-		}
-	}
-	if len(os.Args) == 2 && os.Args[1] == "list" {
-		list, err := runs.List(context.Background())
-		fmt.Println(len(list), err)
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
+	did := func(do func()) func([]string) int { return func([]string) int { do(); return 0 } }
+	os.Exit(checkout.Main(m, map[string]func([]string) int{
+		"damage": did(damageReport), "register": did(register), "foreign": did(cleanForeign),
+		"hold": func(args []string) int {
+			if err := hold(args[0], args[1]); err != nil {
+				fmt.Println(err)
+				return 1
+			}
+			return 0
+		},
+		"inside": func(args []string) int { inside(args[0]); return 0 },
+		"list": func([]string) int {
+			list, err := runs.List(context.Background())
+			fmt.Println(len(list), err)
+			return 0
+		},
+	}))
 }
 
 func hold(id, how string) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Costs of a cut in lockstep (docs/explanation/performance.md#parts).
+// Costs of a cut in lockstep (docs/explanation/performance.md).
 const (
 	// exchangeTime is what an exchange adds to the wall time: a write and the wait for the
 	// other part's, over TCP between two pods.

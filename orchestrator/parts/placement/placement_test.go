@@ -90,7 +90,7 @@ func TestErrors(t *testing.T) {
 }
 
 // TestPrediction: three-flow with CSIG, cut between pods at 1 us, was measured with 26,366
-// exchanges, which took 1.3 s more than the 3.6 s of one machine (docs/explanation/performance.md#parts).
+// exchanges, which took 1.3 s more than the 3.6 s of one machine (docs/explanation/performance.md).
 func TestPrediction(t *testing.T) {
 	set, err := experiment.Load("three-flow", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1})
 	if err != nil {

@@ -55,9 +55,7 @@ capture: [%s]
 func TestMain(m *testing.M) {
 	Add(containers.Runtime)
 	netns.Supervise()
-	code := m.Run()
-	programstest.Remove()
-	os.Exit(code)
+	os.Exit(checkout.Main(m, nil, programstest.Remove))
 }
 
 func runCaptured(t *testing.T, opts Options, format, dialect, signal, links string) (set *experiment.Set, folder string, hash string) {

@@ -144,7 +144,7 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 }
 
 // TestFilesAreDescribed compares the run folder's files, the columns that readers of its
-// tables know and the keys of its manifest with docs/explanation/telemetry.md and docs/reference/run-folder.md.
+// tables know and the keys of its manifest with docs/reference/telemetry.md and docs/reference/run-folder.md.
 func TestFilesAreDescribed(t *testing.T) {
 	for name, row := range map[string]any{
 		"ports": runfolder.PortRow{}, "flows": runfolder.FlowRow{}, "cc": runfolder.CCRow{},
@@ -152,7 +152,7 @@ func TestFilesAreDescribed(t *testing.T) {
 		"operations": runfolder.OperationRow{}, "instances": runfolder.InstanceRow{}, "truth": runfolder.TruthRow{}, "metrics": runfolder.MetricRow{},
 	} {
 		heading := "### " + name + ".parquet"
-		same(t, "docs/explanation/telemetry.md", heading, described(t, "telemetry.md", heading), tags(row, "parquet"))
+		same(t, "docs/reference/telemetry.md", heading, described(t, "telemetry.md", heading), tags(row, "parquet"))
 		sayNull(t, name, sectionOf(t, "telemetry.md", heading), row)
 	}
 	same(t, "docs/reference/run-folder.md", "manifest.json", described(t, "run-folder.md", "### manifest.json"), tags(runfolder.Manifest{}, "json"))
@@ -190,7 +190,7 @@ func sayNull(t *testing.T, table, section string, row any) {
 			says = says || of != " all "
 		}
 		if says != nullable {
-			t.Errorf("docs/explanation/telemetry.md, %s.parquet: the column %s may be null: %v; its line says so: %v", table, column, nullable, says)
+			t.Errorf("docs/reference/telemetry.md, %s.parquet: the column %s may be null: %v; its line says so: %v", table, column, nullable, says)
 		}
 	}
 }

@@ -22,7 +22,7 @@ var parts = [shareCount]partEntries{
 	shareNetwork: partOf("exposed", meaning.Lower, "waits for the network: a message is under way, between hosts or within a server"),
 	shareSkew:    partOf("skew_wait", meaning.Lower, "waits for what a rank computes, and the rank that it waits for first is of the same stage, or the job has no pipeline: it waits for a late rank"),
 	shareHeld:    partOf("held", meaning.Neutral, "is held back by the job's [schedule](../how-to/jobs.md#flow-scheduling), or waits for a rank that is"),
-	shareIdle:    partOf("idle", meaning.Neutral, "waits for nothing that has a record: a trace of another tool gives a time before which an operation does not begin, or the run [dropped records](../explanation/telemetry.md)"),
+	shareIdle:    partOf("idle", meaning.Neutral, "waits for nothing that has a record: a trace of another tool gives a time before which an operation does not begin, or the run [dropped records](telemetry.md)"),
 }
 
 // iterationMetrics are of the parts of iterations.

@@ -170,7 +170,7 @@ func Slots(parallel, runs int) (slots []int) {
 // Workers returns how many of the cores of its slot a run of so many hosts uses.
 func Workers(cores, hosts int) int { return max(1, min(cores, hosts/hostsPerCore)) }
 
-// Parallel efficiencies (docs/explanation/performance.md#simulator).
+// Parallel efficiencies (docs/explanation/performance.md).
 const (
 	moreWorkers = 0.75 // what another core adds to a run, of a core
 	restShare   = 0.75 // wall time of the rest of a run over its CPU time: the collector runs beside it
@@ -260,7 +260,7 @@ func (l *Load) plan() float64 {
 }
 
 // Memory of a node with real frames in bytes, as a process and as a container, the
-// engine's share included (docs/explanation/performance.md#containers).
+// engine's share included (docs/explanation/performance.md).
 const (
 	processMemory   = 3.7e6
 	containerMemory = 9e6

@@ -21,7 +21,7 @@ import (
 )
 
 // lockstepHop is the wall seconds for a frame-hop in lockstep on two cores
-// (docs/explanation/performance.md#lockstep).
+// (docs/explanation/performance.md).
 const lockstepHop = 3.5e-6
 
 // Validation describes an experiment before it runs.
