@@ -45,7 +45,7 @@ type Plan struct {
 	Strict             bool                 `json:"strict,omitempty"` // see Campaign.Strict
 
 	Started  time.Time `json:"started"`
-	Sessions []Period `json:"sessions"`
+	Sessions []Period  `json:"sessions"`
 }
 
 // Spec says where a side comes from.
