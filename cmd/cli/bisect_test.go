@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -155,8 +154,8 @@ func TestBisect(t *testing.T) {
 	if want := "skipped  " + hashes[15][:7] + " 2026-05-01 \"change 16\": it does not build: cmd/csiglab/broken.go:3:13: cannot use \"s\""; !strings.Contains(stderr, want) {
 		t.Errorf("on the way it prints\n%s\nwithout %q", stderr, want)
 	}
-	var result bisectResult
-	if err := json.Unmarshal(read(t, filepath.Join(out, bisectResultFile)), &result); err != nil || !result.Found || result.Candidates[0].Name != hashes[20] || result.Good.Name != hashes[19] {
+	var result bisect.Found
+	if err := json.Unmarshal(read(t, filepath.Join(out, bisect.ResultFile)), &result); err != nil || !result.Found || result.Candidates[0].Name != hashes[20] || result.Good.Name != hashes[19] {
 		t.Errorf("%v: %+v", err, result)
 	}
 	for _, step := range result.Steps {
@@ -175,7 +174,7 @@ func TestBisect(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if !slices.Equal(names, []string{bisectPlanFile, bisectResultFile, bisectStepsFile, trial.JournalFile}) {
+	if !slices.Equal(names, []string{bisect.PlanFile, bisect.ResultFile, bisect.StepsFile, trial.JournalFile}) {
 		t.Errorf("the folder has %q", names)
 	}
 
@@ -189,16 +188,16 @@ func TestBisect(t *testing.T) {
 		t.Errorf("--json prints %s", asJSON)
 	}
 	// Verdicts must be of the candidates that they name.
-	steps := read(t, filepath.Join(out, bisectStepsFile))
+	steps := read(t, filepath.Join(out, bisect.StepsFile))
 	lines := strings.Split(string(steps), "\n")
 	lines[2] = strings.Replace(lines[2], `"name":"`, `"name":"f`, 1)
-	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(out, bisect.StepsFile), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != exitUsage || !strings.Contains(stderr, bisectStepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != exitUsage || !strings.Contains(stderr, bisect.StepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
 		t.Errorf("another candidate's verdict: exit code %d, %s", code, stderr)
 	}
-	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), steps, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(out, bisect.StepsFile), steps, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	// The history must be what it was.
@@ -269,7 +268,7 @@ func TestBisectInterrupted(t *testing.T) {
 		}
 	}
 	// Torn lines of a process that was killed.
-	for _, name := range []string{bisectStepsFile, trial.JournalFile} {
+	for _, name := range []string{bisect.StepsFile, trial.JournalFile} {
 		f, err := os.OpenFile(filepath.Join(out, name), os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -294,36 +293,6 @@ func TestBisectInterrupted(t *testing.T) {
 	}
 }
 
-// Of two searches in one folder, one writes its plan.
-func TestBisectTwoInOneFolder(t *testing.T) {
-	folder := t.TempDir()
-	first, err := trial.OpenJournal(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := func() error {
-		s := &bisection{app: &app{}, plan: &bisectPlan{}, flags: &bisectFlags{}, folder: folder, fresh: true}
-		return s.run(t.Context())
-	}
-	if err := begin(); !errors.Is(err, trial.ErrBusy) {
-		t.Errorf("while another one is at work: %v", err)
-	}
-	one := &bisection{plan: &bisectPlan{Metric: "of the first"}, folder: folder, fresh: true}
-	if err := one.claim(first); err != nil {
-		t.Fatal(err)
-	}
-	plan := read(t, filepath.Join(folder, bisectPlanFile))
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := begin(); err == nil || !strings.Contains(err.Error(), "another csiglab has begun a search in this folder") {
-		t.Errorf("after another one: %v", err)
-	}
-	if !bytes.Equal(read(t, filepath.Join(folder, bisectPlanFile)), plan) {
-		t.Error("the plan of the first search is overwritten")
-	}
-}
-
 // Wrong input ends with exit code 2 and words, before anything is built.
 func TestBisectRefuses(t *testing.T) {
 	r := newGitRepository(t)
@@ -332,7 +301,7 @@ func TestBisectRefuses(t *testing.T) {
 	file := bisectBench(t, r)
 	several := write(t, "several.yaml", smallExperiment+"variants:\n  a: {}\n  b: {hosts.cc: dctcp}\n")
 	damaged := t.TempDir()
-	if err := os.WriteFile(filepath.Join(damaged, bisectPlanFile), []byte(`{"schema":1,"good":`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(damaged, bisect.PlanFile), []byte(`{"schema":1,"good":`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	whole := []string{"--good", good, "--bad", "main", "--experiment", file, "--metric", "fct_us.p99"}
@@ -405,8 +374,8 @@ func TestBisectParameter(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout, stderr.Bytes())
 	}
-	var result bisectResult
-	if err := json.Unmarshal(read(t, filepath.Join(out, bisectResultFile)), &result); err != nil {
+	var result bisect.Found
+	if err := json.Unmarshal(read(t, filepath.Join(out, bisect.ResultFile)), &result); err != nil {
 		t.Fatal(err)
 	}
 	effects := map[string]float64{"1us": 0}
