@@ -46,9 +46,6 @@ func comparisonError(err error) error {
 	return infrastructure(shortage(err))
 }
 
-// interrupted reports whether a campaign ended by Ctrl-C.
-func interrupted(err error) bool { return errors.Is(err, context.Canceled) }
-
 // builds says how programs of sides are built.
 func (a *app) builds() regress.Builds {
 	return regress.Builds{Linked: sourceFolder, View: func(what string) (func(string), func()) {
