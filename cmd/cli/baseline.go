@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/resources"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 )
 
@@ -28,7 +28,7 @@ func baselineCommand(a *command.App) *cobra.Command {
 }
 
 func baselineSaveCommand(a *command.App) *cobra.Command {
-	r := regressFlags{baseline: sideFlags{name: "baseline"}, candidate: sideFlags{name: "candidate", text: regress.KindSelf}}
+	r := regressFlags{baseline: regress.SideFlags{Name: "baseline"}, candidate: regress.SideFlags{Name: "candidate", Text: regress.KindSelf}}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "save SUITE -o FILE.json",
@@ -72,34 +72,14 @@ func saveBaseline(a *command.App, cmd *cobra.Command, r *regressFlags, args []st
 		return err
 	}
 	defer remove()
-	g := &comparing{App: a, plan: p, folder: folder, flags: r, fresh: true}
 	p.Candidate = p.Baseline
-	if err := g.prepare(cmd.Context()); err != nil {
+	g := regressSession(a, r, p, folder, true)
+	if err := prepareSession(a, cmd, r, g); err != nil {
 		return err
 	}
-	if g.campaign.Baseline.Stored != nil {
-		return command.Usage("--baseline %s: these values are stored already", r.baseline.text)
-	}
-	if err := g.connect(cmd); err != nil {
-		return err
-	}
-	if err := g.build(cmd.Context(), filepath.Join(folder, programsFolder)); err != nil {
-		if interrupted(err) {
-			err = command.Infrastructure(errors.New("interrupted; nothing is written"))
-		}
-		return err
-	}
-	c := &g.campaign
-	defer g.runner(cmd.Context(), filepath.Join(folder, runsFolder))()
-	bar := newCampaignProgress(a)
-	c.Progress = bar.update
-	stored, err := c.Save(cmd.Context())
-	bar.close()
-	if interrupted(err) {
-		return command.Infrastructure(errors.New("interrupted; nothing is written"))
-	}
+	stored, err := g.Save(cmd.Context())
 	if err != nil {
-		return campaignError(err)
+		return comparisonError(err)
 	}
 	if err := own.WriteFile(output, stored.Text(), 0o644); err != nil {
 		return command.Infrastructure(fmt.Errorf("-o %s: %w", output, cause.Of(err)))
@@ -111,5 +91,5 @@ func saveBaseline(a *command.App, cmd *cobra.Command, r *regressFlags, args []st
 	for _, cell := range stored.Cells {
 		seeds += len(cell.Runs)
 	}
-	return a.Print(fmt.Sprintf("wrote   %s: %s of %s; %s\n", output, command.Plural(seeds, "run"), command.Plural(len(stored.Cells), "experiment"), stored.Label))
+	return a.Print(fmt.Sprintf("wrote   %s: %s of %s; %s\n", output, spelling.Plural(seeds, "run"), spelling.Plural(len(stored.Cells), "experiment"), stored.Label))
 }

@@ -1,8 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,21 +11,19 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
-	"github.com/csiglab/csiglab/orchestrator/compare/regress"
-	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
+	"github.com/csiglab/csiglab/orchestrator/compare/revision"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/run/measure"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // bisectFlags are the flags of bisect.
 type bisectFlags struct {
-	plan     bisectPlan
+	plan     bisect.Plan
 	resume   string
 	out      string
 	parallel int
@@ -51,16 +50,15 @@ func bisectCommand(a *command.App) *cobra.Command {
 			if r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel") {
 				return command.Usage("--parallel %d: want at least 1", r.parallel)
 			}
-			var err error
+			begin := newBisection
 			if cmd.Flags().Changed("resume") {
-				err = resumeBisection(a, cmd, &r)
-			} else {
-				err = newBisection(a, cmd, &r)
+				begin = resumeBisection
 			}
+			err := begin(a, cmd, &r)
 			if errors.Is(err, errHandedOver) {
 				return nil
 			}
-			return err
+			return comparisonError(err)
 		},
 	}
 	f, p := cmd.Flags(), &r.plan
@@ -102,119 +100,59 @@ func newBisection(a *command.App, cmd *cobra.Command, r *bisectFlags) error {
 		return err
 	}
 	var err error
-	if p.With, err = absoluteWith(p.With); err != nil {
-		return err
+	if p.With, err = builder.Absolute(p.With); err != nil {
+		return command.Usage("%w", err)
 	}
 	if _, err := os.Stat(p.Experiment); err == nil && !slices.Contains(experiment.Names(), p.Experiment) {
 		if p.Experiment, err = filepath.Abs(p.Experiment); err != nil {
 			return command.Infrastructure(err)
 		}
 	}
-	p.Version, p.Command, p.Started = command.Version(), append([]string{"csiglab"}, a.Args...), time.Now().UTC()
-	s := &bisection{App: a, plan: p, flags: r, fresh: true}
-	if s.folder = r.out; s.folder == "" {
-		s.folder = filepath.Join("bisections", fmt.Sprintf("%s-%s-%05x", choose.AsName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment))), p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))
-	}
-	if err := s.prepare(cmd.Context()); err != nil {
-		return err
-	}
-	if err := emptyFolder(s.folder); err != nil {
-		return err
-	}
-	return s.run(cmd.Context())
+	p.Version, p.Command, p.Started = command.Version(), a.Command(), time.Now().UTC()
+	name := choose.AsName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment)))
+	return search(a, cmd, r, &bisect.Session{Plan: p, Folder: cmp.Or(r.out, trial.Place("bisections", name, p.Started)), Fresh: true})
 }
 
-// withResumeBisection are the flags of bisect that go with --resume.
-var withResumeBisection = []string{"resume", "parallel", "json", "help"}
+// search performs a search, and prints what it finds.
+func search(a *command.App, cmd *cobra.Command, r *bisectFlags, s *bisect.Session) error {
+	s.Parallel, s.Linked, s.Environment, s.View = r.parallel, command.SourceFolder, a.Env, campaignView(a)
+	s.Elsewhere = func(ctx context.Context, request revision.Request) error {
+		done, err := handOver(ctx, a, request)
+		if done && err == nil {
+			err = errHandedOver
+		}
+		return err
+	}
+	if err := s.Prepare(cmd.Context()); err != nil {
+		return err
+	}
+	found, err := s.Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if err := a.Result(r.json, found, found.Text); err != nil {
+		return err
+	}
+	if !found.Found {
+		return &command.ExitError{Code: command.ExitInconclusive}
+	}
+	return nil
+}
+
+// errHandedOver says that another csiglab has done the command.
+var errHandedOver = errors.New("handed over")
 
 // resumeBisection goes on with a search.
 func resumeBisection(a *command.App, cmd *cobra.Command, r *bisectFlags) error {
 	if r.resume == "" {
 		return command.Usage("--resume: name the folder of a search")
 	}
-	var err error
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(withResumeBisection, f.Name) {
-			err = command.Usage("--%s and --resume %s exclude each other: the search goes on as it was begun", f.Name, r.resume)
-		}
-	})
-	if err != nil {
+	if err := excluded(cmd, "--resume "+r.resume, "the search goes on as it was begun", "resume", "parallel", "json"); err != nil {
 		return err
 	}
-	p, err := readBisectPlan(r.resume)
+	p, err := bisect.ReadPlan(r.resume)
 	if err != nil {
 		return command.Misuse(err)
 	}
-	s := &bisection{App: a, plan: p, flags: r, folder: r.resume}
-	if err := s.prepare(cmd.Context()); err != nil {
-		return err
-	}
-	return s.run(cmd.Context())
-}
-
-// question checks the experiment and the metric, and returns what is asked of each candidate.
-func (s *bisection) question() (bisect.Question, error) {
-	p := s.plan
-	q := bisect.Question{Metric: p.Metric, Seeds: p.Seeds}
-	if p.Seeds < 1 || p.Seeds > 1000 {
-		return q, command.Usage("--seeds %d: want 1 to 1000", p.Seeds)
-	}
-	rule := regress.Rule{Metric: p.Metric, Delta: 1, Of: "median", Better: verdict.Lower}
-	var err error
-	if p.Delta != "" {
-		if q.Delta, q.Absolute, err = regress.ParseDelta(p.Delta); err != nil {
-			return q, command.Usage("--delta: %w", err)
-		}
-	}
-	switch better := measure.Meaning(p.Metric).Better; {
-	case p.Better != "":
-		if rule.Better, err = regress.ParseBetter(p.Better); err != nil {
-			return q, command.Usage("--better: %w", err)
-		}
-		q.Better = map[verdict.Better]bisect.Direction{verdict.Lower: bisect.Lower, verdict.Higher: bisect.Higher}[rule.Better]
-	case better != meaning.Neutral:
-		q.Better = map[meaning.Better]bisect.Direction{meaning.Lower: bisect.Lower, meaning.Higher: bisect.Higher}[better]
-	}
-	if _, err := choose.Overrides(p.Set); err != nil {
-		return q, err
-	}
-	var variants []string
-	if p.Variant != "" {
-		variants = []string{p.Variant}
-	}
-	rule.Delta = 0.01 // any: this campaign is not run
-	s.texts = regress.Campaign{
-		Suite: regress.One(p.Experiment, variants, p.Set, regress.DefaultSeeds, []regress.Rule{rule}), Folder: s.folder,
-		Baseline: regress.Side{Side: verdict.Side{Kind: regress.KindSelf}}, Candidate: regress.Side{Side: verdict.Side{Kind: regress.KindSelf}},
-	}
-	if p.Parameter != "" {
-		s.texts.Baseline.Set, s.texts.Candidate.Set = s.override(p.Good), s.override(p.Bad)
-	}
-	if err := s.texts.Prepare(); err != nil {
-		return q, err
-	}
-	single, err := s.texts.Single()
-	if err != nil {
-		return q, err
-	}
-	q.Trial, q.Repeating = single.Trial, single.Deterministic
-	return q, nil
-}
-
-func (s *bisection) override(value string) []string { return []string{s.plan.Parameter + "=" + value} }
-
-// bisectError gives an error of a search its exit code.
-func bisectError(err error) error {
-	var run *bisect.RunError
-	switch {
-	case errors.Is(err, bisect.ErrInconclusive):
-		return &command.ExitError{Code: command.ExitInconclusive, Err: err}
-	case errors.Is(err, bisect.ErrNoChange):
-		return command.Misuse(err)
-	case errors.As(err, &run):
-		return &command.ExitError{Code: map[bool]int{true: command.ExitUsage, false: command.ExitInfrastructure}[run.Exit == command.ExitUsage], Err: err}
-	case errors.Is(err, bisect.ErrEnd):
-		return command.Misuse(err)
-	}
-	return campaignError(err)
+	return search(a, cmd, r, &bisect.Session{Plan: p, Folder: r.resume})
 }

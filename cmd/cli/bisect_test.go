@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 )
 
@@ -155,8 +155,8 @@ func TestBisect(t *testing.T) {
 	if want := "skipped  " + hashes[15][:7] + " 2026-05-01 \"change 16\": it does not build: cmd/csiglab/broken.go:3:13: cannot use \"s\""; !strings.Contains(stderr, want) {
 		t.Errorf("on the way it prints\n%s\nwithout %q", stderr, want)
 	}
-	var result bisectResult
-	if err := json.Unmarshal(read(t, filepath.Join(out, bisectResultFile)), &result); err != nil || !result.Found || result.Candidates[0].Name != hashes[20] || result.Good.Name != hashes[19] {
+	var result bisect.Found
+	if err := json.Unmarshal(read(t, filepath.Join(out, bisect.ResultFile)), &result); err != nil || !result.Found || result.Candidates[0].Name != hashes[20] || result.Good.Name != hashes[19] {
 		t.Errorf("%v: %+v", err, result)
 	}
 	for _, step := range result.Steps {
@@ -175,7 +175,7 @@ func TestBisect(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if !slices.Equal(names, []string{bisectPlanFile, bisectResultFile, bisectStepsFile, trial.JournalFile}) {
+	if !slices.Equal(names, []string{bisect.PlanFile, bisect.ResultFile, bisect.StepsFile, trial.JournalFile}) {
 		t.Errorf("the folder has %q", names)
 	}
 
@@ -189,16 +189,16 @@ func TestBisect(t *testing.T) {
 		t.Errorf("--json prints %s", asJSON)
 	}
 	// Verdicts must be of the candidates that they name.
-	steps := read(t, filepath.Join(out, bisectStepsFile))
+	steps := read(t, filepath.Join(out, bisect.StepsFile))
 	lines := strings.Split(string(steps), "\n")
 	lines[2] = strings.Replace(lines[2], `"name":"`, `"name":"f`, 1)
-	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(out, bisect.StepsFile), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != command.ExitUsage || !strings.Contains(stderr, bisectStepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != command.ExitUsage || !strings.Contains(stderr, bisect.StepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
 		t.Errorf("another candidate's verdict: exit code %d, %s", code, stderr)
 	}
-	if err := os.WriteFile(filepath.Join(out, bisectStepsFile), steps, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(out, bisect.StepsFile), steps, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	// The history must be what it was.
@@ -263,13 +263,13 @@ func TestBisectInterrupted(t *testing.T) {
 	if code != command.ExitInfrastructure || stdout.Len() > 0 || !strings.Contains(stderr.said.String(), "interrupted\nthe search is not at its end: csiglab bisect --resume "+out+" goes on") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.said.String())
 	}
-	for _, left := range []string{programsFolder, runsFolder} {
+	for _, left := range []string{regress.ProgramsFolder, regress.RunsFolder} {
 		if _, err := os.Stat(filepath.Join(out, left)); err == nil {
 			t.Errorf("%s remains", left)
 		}
 	}
 	// Torn lines of a process that was killed.
-	for _, name := range []string{bisectStepsFile, trial.JournalFile} {
+	for _, name := range []string{bisect.StepsFile, trial.JournalFile} {
 		f, err := os.OpenFile(filepath.Join(out, name), os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -279,48 +279,18 @@ func TestBisectInterrupted(t *testing.T) {
 		}
 		f.Close()
 	}
-	if err := os.MkdirAll(filepath.Join(out, runsFolder, "trial-1"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(out, regress.RunsFolder, "trial-1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	code, text, said := csiglab(&fakeLab{}, nil, "bisect", "--resume", out)
 	if code != command.ExitOK || !strings.Contains(text, "first bad revision: "+hashes[2]+"\n") || !strings.Contains(said, "3 verdicts of an earlier session are kept") {
 		t.Errorf("exit code %d\n%s%s", code, text, said)
 	}
-	if _, err := os.Stat(filepath.Join(out, runsFolder)); err == nil {
+	if _, err := os.Stat(filepath.Join(out, regress.RunsFolder)); err == nil {
 		t.Error("a run folder of a process that was killed remains")
 	}
 	if strings.Contains(said, hashes[15][:7]) {
 		t.Errorf("it judges again what it has judged:\n%s", said)
-	}
-}
-
-// Of two searches in one folder, one writes its plan.
-func TestBisectTwoInOneFolder(t *testing.T) {
-	folder := t.TempDir()
-	first, err := trial.OpenJournal(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := func() error {
-		s := &bisection{App: &command.App{}, plan: &bisectPlan{}, flags: &bisectFlags{}, folder: folder, fresh: true}
-		return s.run(t.Context())
-	}
-	if err := begin(); !errors.Is(err, trial.ErrBusy) {
-		t.Errorf("while another one is at work: %v", err)
-	}
-	one := &bisection{plan: &bisectPlan{Metric: "of the first"}, folder: folder, fresh: true}
-	if err := one.claim(first); err != nil {
-		t.Fatal(err)
-	}
-	plan := read(t, filepath.Join(folder, bisectPlanFile))
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := begin(); err == nil || !strings.Contains(err.Error(), "another csiglab has begun a search in this folder") {
-		t.Errorf("after another one: %v", err)
-	}
-	if !bytes.Equal(read(t, filepath.Join(folder, bisectPlanFile)), plan) {
-		t.Error("the plan of the first search is overwritten")
 	}
 }
 
@@ -332,7 +302,7 @@ func TestBisectRefuses(t *testing.T) {
 	file := bisectBench(t, r)
 	several := write(t, "several.yaml", smallExperiment+"variants:\n  a: {}\n  b: {hosts.cc: dctcp}\n")
 	damaged := t.TempDir()
-	if err := os.WriteFile(filepath.Join(damaged, bisectPlanFile), []byte(`{"schema":1,"good":`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(damaged, bisect.PlanFile), []byte(`{"schema":1,"good":`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	whole := []string{"--good", good, "--bad", "main", "--experiment", file, "--metric", "fct_us.p99"}
@@ -405,8 +375,8 @@ func TestBisectParameter(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout, stderr.Bytes())
 	}
-	var result bisectResult
-	if err := json.Unmarshal(read(t, filepath.Join(out, bisectResultFile)), &result); err != nil {
+	var result bisect.Found
+	if err := json.Unmarshal(read(t, filepath.Join(out, bisect.ResultFile)), &result); err != nil {
 		t.Fatal(err)
 	}
 	effects := map[string]float64{"1us": 0}

@@ -37,7 +37,7 @@ func handOver(ctx context.Context, a *command.App, r revision.Request) (done boo
 	r.Named, r.Known, r.Linked, r.Say = true, nil, command.SourceFolder, a.Say
 	p, err := revision.Build(ctx, r)
 	if err != nil {
-		return true, revisionError(err)
+		return true, comparisonError(revision.Classed(err))
 	}
 	cmd := exec.CommandContext(ctx, p.File, a.Args...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, os.Stdin, a.Stdout, a.Stderr
@@ -60,31 +60,8 @@ func handOver(ctx context.Context, a *command.App, r revision.Request) (done boo
 // handOverWith is handOver to a csiglab with modules as they stand.
 func handOverWith(ctx context.Context, a *command.App, with []string) (done bool, err error) {
 	r := revision.Request{Ref: revision.Ref{Kind: revision.Self}}
-	if r.With, err = parseWith(with); err != nil {
-		return false, err
+	if r.With, err = builder.ParseWiths(with); err != nil {
+		return false, command.Usage("%w", err)
 	}
 	return handOver(ctx, a, r)
-}
-
-// parseWith reads the values of --with.
-func parseWith(with []string) (list []builder.With, err error) {
-	for _, text := range with {
-		w, err := builder.ParseWith(text)
-		if err != nil {
-			return nil, command.Usage("--with %s: %w", text, err)
-		}
-		list = append(list, w)
-	}
-	return list, nil
-}
-
-// revisionError gives an error of package revision its exit code.
-func revisionError(err error) error {
-	switch {
-	case interrupted(err):
-		return command.Infrastructure(errors.New("interrupted"))
-	case errors.Is(err, revision.ErrInput), errors.Is(err, revision.ErrBroken):
-		return command.Misuse(err)
-	}
-	return command.Infrastructure(err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/lazy"
+	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/suites"
@@ -24,7 +25,7 @@ const suiteSectionName = "suites"
 func suiteSection() experiment.Section {
 	s := experiment.Section{Name: suiteSectionName}
 	for _, name := range suites.Names() {
-		suite, err := readSuite(name)
+		suite, err := regress.FindSuite(name)
 		if err != nil {
 			panic("csiglab: " + err.Error()) // TestEmbeddedSuites reads them all
 		}

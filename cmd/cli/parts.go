@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/parts/placement"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -89,9 +89,9 @@ func (c *fabricCut) text(variants int) string {
 		of = " of " + strings.Join(names, ", ")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s:\n", command.Plural(len(c.Parts), "part"), of)
+	fmt.Fprintf(&b, "%s%s:\n", spelling.Plural(len(c.Parts), "part"), of)
 	for i, part := range c.Parts {
-		fmt.Fprintf(&b, "  part %d: %s, %s, %.0f %% of the load\n", i, command.Plural(part.Hosts, "host"), command.Plural(part.Switches, "switch"), 100*part.Load)
+		fmt.Fprintf(&b, "  part %d: %s, %s, %.0f %% of the load\n", i, spelling.Plural(part.Hosts, "host"), spelling.Plural(part.Switches, "switch"), 100*part.Load)
 	}
 	if len(c.Links)+c.Control == 0 {
 		return b.String()
@@ -101,9 +101,9 @@ func (c *fabricCut) text(variants int) string {
 		links += fmt.Sprintf(" and %d more", more)
 	}
 	if c.Control > 0 {
-		links += fmt.Sprintf("; %s", command.Plural(c.Control, "control link"))
+		links += fmt.Sprintf("; %s", spelling.Plural(c.Control, "control link"))
 	}
-	fmt.Fprintf(&b, "  %s cut, lookahead %s: %s\n", command.Plural(len(c.Links), "link"), c.Lookahead, links)
+	fmt.Fprintf(&b, "  %s cut, lookahead %s: %s\n", spelling.Plural(len(c.Links), "link"), c.Lookahead, links)
 	for _, v := range c.Variants {
 		name := ""
 		if variants > 1 {

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,18 +14,19 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/internal/cause"
-	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
+	"github.com/csiglab/csiglab/reports/regression"
 	"github.com/csiglab/csiglab/suites"
 )
 
 // regressFlags are the flags of regress and baseline save.
 type regressFlags struct {
-	baseline, candidate sideFlags
+	baseline, candidate regress.SideFlags
 	with                []string
 	only                []string
 	seeds, parallel     int
@@ -45,8 +44,8 @@ type regressFlags struct {
 
 func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.baseline.text, "baseline", "", "what the candidate is compared with: `SIDE`, see above")
-	f.StringArrayVar(&r.baseline.set, "baseline-set", nil, "override a value of the baseline's experiments, as `PATH=VALUE` (repeatable)")
+	f.StringVar(&r.baseline.Text, "baseline", "", "what the candidate is compared with: `SIDE`, see above")
+	f.StringArrayVar(&r.baseline.Set, "baseline-set", nil, "override a value of the baseline's experiments, as `PATH=VALUE` (repeatable)")
 	f.StringArrayVar(&r.with, "with", nil, "Go module to compile in, `MODULE[=FOLDER]` or MODULE@VERSION (repeatable); git:REV and folder:DIR are of the first with a folder")
 	f.StringArrayVar(&r.only, "only", nil, "leave out all but `NAME[/VARIANT]` of the suite (repeatable)")
 	f.IntVar(&r.seeds, "seeds", 0, "run at most `N` seeds of each experiment (default: those of the suite)")
@@ -67,7 +66,7 @@ func (r *regressFlags) oneFlags(cmd *cobra.Command) {
 }
 
 func regressCommand(a *command.App) *cobra.Command {
-	r := regressFlags{baseline: sideFlags{name: "baseline"}, candidate: sideFlags{name: "candidate"}}
+	r := regressFlags{baseline: regress.SideFlags{Name: "baseline"}, candidate: regress.SideFlags{Name: "candidate"}}
 	cmd := &cobra.Command{
 		Use:   "regress [SUITE]",
 		Short: "Compare a candidate with a baseline over a suite of experiments, and say pass or fail",
@@ -95,8 +94,8 @@ func regressCommand(a *command.App) *cobra.Command {
 	}
 	r.suiteFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&r.candidate.text, "candidate", regress.KindSelf, "what is compared with the baseline: `SIDE`, see above")
-	f.StringArrayVar(&r.candidate.set, "candidate-set", nil, "override a value of the candidate's experiments, as `PATH=VALUE` (repeatable)")
+	f.StringVar(&r.candidate.Text, "candidate", regress.KindSelf, "what is compared with the baseline: `SIDE`, see above")
+	f.StringArrayVar(&r.candidate.Set, "candidate-set", nil, "override a value of the candidate's experiments, as `PATH=VALUE` (repeatable)")
 	r.oneFlags(cmd)
 	f.StringVar(&r.out, "out", "", "the folder of the verdict, new or empty `DIR` (default: regressions/NAME-TIME)")
 	f.StringVar(&r.resume, "resume", "", "do what is missing in `DIR`, the folder of a regression that was interrupted or killed")
@@ -120,56 +119,55 @@ func newRegression(a *command.App, cmd *cobra.Command, r *regressFlags, args []s
 	if err != nil {
 		return err
 	}
-	if err := modulesApart(p, modules.Compiled()); err != nil {
-		return err
+	if err := regress.ModulesApart(p, modules.Compiled()); err != nil {
+		return comparisonError(err)
 	}
 	if done, err := handOverWith(cmd.Context(), a, p.Baseline.With); done || err != nil {
 		return err
 	}
 	p.Started, p.AcceptInconclusive, p.Strict = time.Now().UTC(), r.accept, r.strict
-	folder := r.out
-	if folder == "" {
-		folder = filepath.Join("regressions", fmt.Sprintf("%s-%s-%05x", p.Suite.Name, p.Started.Format("20060102-150405"), p.Started.Nanosecond()&0xfffff))
-	}
-	g := &comparing{App: a, plan: p, folder: folder, flags: r, fresh: true}
-	if err := g.prepare(cmd.Context()); err != nil {
-		return err
-	}
-	if err := g.connect(cmd); err != nil {
-		return err
-	}
-	_, err = os.Lstat(folder)
-	g.made = errors.Is(err, os.ErrNotExist)
-	if err := emptyFolder(folder); err != nil {
-		return err
-	}
-	return g.run(cmd.Context())
+	return runRegression(a, cmd, r, regressSession(a, r, p, cmp.Or(r.out, trial.Place("regressions", p.Suite.Name, p.Started)), true))
 }
 
-// emptyFolder refuses a folder that has something in it, and makes one that is not there.
-func emptyFolder(folder string) error {
-	root, err := own.Folder(folder)
+// regressSession returns the session of a plan in a folder.
+func regressSession(a *command.App, r *regressFlags, p *regress.Plan, folder string, fresh bool) *regress.Session {
+	return &regress.Session{Plan: p, Folder: folder, Fresh: fresh, Baseline: r.baseline, Candidate: r.candidate, Parallel: r.parallel,
+		Version: command.Version(), Builds: builds(a), Say: a.Say, Forms: regression.Files}
+}
+
+// prepareSession checks what a session is to do, and connects to the cluster that flags name.
+func prepareSession(a *command.App, cmd *cobra.Command, r *regressFlags, s *regress.Session) error {
+	_, err := command.Interruptible(cmd.Context(), func() (struct{}, error) { return struct{}{}, s.Prepare() })
 	if err != nil {
-		return command.Usage("--out %s: %w", folder, cause.Of(err))
+		return comparisonError(err)
 	}
-	defer root.Close() // nothing is written through it
-	list, err := os.ReadDir(folder)
+	s.Work, err = campaignWork(a, cmd, r, s.Plan.Suite.Name)
+	return err
+}
+
+// runRegression performs a regression, and prints the verdict.
+func runRegression(a *command.App, cmd *cobra.Command, r *regressFlags, s *regress.Session) error {
+	if err := prepareSession(a, cmd, r, s); err != nil {
+		return err
+	}
+	d, err := s.Run(cmd.Context())
 	if err != nil {
-		return command.Usage("--out %s: %w", folder, cause.Of(err))
+		return comparisonError(err)
 	}
-	list = slices.DeleteFunc(list, func(entry os.DirEntry) bool { // of a campaign that was killed before it wrote its plan
-		info, err := entry.Info()
-		return err == nil && entry.Name() == trial.JournalFile && info.Mode().IsRegular() && info.Size() == 0
+	err = a.Result(r.json, d, func() string {
+		var text strings.Builder
+		regression.Text(&text, d)
+		fmt.Fprintf(&text, "\nverdict %s\n", filepath.Join(s.Folder, "verdict.html"))
+		return text.String()
 	})
-	if len(list) == 0 {
+	code := map[verdict.Outcome]int{verdict.Pass: command.ExitOK, verdict.Fail: command.ExitFailed, verdict.Inconclusive: command.ExitInconclusive, verdict.Invalid: command.ExitInfrastructure}[d.Outcome]
+	switch {
+	case err != nil:
+		return err
+	case code == command.ExitOK || code == command.ExitInconclusive && s.Plan.AcceptInconclusive:
 		return nil
 	}
-	for _, entry := range list {
-		if entry.Name() == regress.PlanFile {
-			return command.Usage("--out %s: it has a regression; csiglab regress --resume %[1]s goes on with it", folder)
-		}
-	}
-	return command.Usage("--out %s: the folder is not empty", folder)
+	return &command.ExitError{Code: code}
 }
 
 // regressionPlan checks the command line and returns the plan that it asks for.
@@ -184,29 +182,28 @@ func regressionPlan(a *command.App, cmd *cobra.Command, r *regressFlags, args []
 		return nil, command.Usage("--parallel %d: want at least 1", r.parallel)
 	}
 	if !cmd.Flags().Changed("baseline") {
-		if len(r.baseline.set) == 0 && len(r.candidate.set) == 0 && !cmd.Flags().Changed("candidate") && cmd.Name() != "save" {
+		if len(r.baseline.Set) == 0 && len(r.candidate.Set) == 0 && !cmd.Flags().Changed("candidate") && cmd.Name() != "save" {
 			return nil, command.Usage("--baseline is missing: what is this csiglab to be compared with? such as --baseline main, or --baseline FILE.json of csiglab baseline save; --baseline-set and --candidate-set compare parameters")
 		}
-		r.baseline.text = regress.KindSelf
+		r.baseline.Text = regress.KindSelf
 	}
-	p := &regress.Plan{Version: command.Version(), Command: append([]string{"csiglab"}, a.Args...), Filter: regress.Filter{Only: r.only, Seeds: r.seeds}}
+	p := &regress.Plan{Version: command.Version(), Command: a.Command(), Filter: regress.Filter{Only: r.only, Seeds: r.seeds}}
 	suite, arguments, err := r.suite(cmd, args)
 	if err != nil {
 		return nil, err
 	}
-	with, err := absoluteWith(r.with)
+	with, err := builder.Absolute(r.with)
 	if err != nil {
-		return nil, err
+		return nil, command.Usage("%w", err)
 	}
 	p.Suite, p.Arguments = *suite, arguments
 	for _, w := range r.with {
 		p.Arguments = append(p.Arguments, "--with", w)
 	}
-	if p.Baseline, err = r.baseline.spec(with); err != nil {
-		return nil, err
+	if p.Baseline, err = r.baseline.Spec(with); err == nil {
+		p.Candidate, err = r.candidate.Spec(with)
 	}
-	p.Candidate, err = r.candidate.spec(with)
-	return p, err
+	return p, comparisonError(err)
 }
 
 // suite returns the suite that the command line names, and the arguments that name it
@@ -221,8 +218,8 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 		if len(args) == 0 {
 			return nil, nil, command.Usage("name a suite, or give --experiment with --metric and --delta; embedded: %s", strings.Join(suites.Names(), " "))
 		}
-		s, err := readSuite(args[0])
-		return s, args, err
+		s, err := regress.FindSuite(args[0])
+		return s, args, comparisonError(err)
 	}
 	switch {
 	case len(args) > 0:
@@ -284,49 +281,6 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 	return one, arguments, nil
 }
 
-// readSuite reads a suite: a file, or the name of one that is built in.
-func readSuite(nameOrPath string) (*regress.Suite, error) {
-	dir := ""
-	data, ok := suites.Text(nameOrPath)
-	if !ok || !slices.Contains(suites.Names(), nameOrPath) {
-		info, err := os.Stat(nameOrPath)
-		if err == nil && info.IsDir() {
-			return nil, command.Usage("%s: a folder; name a file in it", nameOrPath)
-		}
-		if errors.Is(err, os.ErrNotExist) && slices.Contains(experiment.Names(), nameOrPath) {
-			return nil, notSuite(nameOrPath)
-		}
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, command.Usage("%s: no such file, nor an embedded suite; embedded: %s%s", nameOrPath, strings.Join(suites.Names(), " "), command.DidYouMean(nameOrPath, suites.Names()))
-		}
-		if data, err = own.ReadFile(nameOrPath, regress.MaxSuite); err != nil {
-			return nil, command.Usage("%s: %w", nameOrPath, cause.Of(err))
-		}
-		if dir, err = filepath.Abs(filepath.Dir(nameOrPath)); err != nil {
-			return nil, command.Infrastructure(err)
-		}
-	}
-	s, err := regress.ReadSuite(nameOrPath, dir, data)
-	if err != nil && ofExperiment.Match(data) {
-		return nil, notSuite(nameOrPath)
-	}
-	if err != nil {
-		return nil, command.Misuse(err)
-	}
-	return s, nil
-}
-
-// ofExperiment matches keys that an experiment has at its top, and a suite never has.
-var ofExperiment = regexp.MustCompile(`(?m)^(topology|workload|jobs)\s*:`)
-
-// notSuite returns the error of an experiment in place of a suite.
-func notSuite(name string) error {
-	return command.Usage("%s is an experiment and not a suite: csiglab regress --experiment %[1]s --metric METRIC --delta 5%% compares it", name)
-}
-
-// withResumeRegression are the flags of regress that go with --resume.
-var withResumeRegression = append([]string{"resume", "parallel", "json", "accept-inconclusive", "strict", "help"}, clusterFlagNames...)
-
 // resumeRegression does what a folder lacks.
 func resumeRegression(a *command.App, cmd *cobra.Command, r *regressFlags, args []string) error {
 	if r.resume == "" {
@@ -335,17 +289,11 @@ func resumeRegression(a *command.App, cmd *cobra.Command, r *regressFlags, args 
 	if len(args) > 0 {
 		return command.Usage("suite %q and --resume %s exclude each other: the regression goes on as it was begun", args[0], r.resume)
 	}
-	var err error
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(withResumeRegression, f.Name) {
-			err = command.Usage("--%s and --resume %s exclude each other: the regression goes on as it was begun", f.Name, r.resume)
-		}
-	})
-	if err == nil && (r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel")) {
-		err = command.Usage("--parallel %d: want at least 1", r.parallel)
-	}
-	if err != nil {
+	if err := excluded(cmd, "--resume "+r.resume, "the regression goes on as it was begun", append([]string{"resume", "parallel", "json", "accept-inconclusive", "strict"}, clusterFlagNames...)...); err != nil {
 		return err
+	}
+	if r.parallel < 0 || r.parallel == 0 && cmd.Flags().Changed("parallel") {
+		return command.Usage("--parallel %d: want at least 1", r.parallel)
 	}
 	p, err := regress.ReadPlan(r.resume)
 	if err != nil {
@@ -354,26 +302,6 @@ func resumeRegression(a *command.App, cmd *cobra.Command, r *regressFlags, args 
 	if done, err := handOverWith(cmd.Context(), a, p.Baseline.With); done || err != nil {
 		return err
 	}
-	if r.accept {
-		p.AcceptInconclusive = true
-	}
-	if r.strict {
-		p.Strict = true
-	}
-	g := &comparing{App: a, plan: p, folder: r.resume, flags: r}
-	if err := g.prepare(cmd.Context()); err != nil {
-		return err
-	}
-	if err := g.connect(cmd); err != nil {
-		return err
-	}
-	return g.run(cmd.Context())
-}
-
-// parallelism returns how many runs go on at once.
-func (r *regressFlags) parallelism() int {
-	if r.parallel > 0 {
-		return r.parallel
-	}
-	return runtime.GOMAXPROCS(0)
+	p.AcceptInconclusive, p.Strict = p.AcceptInconclusive || r.accept, p.Strict || r.strict
+	return runRegression(a, cmd, r, regressSession(a, r, p, r.resume, false))
 }

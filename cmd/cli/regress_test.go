@@ -262,7 +262,7 @@ func TestRegressKilled(t *testing.T) {
 			if got := trials(out); got != trials(whole) || before < half {
 				t.Errorf("%d trials before and %d in all, want %d", before, got, trials(whole))
 			}
-			for _, left := range []string{runsFolder, programsFolder} {
+			for _, left := range []string{regress.RunsFolder, regress.ProgramsFolder} {
 				if _, err := os.Stat(filepath.Join(out, left)); err == nil {
 					t.Errorf("%s is left", left)
 				}
@@ -355,7 +355,7 @@ func TestRegressNodeDies(t *testing.T) {
 func TestEmbeddedSuites(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	for _, name := range suites.Names() {
-		s, err := readSuite(name)
+		s, err := regress.FindSuite(name)
 		if err != nil {
 			t.Fatal(err)
 		}

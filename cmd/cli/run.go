@@ -8,6 +8,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 )
 
@@ -36,7 +37,7 @@ func runCommand(a *command.App) *cobra.Command {
 				return err
 			}
 			if n := set.Base.Sweep.Points(); set.Base.Sweep != nil {
-				a.Notes([]string{fmt.Sprintf("%s has a sweep of %s, which csiglab sweep runs; this is a run without it", set.Base.Name, command.Plural(n, "point"))})
+				a.Notes([]string{fmt.Sprintf("%s has a sweep of %s, which csiglab sweep runs; this is a run without it", set.Base.Name, spelling.Plural(n, "point"))})
 			}
 			return perform.Run(a, cmd, set, &r)
 		},

@@ -1,14 +1,8 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,9 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/stress"
-	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
@@ -67,13 +59,8 @@ func stressCommand(a *command.App) *cobra.Command {
 	return cmd
 }
 
-// stressed is an experiment with its plan.
-type stressed struct {
-	name string // of its folder
-	plan *stress.Plan
-}
-
 func runStress(a *command.App, cmd *cobra.Command, s *stressFlags, args []string) error {
+	began := time.Now()
 	switch {
 	case s.all && len(args) > 0:
 		return command.Usage("--all and %q exclude each other", args)
@@ -95,146 +82,40 @@ func runStress(a *command.App, cmd *cobra.Command, s *stressFlags, args []string
 	if s.out == "" {
 		s.out = filepath.Join("stress", time.Now().UTC().Format("20060102-150405"))
 	}
-	began := time.Now()
-	plans, err := stressPlans(cmd.Context(), a, s, args)
-	if err != nil {
-		return sweepError(err)
-	}
-	ctx := cmd.Context()
-	if s.limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(ctx, began.Add(s.limit))
-		defer stop()
-	}
-	results := stressResults{Schema: 1, Experiments: []*stress.Result{}}
-	for _, p := range plans {
-		r, err := stressOne(ctx, a, s, p)
-		if err != nil {
-			return err
-		}
-		results.Experiments = append(results.Experiments, r)
-	}
-	results.Seconds = time.Since(began).Seconds()
-	return stressEnd(a, s, &results)
-}
-
-// stressPlans plans all experiments, and puts those that take less time first.
-func stressPlans(ctx context.Context, a *command.App, s *stressFlags, args []string) (plans []stressed, err error) {
 	set, err := choose.Overrides(s.set)
-	if err != nil {
-		return nil, err
-	}
-	identity, err := trial.Identity("")
-	if err != nil {
-		return nil, command.Infrastructure(err)
-	}
-	for _, name := range args {
-		r := stress.Request{
-			Experiment: name, Identity: identity, Version: command.Version(), Command: append([]string{"csiglab"}, a.Args...), Parallel: runtime.NumCPU(),
-			Seeds: s.seeds, From: s.from, SettingSeeds: s.settingSeeds, Settings: s.settings, Promised: s.promised,
-			Options: experiment.Options{Override: set, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
-		}
-		p, err := command.Interruptible(ctx, func() (*stress.Plan, error) { return r.Plan(ctx) })
-		switch {
-		case err != nil && len(args) > 1:
-			return nil, fmt.Errorf("%s: %w", name, err)
-		case err != nil:
-			return nil, err
-		}
-		if s.all && !(runtimes.Way{Clock: p.Clock()}).Has(runtimes.SideBySide) {
-			a.Say(fmt.Sprintf("%s is left out: its clock is %s", name, p.Clock()))
-			continue
-		}
-		if a.Alone(p.Clock(), &s.parallel) {
-			return nil, command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
-		}
-		folder := p.Name()
-		if slices.ContainsFunc(plans, func(other stressed) bool { return other.name == folder }) {
-			return nil, command.Usage("%s: another experiment is called %s, too; stress one at a time", name, folder)
-		}
-		plans = append(plans, stressed{folder, p})
-	}
-	slices.SortStableFunc(plans, func(x, y stressed) int { return int(min(max(x.plan.Weight()-y.plan.Weight(), -1), 1)) })
-	return plans, nil
-}
-
-// stressOne performs the runs that the folder of an experiment lacks, and judges.
-func stressOne(ctx context.Context, a *command.App, s *stressFlags, p stressed) (*stress.Result, error) {
-	if p.plan.Sweep == nil {
-		return p.plan.Judge(nil)
-	}
-	sw, err := sweep.Create(filepath.Join(s.out, p.name), p.plan.Sweep)
-	if err != nil {
-		return nil, sweepOutError(err)
-	}
-	defer sw.Close() // the journal is on the disk
-	if ctx.Err() == nil {
-		if err := stressRun(ctx, a, s, p, sw); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := sw.Finish(nil, func([]string) []string { return nil }); err != nil {
-		return nil, sweepError(err)
-	}
-	r, err := p.plan.Judge(sw)
-	return r, sweepErrorOf(err)
-}
-
-// sweepErrorOf is sweepError, nil for nil.
-func sweepErrorOf(err error) error {
-	if err == nil {
-		return nil
-	}
-	return sweepError(err)
-}
-
-// stressRun performs the runs, until the time of --for is over.
-func stressRun(ctx context.Context, a *command.App, s *stressFlags, p stressed, sw *sweep.Sweep) error {
-	done, total := sw.Done()
-	rest := ""
-	if done > 0 {
-		rest = fmt.Sprintf("; %d have ended already", done)
-	}
-	a.Say(fmt.Sprintf("%s: %s%s", p.name, command.Plural(total, "run"), rest))
-	view := newSweepView(a.Stderr)
-	err := sw.Run(ctx, &trial.Local{Folder: sw.Work(), Environment: a.Env}, atOnce(s.parallel, sw.Plan.Way()), view.update)
-	view.Close()
-	switch {
-	case err == nil || errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return nil
-	case errors.Is(err, context.Canceled):
-		err = errors.New("interrupted")
-	}
-	done, total = sw.Done()
-	return sweepError(fmt.Errorf("%w\nthe stress of %s is incomplete: %d of %s have ended and are kept; the same command with --out %s does the rest", err, p.name, done, command.Plural(total, "run"), s.out))
-}
-
-// stressEnd writes the tables and prints one.
-func stressEnd(a *command.App, s *stressFlags, results *stressResults) error {
-	text, err := json.MarshalIndent(results, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(s.out, 0o755) // no sweep has made it if there was nothing to run
-	}
-	if err == nil {
-		err = errors.Join(own.WriteFile(filepath.Join(s.out, "stress.json"), append(text, '\n'), 0o644),
-			own.WriteFile(filepath.Join(s.out, "stress.md"), []byte(stressMarkdown(results)), 0o644))
-	}
-	if err != nil {
-		return sweepOutError(err)
-	}
-	if s.json {
-		err = a.PrintJSON(results)
-	} else {
-		err = a.Print(stressText(results) + "tables  " + filepath.Join(s.out, "stress.md") + ", " + filepath.Join(s.out, "stress.json") + "\n")
-	}
 	if err != nil {
 		return err
 	}
-	worst := stress.Kept
-	for _, r := range results.Experiments {
-		worst = max(worst, r.Promise())
+	identity, err := trial.Identity("")
+	if err != nil {
+		return command.Infrastructure(err)
+	}
+	r := stress.Request{
+		Identity: identity, Version: command.Version(), Command: a.Command(), Parallel: runtime.NumCPU(),
+		Seeds: s.seeds, From: s.from, SettingSeeds: s.settingSeeds, Settings: s.settings, Promised: s.promised,
+		Options: experiment.Options{Override: set, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
+	}
+	work := sweepWork(a, s.parallel)
+	session := stress.Session{Folder: s.out, Began: began, Limit: s.limit, Work: &work, Alone: func(clock string) error {
+		if a.Alone(clock, &work.Parallel) {
+			return command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", work.Parallel, runtimes.Wall)
+		}
+		return nil
+	}}
+	if _, err := command.Interruptible(cmd.Context(), func() (struct{}, error) { return struct{}{}, session.Plan(cmd.Context(), r, args, s.all) }); err != nil {
+		return sweepError(err)
+	}
+	results, err := session.Run(cmd.Context())
+	if err != nil {
+		return sweepError(err)
+	}
+	err = a.Result(s.json, results, func() string {
+		return results.Text() + "tables  " + filepath.Join(s.out, stress.TableFile) + ", " + filepath.Join(s.out, stress.ResultFile) + "\n"
+	})
+	if err != nil {
+		return err
 	}
 	return map[stress.Promise]error{
 		stress.Kept: nil, stress.Open: &command.ExitError{Code: command.ExitInconclusive}, stress.Unknown: &command.ExitError{Code: command.ExitInfrastructure}, stress.Broken: &command.ExitError{Code: command.ExitFailed},
-	}[worst]
+	}[results.Promise()]
 }

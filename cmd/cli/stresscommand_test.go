@@ -63,7 +63,7 @@ func TestStressCommand(t *testing.T) {
 	if _, again, said := separately(t, args...); again != out || !strings.Contains(said, "8 runs; 8 have ended already") {
 		t.Errorf("again:\n%s%s", again, said)
 	}
-	var r stressResults
+	var r stress.Results
 	_, out, _ = separately(t, append(args, "--json")...)
 	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Experiments) != 1 || r.Experiments[0].Rows[0].Cells[1].Verdict != stress.Failed {
 		t.Errorf("--json: %v\n%s", err, out)

@@ -1,27 +1,23 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/cmd/cli/resources"
-	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -103,21 +99,14 @@ func sweepNew(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath stri
 	if err != nil {
 		return sweepError(err)
 	}
-	folder := s.out
-	if folder == "" {
-		id := fmt.Sprintf("%s-%s-%05x", plan.Name, plan.Started.Format("20060102-150405"), plan.Started.Nanosecond()&0xfffff)
-		if plan.Shard.Of > 0 {
-			id += fmt.Sprintf("-%dof%d", plan.Shard.Index, plan.Shard.Of)
-		}
-		folder = filepath.Join("sweeps", id)
-	}
+	folder := cmp.Or(s.out, plan.Place())
 	remote, err := sweepRunner(a, cmd, s, plan)
 	if err != nil {
 		return err
 	}
 	sw, err := sweep.Create(folder, plan)
 	if err != nil {
-		return sweepOutError(err)
+		return sweepError(sweep.PlaceError(err))
 	}
 	defer sw.Close() // the journal is on the disk
 	return sweepRun(a, cmd, s, sw, remote)
@@ -125,7 +114,7 @@ func sweepNew(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath stri
 
 // sweepPlan loads the experiment, and validates it at all points.
 func sweepPlan(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath string) (*sweep.Plan, error) {
-	shard, err := parseShard(s.shard)
+	shard, err := sweep.ParseShard(s.shard)
 	if err != nil {
 		return nil, err
 	}
@@ -139,25 +128,21 @@ func sweepPlan(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath str
 	if err != nil {
 		return nil, err
 	}
-	points, err := s.points()
+	points, err := sweep.ParsePoints(s.grid, s.list)
 	if err != nil {
-		return nil, command.Misuse(err)
+		return nil, err
 	}
 	identity, err := trial.Identity("")
 	if err != nil {
 		return nil, command.Infrastructure(err)
 	}
 	r := sweep.Request{
-		Experiment: nameOrPath, Points: points, Identity: identity, Version: command.Version(), Command: append([]string{"csiglab"}, a.Args...), Parallel: runtime.NumCPU(),
+		Experiment: nameOrPath, Points: points, Identity: identity, Version: command.Version(), Command: a.Command(), Started: time.Now().UTC(), Shard: shard, Parallel: runtime.NumCPU(),
 		Options: experiment.Options{Override: set, Seeds: s.Seeds, Variants: s.Variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 	}
 	plan, err := command.Interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
 	if err != nil {
 		return nil, err
-	}
-	plan.Shard, plan.Started = shard, time.Now().UTC()
-	if shard.Of > plan.Trials() {
-		return nil, command.Usage("--shard %s: the sweep has only %s", s.shard, command.Plural(plan.Trials(), "trial"))
 	}
 	if a.Alone(plan.Clock, &s.parallel) {
 		return nil, command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
@@ -180,43 +165,6 @@ func validatePoints(a *command.App, cmd *cobra.Command, set *experiment.Set, s *
 	return len(plan.Points), nil
 }
 
-// points returns the points of the flags, nil without any.
-func (s *sweepFlags) points() (*experiment.Sweep, error) {
-	if len(s.grid) == 0 && s.list == "" {
-		return nil, nil
-	}
-	points := &experiment.Sweep{}
-	var wrong []error
-	for _, text := range s.grid {
-		axis, err := experiment.ParseGrid("--grid", text)
-		wrong = append(wrong, err)
-		points.Grid = append(points.Grid, axis)
-	}
-	if s.list != "" {
-		list, err := sweep.ReadList(s.list)
-		if err != nil {
-			err = fmt.Errorf("--list %w", err)
-		}
-		wrong = append(wrong, err)
-		points.List = list
-	}
-	return points, errors.Join(wrong...)
-}
-
-// parseShard reads I/N.
-func parseShard(text string) (sweep.Shard, error) {
-	if text == "" {
-		return sweep.Shard{}, nil
-	}
-	i, n, ok := strings.Cut(text, "/")
-	index, err1 := strconv.Atoi(i)
-	of, err2 := strconv.Atoi(n)
-	if !ok || err1 != nil || err2 != nil || index < 1 || index > of {
-		return sweep.Shard{}, command.Usage("--shard %q: want I/N, from 1/N to N/N", text)
-	}
-	return sweep.Shard{Index: index, Of: of}, nil
-}
-
 // sweepResume does the trials that a folder lacks.
 func sweepResume(a *command.App, cmd *cobra.Command, s *sweepFlags, args []string) error {
 	if len(args) > 0 {
@@ -234,8 +182,8 @@ func sweepResume(a *command.App, cmd *cobra.Command, s *sweepFlags, args []strin
 	if err != nil {
 		return command.Infrastructure(err)
 	}
-	if identity != sw.Plan.Identity {
-		return command.Usage("%s: the sweep was begun with another program, csiglab %s, and this is %s; one table has the numbers of one program", s.resume, sw.Plan.Version, command.Version())
+	if err := sw.CheckProgram(identity, command.Version()); err != nil {
+		return sweepError(err)
 	}
 	if a.Alone(sw.Plan.Clock, &s.parallel) {
 		return command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
@@ -269,7 +217,7 @@ func sweepMerge(a *command.App, cmd *cobra.Command, s *sweepFlags, folders []str
 	}
 	sw, err := sweep.Merge(s.out, folders)
 	if err != nil {
-		return sweepOutError(err)
+		return sweepError(sweep.PlaceError(err))
 	}
 	defer sw.Close() // the journal is on the disk
 	return sweepEnd(a, s, sw)
@@ -285,50 +233,24 @@ func excluded(cmd *cobra.Command, with, why string, allowed ...string) (err erro
 	return err
 }
 
-// atOnce returns how many runs on this machine go on at a time: those asked for, without a number
-// one per core, or one where they would change each other.
-func atOnce(asked int, w runtimes.Way) int {
-	switch {
-	case asked > 0:
-		return asked
-	case w.Has(runtimes.SideBySide):
-		return runtime.NumCPU()
-	}
-	return 1
+// sweepWork returns how this command performs trials.
+func sweepWork(a *command.App, parallel int) sweep.Work {
+	return sweep.Work{Parallel: parallel, Environment: a.Env, Say: a.Say, View: func() (func(sweep.Progress), func()) {
+		view := newSweepView(a.Stderr)
+		return view.update, view.Close
+	}}
 }
 
 // sweepRun performs the trials that a folder lacks and prints the results. The runner is of
 // a cluster; nil: this machine.
 func sweepRun(a *command.App, cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep, remote command.Runner) error {
-	done, total := sw.Done()
-	of := ""
-	if shard := sw.Plan.Shard.String(); shard != "" {
-		of = ", shard " + shard
-	}
-	rest := ""
-	if done > 0 {
-		rest = fmt.Sprintf("; %d have ended already", done)
-	}
-	a.Say(fmt.Sprintf("%s: %s x %s x %s%s: %s%s", sw.Plan.Name, command.Plural(len(sw.Plan.Points), "point"), command.Plural(len(sw.Plan.Variants), "variant"),
-		command.Plural(len(sw.Plan.Seeds), "seed"), of, command.Plural(total, "trial"), rest))
-	local := &trial.Local{Folder: sw.Work(), Environment: a.Env}
-	if s.keep {
-		local.Folder, local.Keep = sw.Runs(), true
-	}
-	runner, parallel := trial.Runner(local), atOnce(s.parallel, sw.Plan.Way())
+	work := sweepWork(a, s.parallel)
+	work.Keep = s.keep
 	if remote != nil { // it takes all trials that it can get, and bounds the pods itself
-		runner, parallel = remote, remote.Most()
+		work.Runner, work.Parallel = remote, remote.Most()
 		defer closeRunner(cmd.Context(), a, remote)
 	}
-	view := newSweepView(a.Stderr)
-	err := sw.Run(cmd.Context(), runner, parallel, view.update)
-	view.Close()
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			err = errors.New("interrupted")
-		}
-		done, total = sw.Done()
-		err = fmt.Errorf("%w\nthe sweep is incomplete: %d of %s have ended and are kept in %s; csiglab sweep --resume %s does the rest", err, done, command.Plural(total, "trial"), sw.Folder, sw.Folder)
+	if err := sw.Perform(cmd.Context(), work); err != nil {
 		return sweepError(err)
 	}
 	return sweepEnd(a, s, sw)
@@ -336,7 +258,11 @@ func sweepRun(a *command.App, cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep
 
 // sweepEnd writes the table and prints the results.
 func sweepEnd(a *command.App, s *sweepFlags, sw *sweep.Sweep) error {
-	sum, err := sw.Finish(s.metrics, func(metrics []string) []string { return shownOfSweep(metrics, len(s.metrics) > 0) })
+	shown := sweep.Key
+	if len(s.metrics) > 0 {
+		shown = sweep.First
+	}
+	sum, err := sw.Finish(s.metrics, shown)
 	if err != nil {
 		if errors.Is(err, failure.ErrConfiguration) {
 			err = fmt.Errorf("--metric: %w; the trials are kept: csiglab sweep --resume %s --metric PATTERN writes the table", err, sw.Folder)
@@ -345,18 +271,12 @@ func sweepEnd(a *command.App, s *sweepFlags, sw *sweep.Sweep) error {
 		}
 		return sweepError(err)
 	}
-	if s.json {
-		err = a.PrintJSON(sum)
-	} else {
-		var text strings.Builder
-		writeSweep(&text, sum)
-		err = a.Print(text.String())
+	if err = a.Result(s.json, sum, sum.Text); err == nil {
+		err = sum.Ended()
 	}
 	switch {
 	case err != nil:
-		return err
-	case sum.Done < sum.Trials:
-		return command.Infrastructure(fmt.Errorf("%s is incomplete: %d of %s are missing; csiglab sweep --resume %s does them", sw.Folder, sum.Trials-sum.Done, command.Plural(sum.Trials, "trial"), sw.Folder))
+		return sweepError(err)
 	case sum.Invalid > 0:
 		return &command.ExitError{Code: command.ExitInfrastructure}
 	case sum.Failed > 0:
@@ -384,17 +304,6 @@ func sweepError(err error) error {
 	return command.Infrastructure(err)
 }
 
-// sweepOutError is as sweepError, of a folder that cannot be made. It is a mistake of the user,
-// who chose it, unless the machine is at fault.
-func sweepOutError(err error) error {
-	for _, class := range []error{own.ErrForeign, fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
-		if errors.Is(err, class) {
-			return command.Usage("%w; choose another folder with --out", err)
-		}
-	}
-	return sweepError(err)
-}
-
 // sweepView shows how far a sweep is: a bar on a terminal, elsewhere a line now and then.
 type sweepView struct {
 	perform.Progress
@@ -409,7 +318,7 @@ func newSweepView(w io.Writer) *sweepView {
 }
 
 func (v *sweepView) update(p sweep.Progress) {
-	text := fmt.Sprintf("%d of %s", p.Done, command.Plural(p.Total, "trial"))
+	text := fmt.Sprintf("%d of %s", p.Done, spelling.Plural(p.Total, "trial"))
 	if p.Invalid > 0 {
 		text += fmt.Sprintf(", %d invalid", p.Invalid)
 	}

@@ -178,7 +178,7 @@ func writePage(w io.Writer, folder string) error {
 	if !errors.Is(err, runfolder.ErrForeign) {
 		return err
 	}
-	data, wrong := own.ReadFile(filepath.Join(folder, ui.VerdictFile), mostVerdict)
+	data, wrong := own.ReadFile(filepath.Join(folder, verdict.FileName), mostVerdict)
 	if errors.Is(wrong, fs.ErrNotExist) {
 		return err
 	}
@@ -187,7 +187,7 @@ func writePage(w io.Writer, folder string) error {
 		wrong = json.Unmarshal(data, d)
 	}
 	if wrong != nil {
-		return fmt.Errorf("%s: %w", ui.VerdictFile, wrong)
+		return fmt.Errorf("%s: %w", verdict.FileName, wrong)
 	}
 	return regression.HTML(w, d)
 }

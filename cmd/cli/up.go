@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -146,7 +147,7 @@ func started(r *runs.Run) string {
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "lab\t%s\n", r.ID)
 	fmt.Fprintf(t, "experiment\t%s\n", r.Name)
-	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), command.Plural(len(r.Nodes), "node"))
+	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), spelling.Plural(len(r.Nodes), "node"))
 	fmt.Fprintf(t, "folder\t%s\n", r.Folder)
 	short := r.ID[:min(len(r.ID), 6)]
 	next := []string{"csiglab inspect " + short}

@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -114,7 +115,7 @@ func (s *sharedLocators) text(variants int) string {
 	if s.Format != "" {
 		kind = s.Format + " "
 	}
-	text := fmt.Sprintf("%slocators%s: %s have %s; %d of the ports share theirs with others\n", kind, of, command.Plural(s.Ports, "switch port"), command.Plural(s.Distinct, "locator"), s.Sharing)
+	text := fmt.Sprintf("%slocators%s: %s have %s; %d of the ports share theirs with others\n", kind, of, spelling.Plural(s.Ports, "switch port"), spelling.Plural(s.Distinct, "locator"), s.Sharing)
 	for i, l := range s.Locators {
 		if i == shownLocators {
 			text += fmt.Sprintf("  … and %d more; --json lists all\n", len(s.Locators)-i)
@@ -136,13 +137,13 @@ func (s *sharedLocators) text(variants int) string {
 func (c *experimentCheck) text(where string) string {
 	var load []string
 	if c.Flows > 0 {
-		load = append(load, command.Plural(c.Flows, "flow"), units.Size(c.Bytes).String())
+		load = append(load, spelling.Plural(c.Flows, "flow"), units.Size(c.Bytes).String())
 	}
 	if c.Streams > 0 {
-		load = append(load, command.Plural(c.Streams, "stream")+" of raw frames")
+		load = append(load, spelling.Plural(c.Streams, "stream")+" of raw frames")
 	}
 	if c.Programs > 0 {
-		load = append(load, command.Plural(c.Programs, "program"))
+		load = append(load, spelling.Plural(c.Programs, "program"))
 	}
 	predicted := "predicted: " + predict.Roughly(time.Duration(c.Seconds*float64(time.Second)))
 	if cpu := time.Duration(c.CPU * float64(time.Second)); cpu >= 500*time.Millisecond {
@@ -166,10 +167,10 @@ func (c *experimentCheck) text(where string) string {
 		memory += "\n"
 	}
 	text := fmt.Sprintf("%s is valid: %s x %s; %s, %s, %s; %s\n%s with %s\n%s", c.Name,
-		command.Plural(len(c.Variants), "variant"), command.Plural(c.Seeds, "seed"), command.Plural(c.Hosts, "host"), command.Plural(c.Switches, "switch"),
-		command.Plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
+		spelling.Plural(len(c.Variants), "variant"), spelling.Plural(c.Seeds, "seed"), spelling.Plural(c.Hosts, "host"), spelling.Plural(c.Switches, "switch"),
+		spelling.Plural(c.Links, "link"), strings.Join(load, ", "), predicted, where, memory)
 	if c.Points > 0 {
-		text += fmt.Sprintf("a sweep of %s, all valid: %s; csiglab sweep runs them\n", command.Plural(c.Points, "point"), command.Plural(c.Points*len(c.Variants)*c.Seeds, "trial"))
+		text += fmt.Sprintf("a sweep of %s, all valid: %s; csiglab sweep runs them\n", spelling.Plural(c.Points, "point"), spelling.Plural(c.Points*len(c.Variants)*c.Seeds, "trial"))
 	}
 	for i := range c.Locators {
 		text += c.Locators[i].text(len(c.Variants))
@@ -371,11 +372,11 @@ func printFiles(a *command.App, s *choose.Selection, checked checkedFiles, asJSO
 	text := ""
 	if s.Topology != "" {
 		text = fmt.Sprintf("%s is valid: %s, %s, %s, %s, %s; links: %d to hosts, %d ToR-Agg, %d Agg-core\n",
-			s.Topology, command.Plural(out.Counts.Hosts, "host"), command.Plural(out.Pods, "pod"), command.Plural(out.ToRs, "ToR"), command.Plural(out.Aggs, "Agg"),
-			command.Plural(out.Cores, "core"), out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
+			s.Topology, spelling.Plural(out.Counts.Hosts, "host"), spelling.Plural(out.Pods, "pod"), spelling.Plural(out.ToRs, "ToR"), spelling.Plural(out.Aggs, "Agg"),
+			spelling.Plural(out.Cores, "core"), out.Links.Host, out.Links.TorAgg, out.Links.AggCore)
 	}
 	if s.Workload != "" {
-		text += fmt.Sprintf("%s is valid: %s, %v\n", s.Workload, command.Plural(*out.Flows, "flow"), *out.Bytes)
+		text += fmt.Sprintf("%s is valid: %s, %v\n", s.Workload, spelling.Plural(*out.Flows, "flow"), *out.Bytes)
 	}
 	return a.Print(text)
 }

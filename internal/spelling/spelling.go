@@ -1,5 +1,5 @@
-// Package spelling reads the names of enumerations, and finds the name that a misspelt one was
-// probably meant to be, for the suggestions of error messages.
+// Package spelling reads the names of enumerations, finds the name that a misspelt one was
+// probably meant to be, for the suggestions of error messages, and writes counts with their nouns.
 package spelling
 
 import (

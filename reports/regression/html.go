@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/page"
@@ -54,7 +55,7 @@ func (v *view) document() *page.Document {
 		d.Story = append(d.Story, text)
 	}
 	if n := len(v.better); n > 0 {
-		d.Story = append(d.Story, fmt.Sprintf("%s got better by at least as much as is allowed as worse; the most: %s of %s, %s.", plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction()))
+		d.Story = append(d.Story, fmt.Sprintf("%s got better by at least as much as is allowed as worse; the most: %s of %s, %s.", spelling.Plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction()))
 	}
 	add := func(id, title string, level section.Level, blocks ...section.Block) {
 		d.Parts = append(d.Parts, section.Part{ID: id, Title: title, Level: level, Blocks: blocks})
@@ -121,21 +122,21 @@ func (v *view) part(e *experiment, i int, drawn *int) section.Part {
 	if e.outcome == verdict.Pass {
 		s.Level = section.Quiet
 	}
-	s.Says = fmt.Sprintf("%s. %s", word(e.outcome), plural(len(e.Seeds), "seed"))
+	s.Says = fmt.Sprintf("%s. %s", word(e.outcome), spelling.Plural(len(e.Seeds), "seed"))
 	if e.Clock != "" {
 		s.Says += ", clock " + e.Clock
 	}
 	s.Says += ", " + duration(e.Seconds) + " of runs."
 	if n := len(e.Looks); n > 0 {
-		s.Says += fmt.Sprintf(" The statistics may look %s, at up to %s.", times(n), plural(e.Looks[n-1], "seed"))
+		s.Says += fmt.Sprintf(" The statistics may look %s, at up to %s.", times(n), spelling.Plural(e.Looks[n-1], "seed"))
 	}
 	if e.change == verdict.Identical {
 		s.Says += " The traces of both sides are identical in all seeds, so that no statistics are needed."
 	} else if e.Differ > 0 {
-		s.Says += fmt.Sprintf(" The candidate's traces differ from the baseline's in %d of %s.", e.Differ, plural(len(e.Seeds), "seed"))
+		s.Says += fmt.Sprintf(" The candidate's traces differ from the baseline's in %d of %s.", e.Differ, spelling.Plural(len(e.Seeds), "seed"))
 	}
 	if e.Noise != nil {
-		s.Says += fmt.Sprintf(" The baseline was compared with itself in %s.", plural(e.Noise.Pairs, "pair"))
+		s.Says += fmt.Sprintf(" The baseline was compared with itself in %s.", spelling.Plural(e.Noise.Pairs, "pair"))
 	}
 	if e.outcome == verdict.Invalid {
 		s.Blocks = append(s.Blocks, section.List(e.why()))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -182,7 +183,7 @@ func (v *view) message(m *metric) string {
 
 // details is a metric's verdict in lines.
 func (v *view) details(m *metric) string {
-	lines := []string{v.message(m), fmt.Sprintf("%s, %s, p %s", m.values(), plural(len(m.Pairs), "pair"), m.probability())}
+	lines := []string{v.message(m), fmt.Sprintf("%s, %s, p %s", m.values(), spelling.Plural(len(m.Pairs), "pair"), m.probability())}
 	return strings.Join(append(lines, reproduce(m.experiment)...), "\n")
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -67,7 +68,7 @@ func (v *view) markdownReasons(b *strings.Builder) {
 			fmt.Fprintf(b, "- %s: %s\n", named(e.name), said(reason))
 		}
 		if n := len(reasons) - mostReasons; n > 0 {
-			fmt.Fprintf(b, "- %s: %s\n", named(e.name), plural(n, "more reason"))
+			fmt.Fprintf(b, "- %s: %s\n", named(e.name), spelling.Plural(n, "more reason"))
 		}
 	}
 	more(b, len(v.invalid), mostRows)
@@ -212,7 +213,7 @@ func (v *view) markdownSetup(b *strings.Builder) {
 	}
 	if n := len(v.better); n > 0 {
 		best := v.better[0]
-		fmt.Fprintf(b, "- Better: %s; the most: %s of %s, %s\n", plural(n, "metric"), named(best.Name), named(best.experiment.name), best.direction())
+		fmt.Fprintf(b, "- Better: %s; the most: %s of %s, %s\n", spelling.Plural(n, "metric"), named(best.Name), named(best.experiment.name), best.direction())
 	}
 	for i, text := range v.Notes {
 		if v.ended() != nil {
@@ -241,9 +242,9 @@ func (v *view) markdownAll(b *strings.Builder) {
 		var rows []string
 		switch {
 		case e.Identical && e.outcome == verdict.Pass:
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | identical traces |  |  |  |\n", marks[e.outcome], named(e.name), plural(len(e.metrics), "metric")))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | identical traces |  |  |  |\n", marks[e.outcome], named(e.name), spelling.Plural(len(e.metrics), "metric")))
 		case e.untold():
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | no valid result |  |  |  |\n", marks[e.outcome], named(e.name), plural(len(e.metrics), "metric")))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | no valid result |  |  |  |\n", marks[e.outcome], named(e.name), spelling.Plural(len(e.metrics), "metric")))
 		default:
 			for k := range e.metrics {
 				m := &e.metrics[k]
@@ -267,7 +268,7 @@ func (v *view) markdownAll(b *strings.Builder) {
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(b, "\n%s more in verdict.html.\n", plural(left, "row"))
+		fmt.Fprintf(b, "\n%s more in verdict.html.\n", spelling.Plural(left, "row"))
 	}
 	b.WriteString(end)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/words"
@@ -74,7 +75,7 @@ func (m *metric) pair(p verdict.Pair, effect float64) string {
 
 // describe says what a drawing of the metric shows.
 func (m *metric) describe(confidence string) string {
-	return fmt.Sprintf("%s: %s, %s %s, allowed %s, %s. %s", word(m.outcome), m.change(m.worse), confidence, m.between(), m.allowed(), plural(len(m.Pairs), "pair"), m.values())
+	return fmt.Sprintf("%s: %s, %s %s, allowed %s, %s. %s", word(m.outcome), m.change(m.worse), confidence, m.between(), m.allowed(), spelling.Plural(len(m.Pairs), "pair"), m.values())
 }
 
 // Bounds of the picture of all effects.
@@ -115,7 +116,7 @@ func (v *view) effects() *chart.Figure {
 		f.Legend = append(f.Legend, chart.Key{Name: word(o), Sign: signs[o]})
 	}
 	if same > 0 {
-		f.Caption += fmt.Sprintf(" Not drawn: %s with equal values on both sides.", plural(same, "metric"))
+		f.Caption += fmt.Sprintf(" Not drawn: %s with equal values on both sides.", spelling.Plural(same, "metric"))
 	}
 	if n := len(list) - mostEffects; n > 0 {
 		f.Caption += fmt.Sprintf(" %d more that are no worse than these are in the tables below.", n)

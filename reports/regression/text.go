@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -44,7 +45,7 @@ func Text(w io.Writer, d *verdict.Document) {
 		t.Flush() // its errors are the writer's
 	}
 	if n := len(v.better); n > 0 {
-		fmt.Fprintf(w, "\n%s got better; the most: %s of %s, %s.\n", plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction())
+		fmt.Fprintf(w, "\n%s got better; the most: %s of %s, %s.\n", spelling.Plural(n, "metric"), v.better[0].Name, v.better[0].experiment.name, v.better[0].direction())
 	}
 	if list := v.commands(); len(list) > 0 {
 		fmt.Fprintln(w, "\nReproduce:")
@@ -56,13 +57,13 @@ func Text(w io.Writer, d *verdict.Document) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range v.experiments {
 		e := &v.experiments[i]
-		state := plural(len(e.metrics), "metric")
+		state := spelling.Plural(len(e.metrics), "metric")
 		for _, more := range []string{e.about(), e.differing()} {
 			if more != "" {
 				state += ", " + more
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", strings.ToUpper(word(e.outcome)), e.name, plural(len(e.Seeds), "seed"), duration(e.Seconds), state)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", strings.ToUpper(word(e.outcome)), e.name, spelling.Plural(len(e.Seeds), "seed"), duration(e.Seconds), state)
 	}
 	t.Flush() // its errors are the writer's
 	fmt.Fprintln(w)

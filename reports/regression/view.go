@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -216,7 +217,7 @@ func (v *view) headline() string {
 func (v *view) said() string {
 	switch v.outcome {
 	case verdict.Invalid:
-		text := fmt.Sprintf("%d of %s gave no valid result", len(v.invalid), plural(len(v.experiments), "experiment"))
+		text := fmt.Sprintf("%d of %s gave no valid result", len(v.invalid), spelling.Plural(len(v.experiments), "experiment"))
 		switch {
 		case len(v.experiments) == 1 && len(v.invalid) == 1:
 			text = "the experiment gave no valid result"
@@ -224,16 +225,16 @@ func (v *view) said() string {
 			text = "the comparison did not end"
 		}
 		if n := len(v.failed); n > 0 {
-			text += fmt.Sprintf(", and %s got worse", plural(n, "metric"))
+			text += fmt.Sprintf(", and %s got worse", spelling.Plural(n, "metric"))
 		}
 		return text
 	case verdict.Fail:
 		if n := v.counts.Changed + v.counts.Undecided; v.Strict && len(v.failed) == 0 {
-			return fmt.Sprintf("%d of %s changed, which --strict refuses; none of %s got worse", n, plural(len(v.experiments), "experiment"), plural(v.total, "metric"))
+			return fmt.Sprintf("%d of %s changed, which --strict refuses; none of %s got worse", n, spelling.Plural(len(v.experiments), "experiment"), spelling.Plural(v.total, "metric"))
 		}
-		return fmt.Sprintf("%d of %s got worse", len(v.failed), plural(v.total, "metric"))
+		return fmt.Sprintf("%d of %s got worse", len(v.failed), spelling.Plural(v.total, "metric"))
 	case verdict.Inconclusive:
-		return fmt.Sprintf("%d of %s undecided", len(v.open), plural(v.total, "metric"))
+		return fmt.Sprintf("%d of %s undecided", len(v.open), spelling.Plural(v.total, "metric"))
 	}
 	switch {
 	case v.total == 0:
@@ -241,7 +242,7 @@ func (v *view) said() string {
 	case v.identical():
 		return fmt.Sprintf("nothing changed, the traces of both sides are identical in %s", all(len(v.experiments), "experiment"))
 	}
-	return fmt.Sprintf("none of %s got worse", plural(v.total, "metric"))
+	return fmt.Sprintf("none of %s got worse", spelling.Plural(v.total, "metric"))
 }
 
 // lead says in a sentence what got worse the most, or "" if nothing did. code shows a name.
@@ -272,7 +273,7 @@ func (e *experiment) differing() string {
 	case e.Identical:
 		return "identical traces, other values"
 	case e.Differ > 0:
-		return fmt.Sprintf("the traces of %d of %s differ", e.Differ, plural(len(e.Seeds), "seed"))
+		return fmt.Sprintf("the traces of %d of %s differ", e.Differ, spelling.Plural(len(e.Seeds), "seed"))
 	}
 	return ""
 }
@@ -312,14 +313,7 @@ func all(n int, what string) string {
 	if n == 1 {
 		return "the one " + what
 	}
-	return "all " + plural(n, what)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return "all " + spelling.Plural(n, what)
 }
 
 // word is an outcome for people.
@@ -408,7 +402,7 @@ func (v *view) setup() []fact {
 		return facts
 	}
 	facts := append(side("Candidate", &v.Candidate), side("Baseline", &v.Baseline)...)
-	facts = append(facts, fact{"Suite", v.Suite, fmt.Sprintf(": %s, %s, %s", plural(len(v.experiments), "experiment"), plural(v.total, "metric"), v.seeds())})
+	facts = append(facts, fact{"Suite", v.Suite, fmt.Sprintf(": %s, %s, %s", spelling.Plural(len(v.experiments), "experiment"), spelling.Plural(v.total, "metric"), v.seeds())})
 	took := duration(v.Seconds)
 	if math.Round(v.Building) >= 1 {
 		took += " (" + duration(v.Building) + " of it building programs)"
@@ -433,7 +427,7 @@ func (v *view) seeds() string {
 		least, most = min(least, n), max(most, n)
 	}
 	if least >= most {
-		return plural(most, "seed")
+		return spelling.Plural(most, "seed")
 	}
 	return fmt.Sprintf("%d to %d seeds", least, most)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -198,7 +199,7 @@ func (m *metric) deciding() string {
 		ways = append(ways, m.Reason)
 	case n == 0 || math.IsNaN(m.worse):
 	case math.IsInf(m.low, 0) || math.IsInf(m.high, 0):
-		ways = append(ways, fmt.Sprintf("more than %s, which are too few for an interval", plural(len(m.Pairs), "seed")))
+		ways = append(ways, fmt.Sprintf("more than %s, which are too few for an interval", spelling.Plural(len(m.Pairs), "seed")))
 	default:
 		distance, width := m.Delta-m.worse, m.high-m.worse // to the limit, from within it
 		if distance < 0 {
@@ -209,7 +210,7 @@ func (m *metric) deciding() string {
 		case !(seeds <= mostSeeds):
 			ways = append(ways, "no number of seeds that is practical: the change lies at the limit")
 		case seeds <= n:
-			ways = append(ways, fmt.Sprintf("a few more than %s", plural(len(m.Pairs), "seed")))
+			ways = append(ways, fmt.Sprintf("a few more than %s", spelling.Plural(len(m.Pairs), "seed")))
 		default:
 			ways = append(ways, fmt.Sprintf("about %.0f seeds (%d were run)", upwards(seeds), len(m.Pairs)))
 		}

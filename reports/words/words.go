@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -178,14 +179,7 @@ func Short(us float64) string {
 
 // Plural returns a count with its noun.
 func Plural(n int, noun string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(noun, "ch"):
-		noun += "es"
-	default:
-		noun += "s"
-	}
-	return Number(float64(n)) + " " + noun
+	return Number(float64(n)) + " " + spelling.Noun(n, noun)
 }
 
 // List joins names, the first few of many.

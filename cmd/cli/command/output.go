@@ -29,6 +29,17 @@ func (a *App) PrintJSON(v any) error {
 	return a.Print(text.String())
 }
 
+// Result prints a value as JSON, or else its text.
+func (a *App) Result(asJSON bool, v any, text func() string) error {
+	if asJSON {
+		return a.PrintJSON(v)
+	}
+	return a.Print(text())
+}
+
+// Command returns the command line, for files that say how they were made.
+func (a *App) Command() []string { return append([]string{"csiglab"}, a.Args...) }
+
 // Say prints a message that is not part of the result.
 func (a *App) Say(text string) { fmt.Fprintln(a.Stderr, text) }
 
@@ -137,15 +148,4 @@ func Create(name, text string) error {
 		return Infrastructure(fmt.Errorf("%s: %w", name, cause.Of(err)))
 	}
 	return nil
-}
-
-// Plural returns a number with its noun, which it puts in the plural.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "ch") {
-		return fmt.Sprintf("%d %ses", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -92,11 +93,11 @@ func countFabric(a *command.App, t experiment.Topology) (c FabricCounts, err err
 // text returns the counts in words.
 func (c *FabricCounts) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s\n", command.Plural(c.Hosts, "host"), command.Plural(c.Switches, "switch"))
-	fmt.Fprintf(&b, "%s of hosts, %d between switches\n", command.Plural(c.HostLinks, "link"), c.SwitchLinks)
+	fmt.Fprintf(&b, "%s, %s\n", spelling.Plural(c.Hosts, "host"), spelling.Plural(c.Switches, "switch"))
+	fmt.Fprintf(&b, "%s of hosts, %d between switches\n", spelling.Plural(c.HostLinks, "link"), c.SwitchLinks)
 	if d := c.Dragonfly; d != nil {
 		fmt.Fprintf(&b, "%s of %s, each with %s; %d links within groups, %d between groups, %d for each pair of groups\n",
-			command.Plural(d.Groups, "group"), command.Plural(c.Switches/d.Groups, "router"), command.Plural(d.Radix, "port"), d.LocalLinks, d.GlobalLinks, d.PerPair)
+			spelling.Plural(d.Groups, "group"), spelling.Plural(c.Switches/d.Groups, "router"), spelling.Plural(d.Radix, "port"), d.LocalLinks, d.GlobalLinks, d.PerPair)
 		var hops []string
 		for i, n := range d.Distances {
 			hops = append(hops, fmt.Sprintf("%d at %d", n, i))

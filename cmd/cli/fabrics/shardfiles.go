@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/parts/placement"
@@ -98,12 +99,12 @@ func exportShards(a *command.App, e command.Exporter, g *topologies.Graph, f *fa
 			return err
 		}
 		part := placed.Parts[i]
-		a.Say(fmt.Sprintf("%s: %s, %s, for the machine with address %s", name(i), command.Plural(part.Hosts, "host"), command.Plural(part.Switches, "switch"), s.addresses[i]))
+		a.Say(fmt.Sprintf("%s: %s, %s, for the machine with address %s", name(i), spelling.Plural(part.Hosts, "host"), spelling.Plural(part.Switches, "switch"), s.addresses[i]))
 	}
 	if len(placed.Links) > 0 {
 		mtu := e.MTU()
 		a.Notes([]string{fmt.Sprintf("%s cut, vxlan %d to %d, UDP port %d; frames of the lab need an MTU of %d on the interfaces between the machines (%d with IPv4)",
-			command.Plural(len(placed.Links), "link"), s.vni, s.vni+len(placed.Links)-1, clab.TunnelPort, mtu+clab.TunnelOverhead, mtu+clab.TunnelOverhead-20)})
+			spelling.Plural(len(placed.Links), "link"), s.vni, s.vni+len(placed.Links)-1, clab.TunnelPort, mtu+clab.TunnelOverhead, mtu+clab.TunnelOverhead-20)})
 	}
 	return nil
 }

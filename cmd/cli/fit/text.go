@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/circle"
 )
@@ -52,7 +53,7 @@ func (r *Result) Text() string {
 			shared++
 		}
 	}
-	fmt.Fprintf(&text, "%s on %s: %s\n\n", count(len(r.Jobs), "job"), count(len(r.Links), "link"), r.longVerdict(shared))
+	fmt.Fprintf(&text, "%s on %s: %s\n\n", spelling.Plural(len(r.Jobs), "job"), spelling.Plural(len(r.Links), "link"), r.longVerdict(shared))
 	starts := r.starts()
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "job\tperiod\tcomputes\tcommunicates\ton the grid\tstart\tprofile")
@@ -206,13 +207,6 @@ func times(alone, shared Microseconds) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%.2fx)", float64(shared)/float64(alone))
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // rounding says what the grid has made of the profile.

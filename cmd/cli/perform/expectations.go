@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	runsection "github.com/csiglab/csiglab/reports/section/runs"
-
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	runsection "github.com/csiglab/csiglab/reports/section/runs"
 )
 
 // WriteExpectations prints a line for each expectation: the values of both sides of its
@@ -22,7 +22,7 @@ func WriteExpectations(w io.Writer, all []runfolder.Expectation) {
 			state += ": " + e.Reason
 		}
 		fmt.Fprintln(w, e.Text, state)
-		if with := runsection.MadeOf(&e, func(v float64) string { return Number(v, true) }); !e.OK && len(with) > 0 {
+		if with := runsection.MadeOf(&e, func(v float64) string { return spelling.Number(v, true) }); !e.OK && len(with) > 0 {
 			fmt.Fprintln(w, "  with "+strings.Join(with, ", "))
 		}
 		for _, note := range e.Notes {

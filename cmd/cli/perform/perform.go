@@ -36,7 +36,7 @@ func Show(ctx context.Context, a *command.App, r *Flags, run func() (*campaign.R
 	if v := a.Values[settings.Runs]; v.From != settings.Default {
 		r.Options.Runs = v.Text
 	}
-	r.Options.Command = append([]string{"csiglab"}, a.Args...)
+	r.Options.Command = a.Command()
 	bar := NewProgress(a.Stderr)
 	stop := a.Word(command.WordChecking)
 	r.Options.Progress = func(p campaign.Progress) {

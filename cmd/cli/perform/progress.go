@@ -9,6 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
@@ -31,13 +32,13 @@ func (p *Progress) update(now campaign.Progress) {
 		left = fmt.Sprintf(", about %v left", now.ETA.Round(time.Second))
 	}
 	if p.Bar != nil {
-		p.Bar.Describe(fmt.Sprintf("%d of %s%s", now.Done, command.Plural(now.Total, "run"), left))
+		p.Bar.Describe(fmt.Sprintf("%d of %s%s", now.Done, spelling.Plural(now.Total, "run"), left))
 		p.Bar.Set(int(now.Fraction * command.BarSteps)) // a bar that cannot be drawn is no error
 		return
 	}
 	if now.Done > p.done {
 		p.done = now.Done
-		fmt.Fprintf(p.Writer, "%d of %s done: %s, seed %d%s\n", now.Done, command.Plural(now.Total, "run"), now.Variant, now.Seed, left)
+		fmt.Fprintf(p.Writer, "%d of %s done: %s, seed %d%s\n", now.Done, spelling.Plural(now.Total, "run"), now.Variant, now.Seed, left)
 	}
 }
 

@@ -3,23 +3,17 @@ package perform
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"text/tabwriter"
 
-	runsection "github.com/csiglab/csiglab/reports/section/runs"
-
-	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	faultsection "github.com/csiglab/csiglab/reports/section/faults"
+	runsection "github.com/csiglab/csiglab/reports/section/runs"
 )
-
-// KeyMetrics are shown for every experiment, after its derived ones, in this
-// order and where a variant has them.
-var KeyMetrics = []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
 
 // writeVerdict prints the numbers of a run in short: unfinished flows, the variants' medians, the
 // comparison with published figures, the expectations, the findings, and the names of
@@ -29,7 +23,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		fmt.Fprintln(w, "UNFINISHED: "+text)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s, median of %s", r.Name, command.Plural(len(r.Setup.Seeds), "seed"))
+	fmt.Fprintf(t, "%s, median of %s", r.Name, spelling.Plural(len(r.Setup.Seeds), "seed"))
 	for _, v := range r.Variants {
 		fmt.Fprintf(t, "\t%s", v.Name)
 	}
@@ -39,7 +33,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		for i := range r.Variants {
 			value, ok := r.Variants[i].Median(name)
 			found = found || ok
-			row += "\t" + Number(value, ok)
+			row += "\t" + spelling.Number(value, ok)
 		}
 		if found {
 			fmt.Fprintln(t, row)
@@ -107,7 +101,7 @@ func shownMetrics(set *experiment.Set) []string {
 			of(items[i].Name, trafficMetrics)
 		}
 	}
-	return append(names, KeyMetrics...)
+	return append(names, measure.KeyMetrics()...)
 }
 
 func writePublished(w io.Writer, published []reading.Comparison) {
@@ -126,26 +120,15 @@ func writePublished(w io.Writer, published []reading.Comparison) {
 				notes = append(notes, c.Variant+" "+c.Metric+": "+c.Note)
 			}
 		}
-		measured := Number(0, false)
+		measured := spelling.Number(0, false)
 		if c.Measured != nil {
-			measured = Number(*c.Measured, true)
+			measured = spelling.Number(*c.Measured, true)
 		}
 		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s to %s\t%s\n", c.Variant, c.Metric,
-			Number(c.Published, true), measured, Number(c.Low, true), Number(c.High, true), outcome)
+			spelling.Number(c.Published, true), measured, spelling.Number(c.Low, true), spelling.Number(c.High, true), outcome)
 	}
 	t.Flush() // cannot fail: text in memory
 	for _, note := range notes {
 		fmt.Fprintln(w, note)
 	}
-}
-
-// Number returns a value as text with four digits, or all digits before the point.
-func Number(v float64, ok bool) string {
-	switch {
-	case !ok:
-		return "-"
-	case v == math.Trunc(v) || math.Abs(v) >= 10000:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -198,7 +199,7 @@ func liveCapture(a *command.App, cmd *cobra.Command, run runs.Run, c *captureFla
 	if err := out.End(err); err != nil {
 		return err
 	}
-	text := command.Plural(got.Packets, "packet")
+	text := spelling.Plural(got.Packets, "packet")
 	if c.out != command.StdoutName {
 		text = "wrote " + c.out + ": " + text
 	}

@@ -18,10 +18,8 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 )
-
-// VerdictFile is the file of a verdict's folder that has its numbers.
-const VerdictFile = "verdict.json"
 
 // kind is what a folder is of.
 type kind struct{ what, file string }
@@ -29,7 +27,7 @@ type kind struct{ what, file string }
 // kinds are the kinds of folders that are listed, each with the file that makes it one.
 var kinds = []kind{
 	{"run", runfolder.ManifestFile},
-	{"verdict", VerdictFile}, // of csiglab regress
+	{"verdict", verdict.FileName}, // of csiglab regress
 	{"sweep", "sweep.json"},
 	{"sweep", results.File}, // that csiglab sweep --merge wrote
 }

@@ -1,7 +1,8 @@
 // Package bisect finds the first bad one of an ordered sequence of candidates, such as the
 // commits of a branch or the values of a parameter. Search is the search alone, given a
-// judge. Campaign is a judge that runs an experiment and compares a metric. The package
-// knows nothing of repositories and programs' sources.
+// judge. Campaign is a judge that runs an experiment and compares a metric. Neither knows of
+// repositories and programs' sources: Session does, which makes the candidates and keeps the
+// search in a folder that another process can go on with.
 package bisect
 
 import (

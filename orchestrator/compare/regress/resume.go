@@ -45,7 +45,7 @@ type Plan struct {
 	Strict             bool                 `json:"strict,omitempty"` // see Campaign.Strict
 
 	Started  time.Time `json:"started"`
-	Sessions []Session `json:"sessions"`
+	Sessions []Period  `json:"sessions"`
 }
 
 // Spec says where a side comes from.
@@ -59,8 +59,8 @@ type Spec struct {
 	Flags    []string `json:"flags,omitempty"` // see verdict.Side
 }
 
-// Session is the time in which one process worked on a campaign.
-type Session struct {
+// Period is the time in which one process worked on a campaign.
+type Period struct {
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended,omitzero"` // zero: it was killed
 }

@@ -2,7 +2,8 @@
 // comes to a verdict. It decides which trials are run and in which order, when there are
 // enough of them, and what they say together. Package trial runs them, package
 // orchestrator/compare/statistics judges the numbers of a metric, package orchestrator/compare/verdict has the
-// result. It builds no programs and prints nothing.
+// result. A Session is a regression from its flags to the files of its folder: it has the
+// programs of the sides built (package revision), and prints nothing.
 package regress
 
 import (

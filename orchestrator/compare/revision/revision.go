@@ -20,6 +20,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
@@ -40,6 +41,17 @@ type classified struct {
 
 func (e classified) Is(target error) bool { return target == e.class }
 func (e classified) Unwrap() error        { return e.error }
+
+// Classed gives an error of this package its class of package failure; the context's stays.
+func Classed(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, ErrInput), errors.Is(err, ErrBroken):
+		return failure.Configuration(err)
+	}
+	return failure.Infrastructure(err)
+}
 
 func input(format string, args ...any) error {
 	return classified{fmt.Errorf(format, args...), ErrInput}

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
 // Pair is the values of one seed.
@@ -193,7 +195,7 @@ func (j *Judgement) undecided(n int, p Plan) {
 	switch {
 	case n < fewest:
 		j.Enough = fewest
-		j.add(fmt.Sprintf("%s cannot decide, whatever the values are: %d or more can", count(n), fewest))
+		j.add(fmt.Sprintf("%s cannot decide, whatever the values are: %d or more can", spelling.Plural(n, "pair"), fewest))
 	case math.IsNaN(need) || need >= 1e4:
 		j.add("the effect is too close to the limit, compared with its noise, for any reasonable number of pairs")
 	default:
@@ -210,13 +212,6 @@ func (j *Judgement) add(reason string) {
 		j.Reason += "; "
 	}
 	j.Reason += reason
-}
-
-func count(pairs int) string {
-	if pairs == 1 {
-		return "1 pair"
-	}
-	return fmt.Sprintf("%d pairs", pairs)
 }
 
 // Comparison is how two sets of samples differ, whatever is better.

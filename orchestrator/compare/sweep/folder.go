@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -34,6 +36,22 @@ var (
 	// ErrChanged: a file that the experiment reads is another one than when the sweep began.
 	ErrChanged = trial.ErrFileChanged
 )
+
+// PlaceError gives an error of making a folder, which the user has chosen, class
+// failure.ErrConfiguration, unless the machine is at fault.
+func PlaceError(err error) error {
+	for _, class := range []error{own.ErrForeign, fs.ErrPermission, fs.ErrNotExist, unix.ENOTDIR, unix.EROFS, unix.ENAMETOOLONG, unix.ELOOP, unix.EINVAL} {
+		if errors.Is(err, class) {
+			return placeError{fmt.Errorf("%w; choose another folder with --out", err)}
+		}
+	}
+	return err
+}
+
+// placeError is of class failure.ErrConfiguration alone.
+type placeError struct{ error }
+
+func (e placeError) Is(target error) bool { return target == failure.ErrConfiguration }
 
 // Sweep is the folder of a sweep that this process works on.
 type Sweep struct {

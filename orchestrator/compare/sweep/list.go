@@ -12,10 +12,35 @@ import (
 
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
 
 // maxList is the most bytes of a file with a list of points.
 const maxList = 64 << 20
+
+// ParsePoints returns the points of the flags --grid, as PATH=V1,V2, and --list, a file as
+// ReadList takes it; nil without any.
+func ParsePoints(grid []string, file string) (*experiment.Sweep, error) {
+	if len(grid) == 0 && file == "" {
+		return nil, nil
+	}
+	points := &experiment.Sweep{}
+	var wrong []error
+	for _, text := range grid {
+		axis, err := experiment.ParseGrid("--grid", text)
+		wrong = append(wrong, err)
+		points.Grid = append(points.Grid, axis)
+	}
+	if file != "" {
+		list, err := ReadList(file)
+		if err != nil {
+			err = fmt.Errorf("--list %w", err)
+		}
+		wrong = append(wrong, err)
+		points.List = list
+	}
+	return points, failure.Configuration(errors.Join(wrong...))
+}
 
 // ReadList reads the points of a file. A name that ends in .csv is a table: its first row has
 // the paths, each further row is a point, and an empty cell leaves the path alone. One that

@@ -17,10 +17,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -90,6 +92,20 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.Index, s.Of)
 }
 
+// ParseShard reads I/N; "" is the whole sweep.
+func ParseShard(text string) (Shard, error) {
+	if text == "" {
+		return Shard{}, nil
+	}
+	i, n, ok := strings.Cut(text, "/")
+	index, err1 := strconv.Atoi(i)
+	of, err2 := strconv.Atoi(n)
+	if !ok || err1 != nil || err2 != nil || index < 1 || index > of {
+		return Shard{}, failure.Configuration(fmt.Errorf("--shard %q: want I/N, from 1/N to N/N", text))
+	}
+	return Shard{Index: index, Of: of}, nil
+}
+
 // has reports whether the shard has a trial. Neighbours are in different shards, since they
 // often take equally long.
 func (s Shard) has(trial int) bool { return s.Of == 0 || trial%s.Of == s.Index-1 }
@@ -104,6 +120,8 @@ type Request struct {
 	Identity string
 	Version  string
 	Command  []string
+	Started  time.Time
+	Shard    Shard
 	Parallel int // points that are validated at once
 	// Parts are what is run at each point; nil: every variant with every seed.
 	Parts []Part
@@ -164,7 +182,7 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	}
 	p := &Plan{
 		Schema: planSchema, Name: base.Base.Name, Version: r.Version, Command: r.Command, Experiment: r.Experiment, Identity: r.Identity,
-		Clock: base.Base.Clock, Paths: append([]string{}, points.Paths()...), Points: make([]Point, points.Points()), Seeds: base.Base.Seeds,
+		Started: r.Started, Shard: r.Shard, Clock: base.Base.Clock, Paths: append([]string{}, points.Paths()...), Points: make([]Point, points.Points()), Seeds: base.Base.Seeds,
 	}
 	for _, v := range base.Variants {
 		p.Variants = append(p.Variants, v.Name)
@@ -186,6 +204,9 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	p.Digest = p.digest()
+	if r.Shard.Of > p.Trials() {
+		return nil, failure.Configuration(fmt.Errorf("--shard %s: the sweep has only %s", r.Shard, spelling.Plural(p.Trials(), "trial")))
+	}
 	return p, nil
 }
 
@@ -270,6 +291,15 @@ func (p *Plan) distinct() error {
 		first[key] = i
 	}
 	return nil
+}
+
+// Place returns the folder of a sweep to which nobody gives one.
+func (p *Plan) Place() string {
+	folder := trial.Place("sweeps", p.Name, p.Started)
+	if p.Shard.Of > 0 {
+		folder += fmt.Sprintf("-%dof%d", p.Shard.Index, p.Shard.Of)
+	}
+	return folder
 }
 
 // wrong joins the errors of the points. The same error of several is there once.

@@ -11,6 +11,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"time"
 )
 
 // Trial is one run: one variant of an experiment with one seed.
@@ -57,6 +59,22 @@ func (t Trial) Name() string {
 	}
 	return fmt.Sprintf("%s-seed%d-%x", name, t.Seed, key[:6])
 }
+
+// Place returns the folder of a sweep, a regression or a search to which nobody gives one.
+func Place(in, name string, started time.Time) string {
+	return filepath.Join(in, fmt.Sprintf("%s-%s-%05x", name, started.Format("20060102-150405"), started.Nanosecond()&0xfffff))
+}
+
+// Unfinished is the error of a campaign that another process can go on with.
+type Unfinished struct {
+	Err  error
+	Rest string // what is kept, and what does the rest
+}
+
+func (u *Unfinished) Error() string { return u.Err.Error() + "\n" + u.Rest }
+
+// Unwrap returns the error that ended the campaign.
+func (u *Unfinished) Unwrap() error { return u.Err }
 
 // Outcome is what a trial came to.
 type Outcome struct {

@@ -9,6 +9,15 @@ import "time"
 // misunderstand a newer file.
 const Schema = 1
 
+// FileName is the file of a verdict's folder that has its numbers.
+const FileName = "verdict.json"
+
+// File is a form of a verdict.
+type File struct {
+	Name string
+	Data []byte
+}
+
 // Outcome is what is said of one metric, of an experiment, and of all.
 type Outcome string
 

@@ -43,6 +43,35 @@ func ParseWith(text string) (w With, err error) {
 	return w, nil
 }
 
+// ParseWiths reads the values of --with.
+func ParseWiths(with []string) (list []With, err error) {
+	for _, text := range with {
+		w, err := ParseWith(text)
+		if err != nil {
+			return nil, fmt.Errorf("--with %s: %w", text, err)
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// Absolute returns the values of --with with absolute folders, for another process.
+func Absolute(with []string) (list []string, err error) {
+	parsed, err := ParseWiths(with)
+	for i, w := range parsed {
+		text := with[i]
+		if w.Folder != "" {
+			folder, err := filepath.Abs(w.Folder)
+			if err != nil {
+				return nil, err
+			}
+			text = w.Path + "=" + folder
+		}
+		list = append(list, text)
+	}
+	return list, err
+}
+
 // modulePath is that of csiglab.
 const modulePath = "github.com/csiglab/csiglab"
 

@@ -317,3 +317,8 @@ func meanRate(r *Run, f *metrics.Flow, bytes int64) (gbps float64, ok bool) {
 	}
 	return float64(bytes) * 8 / to.Sub(from).Seconds() / float64(units.Gbps), true
 }
+
+// KeyMetrics are shown for every experiment, in this order and where a variant has them.
+func KeyMetrics() []string {
+	return []string{"fct_us.mean", "fct_us.p99", "fct_us.max", "target_qdelay_us", "trims", "drops", "packets.retransmitted"}
+}

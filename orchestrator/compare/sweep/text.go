@@ -1,44 +1,42 @@
-package cli
+package sweep
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/perform"
-	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
+	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // Bounds of the table of a sweep on the terminal; results.parquet has everything.
 const (
-	maxSweepRows    = 40
-	maxSweepColumns = 6
-	maxSweepCell    = 32
-	maxSweepReasons = 5
+	maxRows    = 40
+	maxColumns = 6
+	maxCell    = 32
+	maxReasons = 5
 )
 
-// shownOfSweep returns the metrics that the table of a sweep shows: the key metrics, or the
-// first of those that the user has chosen.
-func shownOfSweep(metrics []string, chosen bool) []string {
-	if chosen {
-		return metrics[:min(len(metrics), maxSweepColumns)]
-	}
-	var shown []string
-	for _, name := range perform.KeyMetrics {
-		if slices.Contains(metrics, name) && len(shown) < maxSweepColumns {
-			shown = append(shown, name)
+// Key returns the metrics that the table of a sweep shows of those that it has.
+func Key(metrics []string) []string {
+	var list []string
+	for _, name := range measure.KeyMetrics() {
+		if slices.Contains(metrics, name) && len(list) < maxColumns {
+			list = append(list, name)
 		}
 	}
-	return shown
+	return list
 }
 
-// writeSweep prints the medians of a sweep, a row for each variant at each point, and what is
-// wrong with trials.
-func writeSweep(w io.Writer, s *sweep.Summary) {
-	variants := slices.ContainsFunc(s.Points, func(m sweep.Medians) bool { return m.Variant != s.Points[0].Variant })
+// First is as Key, where the user has chosen the metrics.
+func First(metrics []string) []string { return metrics[:min(len(metrics), maxColumns)] }
+
+// Text returns the medians of a sweep as a table for a terminal, a row for each variant at each
+// point, and what is wrong with trials.
+func (s *Summary) Text() string {
+	w := &strings.Builder{}
+	variants := slices.ContainsFunc(s.Points, func(m Medians) bool { return m.Variant != s.Points[0].Variant })
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := []string{"point"}
 	head = append(head, s.Paths...)
@@ -48,7 +46,7 @@ func writeSweep(w io.Writer, s *sweep.Summary) {
 	head = append(append(head, "seeds"), s.Metrics...)
 	fmt.Fprintln(t, cells(head))
 	for i, m := range s.Points {
-		if i == maxSweepRows {
+		if i == maxRows {
 			break
 		}
 		row := []string{fmt.Sprint(m.Point)}
@@ -68,29 +66,30 @@ func writeSweep(w io.Writer, s *sweep.Summary) {
 		row = append(row, seeds)
 		for _, name := range s.Metrics {
 			value, ok := m.Metrics[name]
-			row = append(row, perform.Number(value, ok))
+			row = append(row, spelling.Number(value, ok))
 		}
 		fmt.Fprintln(t, cells(row))
 	}
 	t.Flush() // cannot fail: text in memory
-	if more := len(s.Points) - maxSweepRows; more > 0 {
-		fmt.Fprintf(w, "… and %s; %s has them\n", command.Plural(more, "more row"), s.Results)
+	if more := len(s.Points) - maxRows; more > 0 {
+		fmt.Fprintf(w, "… and %s; %s has them\n", spelling.Plural(more, "more row"), s.Results)
 	}
 	fmt.Fprintln(w, "\nMetrics are medians over the seeds.")
 	if s.Failed > 0 {
-		fmt.Fprintf(w, "In %s an expectation failed.\n", command.Plural(s.Failed, "trial"))
+		fmt.Fprintf(w, "In %s an expectation failed.\n", spelling.Plural(s.Failed, "trial"))
 	}
 	if s.Invalid > 0 {
-		fmt.Fprintf(w, "INVALID: %s of %d; their rows have no numbers.\n", command.Plural(s.Invalid, "trial"), s.Done)
-		for _, r := range s.Reasons[:min(len(s.Reasons), maxSweepReasons)] {
+		fmt.Fprintf(w, "INVALID: %s of %d; their rows have no numbers.\n", spelling.Plural(s.Invalid, "trial"), s.Done)
+		for _, r := range s.Reasons[:min(len(s.Reasons), maxReasons)] {
 			fmt.Fprintf(w, "  point %d (%s), %s, seed %d: %s\n", r.Point, strings.Join(r.Set, ", "), r.Variant, r.Seed, strings.Join(r.Reasons, "; "))
 		}
-		if more := s.Invalid - maxSweepReasons; more > 0 {
+		if more := s.Invalid - maxReasons; more > 0 {
 			fmt.Fprintf(w, "  … and %d more; the column reason of %s has them\n", more, s.Results)
 		}
 	}
 	fmt.Fprintln(w, "sweep  ", s.Folder)
 	fmt.Fprintln(w, "results", s.Results)
+	return w.String()
 }
 
 // cells returns a row of a table. Long texts are cut in the middle, and what would break the
@@ -103,9 +102,9 @@ func cells(row []string) string {
 			}
 			return r
 		}, cell)
-		if runes := []rune(cell); len(runes) > maxSweepCell {
-			const end = maxSweepCell/2 - 1
-			cell = string(runes[:maxSweepCell-end-1]) + "…" + string(runes[len(runes)-end:])
+		if runes := []rune(cell); len(runes) > maxCell {
+			const end = maxCell/2 - 1
+			cell = string(runes[:maxCell-end-1]) + "…" + string(runes[len(runes)-end:])
 		}
 		row[i] = cell
 	}

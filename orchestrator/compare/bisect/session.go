@@ -1,4 +1,4 @@
-package cli
+package bisect
 
 import (
 	"bytes"
@@ -14,26 +14,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
+	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
 // Files of a search's folder, beside the journal of its trials.
 const (
-	bisectPlanFile   = "bisection.json"
-	bisectStepsFile  = "steps.jsonl"
-	bisectResultFile = "result.json"
-	bisectSchema     = 1
-	maxBisectFile    = 64 << 20
+	PlanFile   = "bisection.json"
+	StepsFile  = "steps.jsonl"
+	ResultFile = "result.json"
+	planSchema = 1
+	maxFile    = 64 << 20
 )
 
-// bisectPlan is what is searched for, as far as another process needs it to go on.
-type bisectPlan struct {
+// Plan is what is searched for, as far as another process needs it to go on.
+type Plan struct {
 	Schema     int       `json:"schema"`
 	Version    string    `json:"version"` // of the csiglab that began
 	Command    []string  `json:"command"`
@@ -59,29 +61,29 @@ type bisectPlan struct {
 }
 
 // write writes the plan into the folder of the search.
-func (p *bisectPlan) write(folder string) error {
-	p.Schema = bisectSchema
+func (p *Plan) write(folder string) error {
+	p.Schema = planSchema
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := own.WriteFile(filepath.Join(folder, bisectPlanFile), append(data, '\n'), 0o644); err != nil {
+	if err := own.WriteFile(filepath.Join(folder, PlanFile), append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("%s: %w", folder, cause.Of(err))
 	}
 	return nil
 }
 
-// readBisectPlan reads the plan in the folder of a search.
-func readBisectPlan(folder string) (*bisectPlan, error) {
-	name := filepath.Join(folder, bisectPlanFile)
-	data, err := own.ReadFile(name, maxBisectFile)
+// ReadPlan reads the plan in the folder of a search.
+func ReadPlan(folder string) (*Plan, error) {
+	name := filepath.Join(folder, PlanFile)
+	data, err := own.ReadFile(name, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: not the folder of a search: it has no %s", folder, bisectPlanFile)
+		return nil, fmt.Errorf("%s: not the folder of a search: it has no %s", folder, PlanFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
-	p := &bisectPlan{}
+	p := &Plan{}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(p); err != nil {
@@ -90,8 +92,8 @@ func readBisectPlan(folder string) (*bisectPlan, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if p.Schema != bisectSchema {
-		return nil, fmt.Errorf("%s: schema %d; this csiglab reads %d", name, p.Schema, bisectSchema)
+	if p.Schema != planSchema {
+		return nil, fmt.Errorf("%s: schema %d; this csiglab reads %d", name, p.Schema, planSchema)
 	}
 	if p.Experiment == "" || p.Metric == "" || (p.Parameter == "") != (len(p.Commits) > 1) {
 		return nil, fmt.Errorf("%s: the file is damaged", name)
@@ -99,104 +101,96 @@ func readBisectPlan(folder string) (*bisectPlan, error) {
 	return p, nil
 }
 
-// bisection is a search under way.
-type bisection struct {
-	*command.App
-	plan   *bisectPlan
-	flags  *bisectFlags
-	folder string
-	fresh  bool // not resumed
+// Session is a search that this process works on.
+type Session struct {
+	Plan        *Plan
+	Folder      string
+	Fresh       bool // not resumed
+	Parallel    int  // runs side by side; 0: the cores
+	Linked      string
+	Environment []string // of the runs
+	// View begins to show how far the search is.
+	View func() regress.View
+	// Elsewhere lets another csiglab do the whole search that has the modules of a request, if this
+	// one lacks them: its error ends Prepare.
+	Elsewhere func(context.Context, revision.Request) error
 
 	texts    regress.Campaign // checks the experiment and writes its text
-	campaign bisect.Campaign
-	values   *bisect.Range     // with Parameter
+	campaign Campaign
+	values   *Range            // with Parameter
 	commits  []revision.Commit // otherwise
 	request  revision.Request
 	program  revision.Program // with Parameter
 	steps    *os.File
-	bar      *campaignProgress
+	view     regress.View
 }
 
-// prepare checks all that can be checked before something is built.
-func (s *bisection) prepare(ctx context.Context) error {
-	p := s.plan
-	s.request = revision.Request{Linked: command.SourceFolder, Into: filepath.Join(s.folder, programsFolder), Say: func(text string) { s.bar.line(text) }}
+// Prepare checks all that can be checked before something is built.
+func (s *Session) Prepare(ctx context.Context) error {
+	p := s.Plan
+	s.request = revision.Request{Linked: s.Linked, Into: filepath.Join(s.Folder, regress.ProgramsFolder), Say: func(text string) { s.view.Say(text) }}
 	var err error
-	if s.request.With, err = parseWith(p.With); err != nil {
-		return err
+	if s.request.With, err = builder.ParseWiths(p.With); err != nil {
+		return wrong("%w", err)
 	}
 	c := &s.campaign
 	if p.Parameter == "" {
 		err = s.findCommits(ctx)
 		c.Last, c.Prepare = len(s.commits)-1, s.prepareCommit
 	} else {
-		if s.values, err = bisect.ParseRange(p.Good, p.Bad, p.Resolution); err != nil {
-			return command.Usage("--parameter %s: %w", p.Parameter, err)
+		if s.values, err = ParseRange(p.Good, p.Bad, p.Resolution); err != nil {
+			return wrong("--parameter %s: %w", p.Parameter, err)
 		}
 		c.Last, c.Prepare = s.values.Last(), s.prepareValue
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.handOver(ctx); err != nil {
+	r := s.request
+	if r.Ref = (revision.Ref{Kind: revision.Self}); s.values == nil { // the good one must build in any case
+		r.Ref = revision.Ref{Kind: revision.Git, Value: s.commits[0].Hash}
+	}
+	if err := s.Elsewhere(ctx, r); err != nil {
 		return err
 	}
-	c.Question, err = command.Interruptible(ctx, s.question)
-	if err != nil {
-		return bisectError(err)
+	if c.Question, err = campaign.Meanwhile(ctx, s.question); err != nil {
+		return err
 	}
-	if s.fresh {
+	if s.Fresh {
 		p.Content = c.Trial.Content
 	}
 	if p.Content != c.Trial.Content {
-		return command.Usage("%s: the text or the files of the experiment have changed since the search began; begin a new one", s.folder)
+		return wrong("%s: the text or the files of the experiment have changed since the search began; begin a new one", s.Folder)
 	}
 	return nil
 }
 
-// errHandedOver says that another csiglab has done the command.
-var errHandedOver = errors.New("handed over")
-
-// handOver hands the command over to a csiglab with the modules, of the good revision: that
-// one must build in any case.
-func (s *bisection) handOver(ctx context.Context) error {
-	r := s.request
-	if r.Ref = (revision.Ref{Kind: revision.Self}); s.values == nil {
-		r.Ref = revision.Ref{Kind: revision.Git, Value: s.commits[0].Hash}
-	}
-	done, err := handOver(ctx, s.App, r)
-	if done && err == nil {
-		err = errHandedOver
-	}
-	return err
-}
-
 // findCommits finds the commits between the ends: again those with which the search began,
 // if it is resumed.
-func (s *bisection) findCommits(ctx context.Context) error {
-	p := s.plan
+func (s *Session) findCommits(ctx context.Context) error {
+	p := s.Plan
 	repository, err := s.repository(ctx)
 	if err != nil {
-		return revisionError(err)
+		return revision.Classed(err)
 	}
 	ends := [2]string{p.Good, p.Bad}
-	if !s.fresh {
+	if !s.Fresh {
 		ends = [2]string{p.Commits[0], p.Commits[len(p.Commits)-1]}
 	}
 	good, err := repository.Commit(ctx, ends[0])
 	if err != nil {
-		return revisionError(fmt.Errorf("--good: %w", err))
+		return revision.Classed(fmt.Errorf("--good: %w", err))
 	}
 	bad, err := repository.Commit(ctx, ends[1])
 	if err != nil {
-		return revisionError(fmt.Errorf("--bad: %w", err))
+		return revision.Classed(fmt.Errorf("--bad: %w", err))
 	}
 	after, err := repository.Between(ctx, good, bad)
 	if err != nil {
-		return revisionError(err)
+		return revision.Classed(err)
 	}
 	s.commits = append([]revision.Commit{good}, after...)
-	if s.fresh {
+	if s.Fresh {
 		p.Repository = repository.Top
 		for _, c := range s.commits {
 			p.Commits = append(p.Commits, c.Hash)
@@ -204,87 +198,78 @@ func (s *bisection) findCommits(ctx context.Context) error {
 	}
 	for i, c := range s.commits {
 		if len(s.commits) != len(p.Commits) || c.Hash != p.Commits[i] {
-			return command.Usage("%s: the history of %s has changed since the search began; begin a new one", s.folder, p.Repository)
+			return wrong("%s: the history of %s has changed since the search began; begin a new one", s.Folder, p.Repository)
 		}
 	}
 	return nil
 }
 
 // repository opens the repository that the search began with.
-func (s *bisection) repository(ctx context.Context) (*revision.Repository, error) {
-	if s.fresh {
+func (s *Session) repository(ctx context.Context) (*revision.Repository, error) {
+	if s.Fresh {
 		return s.request.Repository(ctx)
 	}
 	s.request.Source = ""
-	if len(s.plan.With) == 0 {
-		s.request.Source = s.plan.Repository
+	if len(s.Plan.With) == 0 {
+		s.request.Source = s.Plan.Repository
 	}
 	return s.request.Repository(ctx)
 }
 
-// run searches, and prints what it finds.
-func (s *bisection) run(ctx context.Context) error {
-	journal, err := trial.OpenJournal(s.folder)
+// Run searches, and writes what it finds.
+func (s *Session) Run(ctx context.Context) (*Found, error) {
+	if s.Fresh {
+		if err := regress.EmptyFolder(s.Folder); err != nil {
+			return nil, err
+		}
+	}
+	return s.run(ctx)
+}
+
+func (s *Session) run(ctx context.Context) (*Found, error) {
+	journal, err := regress.OpenJournal(s.Folder)
 	if err != nil {
-		return journalError(err)
+		return nil, err
 	}
 	defer journal.Close() // every line is on the disk already
 	if err := s.claim(journal); err != nil {
-		return err
+		return nil, err
 	}
-	runs := filepath.Join(s.folder, runsFolder)
+	runs := filepath.Join(s.Folder, regress.RunsFolder)
 	for _, left := range []string{runs, s.request.Into} { // by a process that was killed; the journal is ours
 		if err := os.RemoveAll(left); err != nil {
-			return command.Infrastructure(err)
+			return nil, failure.Infrastructure(err)
 		}
 	}
 	defer os.RemoveAll(s.request.Into)
-	s.bar = newCampaignProgress(s.App)
+	s.view = s.View()
 	result, err := s.search(ctx, journal)
-	s.bar.close()
+	s.view.End()
 	os.RemoveAll(runs) //nolint:errcheck // the next session removes it
 	if err != nil {
-		err = bisectError(err)
-		if code := command.ExitCode(err); code == command.ExitInfrastructure {
-			err = &command.ExitError{Code: code, Err: fmt.Errorf("%w\nthe search is not at its end: csiglab bisect --resume %s goes on", err, s.folder)}
-		}
-		return err
+		return nil, &trial.Unfinished{Err: err, Rest: fmt.Sprintf("the search is not at its end: csiglab bisect --resume %s goes on", s.Folder)}
 	}
 	found, err := s.describe(result)
-	if err != nil {
-		return command.Infrastructure(err)
-	}
-	if s.flags.json {
-		err = s.PrintJSON(found)
-	} else {
-		err = s.Print(s.text(found, result))
-	}
-	if err == nil && len(result.Candidates) > 1 {
-		err = &command.ExitError{Code: command.ExitInconclusive}
-	}
-	return err
+	return found, failure.Infrastructure(err)
 }
 
 // claim writes the plan of a new search. The journal is this process's: no other one writes
 // a plan after it was looked for.
-func (s *bisection) claim(journal *trial.Journal) error {
-	if !s.fresh {
+func (s *Session) claim(journal *trial.Journal) error {
+	if !s.Fresh {
 		return nil
 	}
-	_, err := os.Lstat(filepath.Join(s.folder, bisectPlanFile))
+	_, err := os.Lstat(filepath.Join(s.Folder, PlanFile))
 	if err == nil || journal.Len() > 0 {
-		return command.Usage("%s: another csiglab has begun a search in this folder; name another one", s.folder)
+		return wrong("%s: another csiglab has begun a search in this folder; name another one", s.Folder)
 	}
-	if err := s.plan.write(s.folder); err != nil {
-		return command.Infrastructure(err)
+	if err := s.Plan.write(s.Folder); err != nil {
+		return failure.Infrastructure(err)
 	}
 	return nil
 }
 
-// runsFolder is the folder of run folders in that of a campaign.
-const runsFolder = "runs"
-
-func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect.Result, error) {
+func (s *Session) search(ctx context.Context, journal *trial.Journal) (*Result, error) {
 	if err := s.texts.WriteTexts(); err != nil {
 		return nil, err
 	}
@@ -294,13 +279,13 @@ func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect
 		return nil, err
 	}
 	defer s.steps.Close() // every line is on the disk already
-	if s.plan.Parameter != "" {
+	if s.Plan.Parameter != "" {
 		if err := s.build(ctx); err != nil {
 			return nil, err
 		}
 	}
-	c.Journal, c.Runner = journal, s.texts.Watched(&trial.Local{Folder: filepath.Join(s.folder, runsFolder), Environment: trial.Environment(s.Env)})
-	if c.Parallel = s.flags.parallel; c.Parallel == 0 {
+	c.Journal, c.Runner = journal, s.texts.Watched(&trial.Local{Folder: filepath.Join(s.Folder, regress.RunsFolder), Environment: trial.Environment(s.Environment)})
+	if c.Parallel = s.Parallel; c.Parallel == 0 {
 		c.Parallel = runtime.GOMAXPROCS(0)
 	}
 	if !c.Repeating {
@@ -308,30 +293,30 @@ func (s *bisection) search(ctx context.Context, journal *trial.Journal) (*bisect
 	}
 	c.Judged = s.judged
 	c.Progress = func(name string, done, total int) {
-		s.bar.update(regress.Progress{Done: done, Least: total, Name: name})
+		s.view.Progress(regress.Progress{Done: done, Least: total, Name: name})
 	}
 	s.announce()
 	return c.Run(ctx)
 }
 
 // announce says what there is to do.
-func (s *bisection) announce() {
-	what := command.Plural(s.campaign.Last, "revision")
+func (s *Session) announce() {
+	what := spelling.Plural(s.campaign.Last, "revision")
 	if s.values != nil {
-		what = command.Plural(s.campaign.Last, "value")
+		what = spelling.Plural(s.campaign.Last, "value")
 	}
 	more := ""
 	if n := len(s.campaign.Steps); n > 0 {
-		more = fmt.Sprintf("; %s of an earlier session are kept", command.Plural(n, "verdict"))
+		more = fmt.Sprintf("; %s of an earlier session are kept", spelling.Plural(n, "verdict"))
 	}
-	s.bar.line(fmt.Sprintf("%s after good: about %s, after the two ends%s", what, command.Plural(bisect.Steps(s.campaign.Last), "step"), more))
+	s.view.Say(fmt.Sprintf("%s after good: about %s, after the two ends%s", what, spelling.Plural(Steps(s.campaign.Last), "step"), more))
 }
 
 // openSteps opens the file of the verdicts, and returns those of earlier sessions that last. A
 // last line that is torn is removed.
-func (s *bisection) openSteps() (list []bisect.Step, err error) {
-	name := filepath.Join(s.folder, bisectStepsFile)
-	data, err := own.ReadFile(name, maxBisectFile)
+func (s *Session) openSteps() (list []Step, err error) {
+	name := filepath.Join(s.Folder, StepsFile)
+	data, err := own.ReadFile(name, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
@@ -341,12 +326,12 @@ func (s *bisection) openSteps() (list []bisect.Step, err error) {
 		if length < 0 {
 			break
 		}
-		var step bisect.Step
+		var step Step
 		if err := json.Unmarshal(data[whole:whole+length], &step); err != nil || step.Candidate < 0 || step.Candidate > s.campaign.Last {
-			return nil, command.Usage("%s:%d: the file is damaged; without this line, its candidate is judged again", name, number)
+			return nil, wrong("%s:%d: the file is damaged; without this line, its candidate is judged again", name, number)
 		}
 		if !s.named(step) {
-			return nil, command.Usage("%s:%d: %q is not candidate %d of this search", name, number, oneLine(step.Name), step.Candidate)
+			return nil, wrong("%s:%d: %q is not candidate %d of this search", name, number, oneLine(step.Name), step.Candidate)
 		}
 		list = append(list, step)
 		whole += length + 1
@@ -360,12 +345,12 @@ func (s *bisection) openSteps() (list []bisect.Step, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
-	return bisect.Lasting(list), nil
+	return Lasting(list), nil
 }
 
 // named reports whether a step has the name of its candidate. The short hash of a commit may
 // have had another length.
-func (s *bisection) named(step bisect.Step) bool {
+func (s *Session) named(step Step) bool {
 	name := s.candidate(step.Candidate).Name
 	return step.Name == name || s.values == nil && len(step.Name) >= minHash && strings.HasPrefix(name, step.Name)
 }
@@ -374,7 +359,7 @@ func (s *bisection) named(step bisect.Step) bool {
 const minHash = 4
 
 // judged records a verdict and shows it.
-func (s *bisection) judged(step bisect.Step) error {
+func (s *Session) judged(step Step) error {
 	line, err := json.Marshal(step)
 	if err != nil {
 		return err
@@ -385,43 +370,43 @@ func (s *bisection) judged(step bisect.Step) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.steps.Name(), cause.Of(err))
 	}
-	s.bar.line(s.stepText(&step))
+	s.view.Say(s.stepText(&step))
 	return nil
 }
 
 // build builds the program of a search over the values of a parameter.
-func (s *bisection) build(ctx context.Context) error {
+func (s *Session) build(ctx context.Context) error {
 	s.request.Ref = revision.Ref{Kind: revision.Self}
 	p, err := revision.Build(ctx, s.request)
 	if err != nil {
-		return revisionError(err)
+		return revision.Classed(err)
 	}
-	if s.program = p; s.plan.Program == "" {
-		s.plan.Program = p.Identity
-		return s.plan.write(s.folder)
+	if s.program = p; s.Plan.Program == "" {
+		s.Plan.Program = p.Identity
+		return s.Plan.write(s.Folder)
 	}
-	if s.plan.Program != p.Identity {
-		return command.Usage("%s: this csiglab is another program than when the search began; begin a new one", s.folder)
+	if s.Plan.Program != p.Identity {
+		return wrong("%s: this csiglab is another program than when the search began; begin a new one", s.Folder)
 	}
 	return nil
 }
 
 // prepareValue returns a value of the parameter as a candidate.
-func (s *bisection) prepareValue(_ context.Context, i int, _ func(string) bool) (bisect.Subject, func(), error) {
+func (s *Session) prepareValue(_ context.Context, i int, _ func(string) bool) (Subject, func(), error) {
 	v := s.values.Value(i)
-	return bisect.Subject{Name: v, Program: s.program.File, Identity: s.program.Identity, Set: s.override(v)}, func() {}, nil
+	return Subject{Name: v, Program: s.program.File, Identity: s.program.Identity, Set: s.override(v)}, func() {}, nil
 }
 
 // prepareCommit builds a commit as a candidate.
-func (s *bisection) prepareCommit(ctx context.Context, i int, known func(string) bool) (bisect.Subject, func(), error) {
+func (s *Session) prepareCommit(ctx context.Context, i int, known func(string) bool) (Subject, func(), error) {
 	c := s.commits[i]
-	subject := bisect.Subject{Name: c.Short}
+	subject := Subject{Name: c.Short}
 	r := s.request
 	r.Ref, r.Known = revision.Ref{Kind: revision.Git, Value: c.Hash}, known
 	p, err := revision.Build(ctx, r)
 	if errors.Is(err, revision.ErrBroken) {
 		why := strings.TrimPrefix(err.Error(), r.Ref.String()+": ")
-		return subject, nil, fmt.Errorf("%w: %s%s", bisect.ErrSkip, notBuilt, why)
+		return subject, nil, fmt.Errorf("%w: %s%s", ErrSkip, notBuilt, why)
 	}
 	if err != nil {
 		return subject, nil, err
@@ -432,4 +417,9 @@ func (s *bisection) prepareCommit(ctx context.Context, i int, known func(string)
 			os.RemoveAll(filepath.Dir(p.File))
 		}
 	}, nil
+}
+
+// wrong returns an error of the user.
+func wrong(format string, args ...any) error {
+	return failure.Configuration(fmt.Errorf(format, args...))
 }

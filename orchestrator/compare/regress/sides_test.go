@@ -1,12 +1,12 @@
-package cli
+package regress
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/modules"
-	"github.com/csiglab/csiglab/orchestrator/compare/regress"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
 
 // TestModulesApart: this csiglab with modules is not compared with one without them.
@@ -27,9 +27,9 @@ func TestModulesApart(t *testing.T) {
 		{"stored:/a", "self", nil, compiled, ""},
 		{"program:/a", "self", nil, compiled, ""},
 	} {
-		p := &regress.Plan{Baseline: regress.Spec{Side: c.baseline, With: c.with}, Candidate: regress.Spec{Side: c.candidate, With: c.with}}
-		err := modulesApart(p, c.compiled)
-		if (err == nil) != (c.wrong == "") || err != nil && (command.ExitCode(err) != command.ExitUsage || !strings.Contains(err.Error(), c.wrong)) {
+		p := &Plan{Baseline: Spec{Side: c.baseline, With: c.with}, Candidate: Spec{Side: c.candidate, With: c.with}}
+		err := ModulesApart(p, c.compiled)
+		if (err == nil) != (c.wrong == "") || err != nil && (!errors.Is(err, failure.ErrConfiguration) || !strings.Contains(err.Error(), c.wrong)) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

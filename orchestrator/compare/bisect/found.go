@@ -1,4 +1,4 @@
-package cli
+package bisect
 
 import (
 	"encoding/json"
@@ -10,37 +10,41 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/meaning"
-	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
-// bisectResult is what csiglab bisect --json prints, and result.json.
-type bisectResult struct {
-	Schema     int               `json:"schema"`
-	Found      bool              `json:"found"`      // there is one candidate
-	Candidates []bisectCandidate `json:"candidates"` // any of them may be the first bad one; the last is bad
-	Good       bisectCandidate   `json:"good"`       // the last good one
-	Experiment string            `json:"experiment"`
-	Variant    string            `json:"variant,omitempty"`
-	Metric     string            `json:"metric"`
-	Better     string            `json:"better"`
-	Delta      float64           `json:"delta"`    // the limit, against the good end
-	Absolute   bool              `json:"absolute"` // Delta and effects are in the metric's unit, not shares
-	Change     *bisect.Effect    `json:"change"`   // from good to the last candidate
-	Sure       string            `json:"sure"`
-	Again      string            `json:"again"` // the command that shows the change again
-	Steps      []bisect.Step     `json:"steps"`
-	Seconds    float64           `json:"seconds"` // spent in runs
+// Found is the result of a session, for other programs: result.json.
+type Found struct {
+	Schema     int         `json:"schema"`
+	Found      bool        `json:"found"`      // there is one candidate
+	Candidates []Candidate `json:"candidates"` // any of them may be the first bad one; the last is bad
+	Good       Candidate   `json:"good"`       // the last good one
+	Experiment string      `json:"experiment"`
+	Variant    string      `json:"variant,omitempty"`
+	Metric     string      `json:"metric"`
+	Better     string      `json:"better"`
+	Delta      float64     `json:"delta"`    // the limit, against the good end
+	Absolute   bool        `json:"absolute"` // Delta and effects are in the metric's unit, not shares
+	Change     *Effect     `json:"change"`   // from good to the last candidate
+	Sure       string      `json:"sure"`
+	Again      string      `json:"again"` // the command that shows the change again
+	Steps      []Step      `json:"steps"`
+	Seconds    float64     `json:"seconds"` // spent in runs
+
+	text string // for people
 }
 
-// bisectCandidate is a revision or a value.
-type bisectCandidate struct {
+// Text returns the result for people.
+func (f *Found) Text() string { return f.text }
+
+// Candidate is a revision or a value.
+type Candidate struct {
 	Name    string     `json:"name"` // the full hash, or the value
 	Short   string     `json:"short"`
 	Author  string     `json:"author,omitempty"`
@@ -50,42 +54,43 @@ type bisectCandidate struct {
 }
 
 // describe returns the result, and writes it into the folder of the search.
-func (s *bisection) describe(r *bisect.Result) (*bisectResult, error) {
-	out := &bisectResult{
-		Schema: bisectSchema, Found: len(r.Candidates) == 1, Good: s.candidate(r.Good.Candidate),
-		Experiment: s.plan.Experiment, Variant: s.campaign.Trial.Variant, Metric: s.plan.Metric,
-		Better: map[bisect.Direction]string{bisect.Lower: "lower", bisect.Higher: "higher"}[r.Better],
+func (s *Session) describe(r *Result) (*Found, error) {
+	out := &Found{
+		Schema: planSchema, Found: len(r.Candidates) == 1, Good: s.candidate(r.Good.Candidate),
+		Experiment: s.Plan.Experiment, Variant: s.campaign.Trial.Variant, Metric: s.Plan.Metric,
+		Better: map[Direction]string{Lower: "lower", Higher: "higher"}[r.Better],
 		Delta:  r.Delta, Absolute: s.campaign.Absolute, Change: r.Change, Sure: s.sure(r), Steps: r.Steps, Seconds: r.Seconds,
 	}
 	for _, i := range r.Candidates {
 		c := s.candidate(i)
-		if at := slices.IndexFunc(r.Steps, func(step bisect.Step) bool { return step.Candidate == i && step.Verdict == bisect.Skipped.String() }); at >= 0 {
+		if at := slices.IndexFunc(r.Steps, func(step Step) bool { return step.Candidate == i && step.Verdict == Skipped.String() }); at >= 0 {
 			c.Why = r.Steps[at].Reason
 		}
 		out.Candidates = append(out.Candidates, c)
 	}
 	out.Again = s.again(r)
+	out.text = s.text(out, r)
 	data, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return out, own.WriteFile(filepath.Join(s.folder, bisectResultFile), append(data, '\n'), 0o644)
+	return out, own.WriteFile(filepath.Join(s.Folder, ResultFile), append(data, '\n'), 0o644)
 }
 
-func (s *bisection) candidate(i int) bisectCandidate {
+func (s *Session) candidate(i int) Candidate {
 	if s.values != nil {
 		v := s.values.Value(i)
-		return bisectCandidate{Name: v, Short: v}
+		return Candidate{Name: v, Short: v}
 	}
 	c := s.commits[i]
-	return bisectCandidate{Name: c.Hash, Short: c.Short, Author: c.Author, Date: &c.Date, Subject: c.Subject}
+	return Candidate{Name: c.Hash, Short: c.Short, Author: c.Author, Date: &c.Date, Subject: c.Subject}
 }
 
 // sure says how sure the result is.
-func (s *bisection) sure(r *bisect.Result) string {
+func (s *Session) sure(r *Result) string {
 	judged, statistical := 0, 0
 	for _, step := range r.Steps[2:] {
-		if step.Verdict == bisect.Skipped.String() {
+		if step.Verdict == Skipped.String() {
 			continue
 		}
 		judged++
@@ -108,18 +113,18 @@ func (s *bisection) sure(r *bisect.Result) string {
 }
 
 // again returns the command that shows the change again.
-func (s *bisection) again(r *bisect.Result) string {
-	p := s.plan
+func (s *Session) again(r *Result) string {
+	p := s.Plan
 	limit := strconv.FormatFloat(r.Delta, 'g', 3, 64)
 	if !s.campaign.Absolute {
-		limit = strings.ReplaceAll(strings.TrimPrefix(bisect.Percent(r.Delta), "+"), " ", "")
+		limit = strings.ReplaceAll(strings.TrimPrefix(Percent(r.Delta), "+"), " ", "")
 	}
 	args := []string{"csiglab", "regress", "--experiment", p.Experiment, "--metric", p.Metric, "--delta", limit}
 	if p.Variant != "" {
 		args = append(args, "--variant", p.Variant)
 	}
 	if measure.Meaning(p.Metric).Better == meaning.Neutral || p.Better != "" {
-		args = append(args, "--better", map[bisect.Direction]string{bisect.Lower: "lower", bisect.Higher: "higher"}[r.Better])
+		args = append(args, "--better", map[Direction]string{Lower: "lower", Higher: "higher"}[r.Better])
 	}
 	for _, set := range p.Set {
 		args = append(args, "--set", set)
@@ -140,11 +145,11 @@ func (s *bisection) again(r *bisect.Result) string {
 }
 
 // text returns the result for people.
-func (s *bisection) text(out *bisectResult, r *bisect.Result) string {
+func (s *Session) text(out *Found, r *Result) string {
 	var t strings.Builder
 	what := "revision"
 	if s.values != nil {
-		what = "value of " + s.plan.Parameter
+		what = "value of " + s.Plan.Parameter
 	}
 	bad := out.Candidates[len(out.Candidates)-1]
 	if out.Found {
@@ -168,28 +173,28 @@ func (s *bisection) text(out *bisectResult, r *bisect.Result) string {
 	fmt.Fprintf(&t, "limit    %s worse than %s\nsure     %s\n", s.campaign.Limit(), r.Steps[0].Name, out.Sure)
 	skipped := 0
 	for _, step := range r.Steps {
-		if step.Verdict == bisect.Skipped.String() {
+		if step.Verdict == Skipped.String() {
 			skipped++
 		}
 	}
-	fmt.Fprintf(&t, "tried    %d of %s, %d of them skipped; %s of runs\n", len(r.Steps), command.Plural(s.campaign.Last+1, "candidate"), skipped, time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
-	fmt.Fprintf(&t, "again    %s\nfolder   %s\n", out.Again, s.folder)
+	fmt.Fprintf(&t, "tried    %d of %s, %d of them skipped; %s of runs\n", len(r.Steps), spelling.Plural(s.campaign.Last+1, "candidate"), skipped, time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
+	fmt.Fprintf(&t, "again    %s\nfolder   %s\n", out.Again, s.Folder)
 	return t.String()
 }
 
 // label names the metric and where it is from.
-func (s *bisection) label() string {
-	name := s.plan.Experiment
+func (s *Session) label() string {
+	name := s.Plan.Experiment
 	if !slices.Contains(experiment.Names(), name) {
 		name = filepath.Base(name)
 	}
-	if v := s.plan.Variant; v != "" {
+	if v := s.Plan.Variant; v != "" {
 		name += "/" + v
 	}
-	return s.plan.Metric + " of " + name
+	return s.Plan.Metric + " of " + name
 }
 
-func dateOf(c bisectCandidate) string {
+func dateOf(c Candidate) string {
 	if c.Date == nil {
 		return ""
 	}
@@ -204,18 +209,18 @@ func quoted(text string) string {
 }
 
 // amount returns a value of the metric with its unit.
-func (s *bisection) amount(v float64) string {
-	return strings.TrimSpace(strconv.FormatFloat(v, 'g', 5, 64) + " " + measure.Meaning(s.plan.Metric).Unit)
+func (s *Session) amount(v float64) string {
+	return strings.TrimSpace(strconv.FormatFloat(v, 'g', 5, 64) + " " + measure.Meaning(s.Plan.Metric).Unit)
 }
 
 // effect returns an effect with its interval.
-func (s *bisection) effect(e *bisect.Effect) string {
+func (s *Session) effect(e *Effect) string {
 	one := func(v *float64, infinite string) string {
 		switch {
 		case v == nil:
 			return infinite
 		case !s.campaign.Absolute:
-			return bisect.Percent(math.Round(1e6**v) / 1e6)
+			return Percent(math.Round(1e6**v) / 1e6)
 		}
 		return fmt.Sprintf("%+.4g", *v)
 	}
@@ -223,7 +228,7 @@ func (s *bisection) effect(e *bisect.Effect) string {
 }
 
 // stepText describes a verdict on a line.
-func (s *bisection) stepText(step *bisect.Step) string {
+func (s *Session) stepText(step *Step) string {
 	name := step.Name
 	if s.values == nil {
 		name = commitText(s.commits[step.Candidate])
@@ -233,8 +238,8 @@ func (s *bisection) stepText(step *bisect.Step) string {
 	case step.By == "reference":
 		reason = "what the others are compared with"
 	case step.By == "statistics" && step.Effect != nil:
-		reason = fmt.Sprintf("%s, %s", s.effect(step.Effect), command.Plural(len(step.Runs), "seed"))
-		if step.Verdict == bisect.Skipped.String() {
+		reason = fmt.Sprintf("%s, %s", s.effect(step.Effect), spelling.Plural(len(step.Runs), "seed"))
+		if step.Verdict == Skipped.String() {
 			reason += ", which do not say whether it is good or bad"
 		}
 	}

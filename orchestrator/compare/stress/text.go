@@ -1,4 +1,4 @@
-package cli
+package stress
 
 import (
 	"fmt"
@@ -7,28 +7,19 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/perform"
-	"github.com/csiglab/csiglab/orchestrator/compare/stress"
+	"github.com/csiglab/csiglab/internal/spelling"
 )
 
-// stressResults is what csiglab stress --json prints.
-type stressResults struct {
-	Schema      int              `json:"schema"`
-	Seconds     float64          `json:"seconds"` // of the command
-	Experiments []*stress.Result `json:"experiments"`
-}
-
-// verdictOf returns a cell of the table: in words, with * for a promised one and the measured
+// words returns a cell of the table: in words, with * for a promised one and the measured
 // value of one that failed.
-func verdictOf(c *stress.Cell) string {
+func (c *Cell) words() string {
 	text := string(c.Verdict)
 	switch c.Verdict {
-	case stress.DoesNotApply:
+	case DoesNotApply:
 		return "-"
-	case stress.Failed:
+	case Failed:
 		if c.Value != nil {
-			text += " " + perform.Number(*c.Value, true)
+			text += " " + spelling.Number(*c.Value, true)
 		}
 	}
 	if c.Promised {
@@ -37,31 +28,31 @@ func verdictOf(c *stress.Cell) string {
 	return text
 }
 
-// stressHead says what the experiment was run with.
-func stressHead(r *stress.Result) string {
+// head says what the experiment was run with.
+func (r *Result) head() string {
 	text := r.Experiment
 	if len(r.Rows) == 0 {
 		return text + ": it has no expectations"
 	}
 	for _, s := range r.Settings {
 		if s.Name == "seeds" {
-			text += fmt.Sprintf(", %s from %d on", command.Plural(len(s.Seeds), "unseen seed"), s.Seeds[0])
+			text += fmt.Sprintf(", %s from %d on", spelling.Plural(len(s.Seeds), "unseen seed"), s.Seeds[0])
 		}
 	}
-	text += fmt.Sprintf(": %s of %v together", command.Plural(r.Runs, "run"), time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
+	text += fmt.Sprintf(": %s of %v together", spelling.Plural(r.Runs, "run"), time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
 	if r.Missing > 0 {
 		text += fmt.Sprintf("; %d have not been run", r.Missing)
 	}
 	return text
 }
 
-// stressText returns the tables for a terminal. Below each are the expectations by number, and
+// Text returns the tables for a terminal. Below each are the expectations by number, and
 // what broke a promise.
-func stressText(results *stressResults) string {
+func (results *Results) Text() string {
 	var w strings.Builder
 	promised := false
 	for _, r := range results.Experiments {
-		fmt.Fprintln(&w, stressHead(r))
+		fmt.Fprintln(&w, r.head())
 		if len(r.Rows) == 0 || len(r.Settings) == 0 {
 			fmt.Fprintln(&w)
 			continue
@@ -76,7 +67,7 @@ func stressText(results *stressResults) string {
 			line := fmt.Sprintf("  %d", i+1)
 			for k := range row.Cells {
 				promised = promised || row.Cells[k].Promised
-				line += "\t" + verdictOf(&row.Cells[k])
+				line += "\t" + row.Cells[k].words()
 			}
 			fmt.Fprintln(t, line)
 		}
@@ -84,7 +75,7 @@ func stressText(results *stressResults) string {
 		for i, row := range r.Rows {
 			fmt.Fprintf(&w, "  %d  %s\n", i+1, row.Expect)
 		}
-		for _, text := range stressReasons(r) {
+		for _, text := range r.reasons() {
 			fmt.Fprintln(&w, "  "+text)
 		}
 		fmt.Fprintln(&w)
@@ -95,21 +86,21 @@ func stressText(results *stressResults) string {
 	return w.String()
 }
 
-// stressReasons says what broke a promise, what was refused or invalid, and what does not
+// reasons says what broke a promise, what was refused or invalid, and what does not
 // apply. A reason that several expectations have is there once.
-func stressReasons(r *stress.Result) (texts []string) {
+func (r *Result) reasons() (texts []string) {
 	for i, row := range r.Rows {
 		for _, c := range row.Cells {
 			text := ""
 			switch {
-			case c.Verdict == stress.Failed && c.Promised:
+			case c.Verdict == Failed && c.Promised:
 				text = fmt.Sprintf("PROMISE BROKEN: %d, %s: %s", i+1, c.Setting, c.Text)
 				if c.Reason != "" {
 					text += ": " + c.Reason
 				}
-			case c.Verdict == stress.Refused || c.Verdict == stress.Invalid:
+			case c.Verdict == Refused || c.Verdict == Invalid:
 				text = fmt.Sprintf("%s, %s: %s", c.Setting, c.Verdict, c.Reason)
-			case c.Verdict == stress.DoesNotApply:
+			case c.Verdict == DoesNotApply:
 				text = fmt.Sprintf("%s does not apply: %s", c.Setting, c.Reason)
 			}
 			if text = strings.Join(strings.Fields(text), " "); text != "" && !slices.Contains(texts, text) {
@@ -120,12 +111,12 @@ func stressReasons(r *stress.Result) (texts []string) {
 	return texts
 }
 
-// stressMarkdown returns the tables as Markdown.
-func stressMarkdown(results *stressResults) string {
+// Markdown returns the tables as Markdown.
+func (results *Results) Markdown() string {
 	var w strings.Builder
 	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 	for _, r := range results.Experiments {
-		fmt.Fprintf(&w, "## %s\n\n%s.\n\n", r.Experiment, stressHead(r))
+		fmt.Fprintf(&w, "## %s\n\n%s.\n\n", r.Experiment, r.head())
 		if len(r.Rows) == 0 || len(r.Settings) == 0 {
 			continue
 		}
@@ -137,12 +128,12 @@ func stressMarkdown(results *stressResults) string {
 		for _, row := range r.Rows {
 			text := "| `" + cell(row.Expect) + "` |"
 			for k := range row.Cells {
-				text += " " + strings.ReplaceAll(verdictOf(&row.Cells[k]), "*", `\*`) + " |"
+				text += " " + strings.ReplaceAll(row.Cells[k].words(), "*", `\*`) + " |"
 			}
 			fmt.Fprintln(&w, text)
 		}
 		fmt.Fprintln(&w)
-		for _, text := range stressReasons(r) {
+		for _, text := range r.reasons() {
 			fmt.Fprintln(&w, "- "+text)
 		}
 		fmt.Fprintln(&w)
