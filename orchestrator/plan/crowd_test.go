@@ -103,7 +103,7 @@ func readMap(t *testing.T, folder string) (points []validity.Point) {
 
 // The picture of docs/explanation/validity.md is that of map.csv. With -map-from both are made.
 func TestValidityMap(t *testing.T) {
-	csv, svg := filepath.FromSlash("../validity/map.csv"), filepath.FromSlash("../../docs/explanation/validity.svg")
+	csv, svg := filepath.FromSlash("../experiment/validity/map.csv"), filepath.FromSlash("../../docs/explanation/validity.svg")
 	points := validity.Points()
 	if *mapFrom != "" {
 		points = nil

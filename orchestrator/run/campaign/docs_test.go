@@ -31,13 +31,13 @@ func described(t *testing.T, document, heading string) []string {
 // sectionOf returns the text below a heading of a document, to the next one.
 func sectionOf(t *testing.T, document, heading string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", document))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", document))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, ok := strings.Cut(string(text), "\n"+heading+"\n")
 	if !ok {
-		t.Fatalf("docs/%s has no heading %q", document, heading)
+		t.Fatalf("docs/reference/%s has no heading %q", document, heading)
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	return section
