@@ -184,7 +184,7 @@ func testStored(t *testing.T, suite string) {
 	experiment := filepath.Join(filepath.Dir(suite), "small.yaml")
 	for _, test := range []struct{ name, old, fresh, want string }{
 		{"cut", string(text[len(text)-200:]), "", "the file ends in"},
-		{"no number", `"seed": 3`, `"seed": x`, `:16:18: "x", want a value`},
+		{"no number", `"seed": 3`, `"seed": x`, `:16:18: invalid character 'x'`},
 		{"unknown key", `"clock"`, `"clocks"`, `:10:7: unknown key "clocks" of an experiment of a baseline (did you mean "clock"?)`},
 		{"another seed", `"seed": 3,`, `"seed": 4,`, "the run of seed 4; want that of seed 3"},
 		{"another experiment", `"name": "small"`, `"name": "smal"`, `it has no values of small (did you mean "smal"?)`},

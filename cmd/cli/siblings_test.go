@@ -135,7 +135,7 @@ func TestSiblingOfAnotherVersion(t *testing.T) {
 	checkout.NeedModules(t)
 	folder := t.TempDir()
 	for name, version := range map[string]string{programs.Csiglab: "v8", programs.Serve: "v9"} {
-		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X github.com/csiglab/csiglab/cmd/cli.release="+version, "-o", folder, "./cmd/"+name)
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X github.com/csiglab/csiglab/cmd/cli/command.release="+version, "-o", folder, "./cmd/"+name)
 		build.Dir = checkout.Repository(t)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
