@@ -109,7 +109,7 @@ func (p *pages) make(ctx context.Context, key string, one *page, of maker) {
 	var err error
 	select {
 	case p.turns <- struct{}{}:
-		if err = ctx.Err(); err == nil {
+		if err = p.givenUp(ctx); err == nil {
 			err = of(ctx, &text)
 		}
 		<-p.turns
@@ -141,6 +141,14 @@ func (p *pages) make(ctx context.Context, key string, one *page, of maker) {
 	for p.bytes > mostKept {
 		p.forget(p.kept[0], p.made[p.kept[0]])
 	}
+}
+
+// givenUp returns the error of the context of a page. While end gives up one page after the other it
+// waits, so that none takes the turn of another in between.
+func (p *pages) givenUp(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return ctx.Err()
 }
 
 // touch makes a page the last one to be forgotten.
