@@ -33,7 +33,7 @@ var layers = []layer{
 	{"readers", []string{"reports", "dashboards"}},
 	{"commands", []string{
 		"cmd/cli/startup", "cmd/cli/settings", "cmd/cli/doctor", "cmd/cli/command", "cmd/cli/choose", "cmd/cli/resources", "cmd/cli/perform",
-		"cmd/cli/fit", "cmd/cli/labs", "cmd/cli/telemetry", "cmd/cli/fabrics", "cmd/cli/machine",
+		"cmd/cli/fit", "cmd/cli/holder", "cmd/cli/telemetry", "cmd/cli/fabrics", "cmd/cli/machine",
 		"cmd/cli", "cmd", "internal/mutants", "internal/testlog",
 	}},
 }

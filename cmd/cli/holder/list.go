@@ -1,9 +1,9 @@
-// Package labs starts a lab in a process of its own, the holder, holds it there until
+// Package holder starts a lab in a process of its own, the holder, holds it there until
 // somebody asks for its end, and hands over the report of its run. The command up calls
 // Start, which starts csiglab a second time with the command hold; that one calls Hold.
-// Package labs knows neither flags nor experiments, and it does not run the lab:
+// Package holder knows neither flags nor experiments, and it does not run the lab:
 // orchestrator/run/campaign does, in the holder.
-package labs
+package holder
 
 import (
 	"context"
