@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/docker/docker/client"
@@ -52,8 +53,8 @@ func ran(u *tool, r runs.Run) {
 		{args: "tor1 -- uname -n", stdout: "tor1\n"},
 		{args: "tor1 -- sh -c kill\t-9\t$$", code: 128 + 9},
 		{args: "h0 -- sh -c echo\t$0\t$@>&2 -x --json --", stderr: "-x --json --\n"},
-		{args: "h0 -- no-such-command", code: exitNotFound, stderr: "csiglab: no-such-command: executable file not found in $PATH\n"},
-		{args: "h0 -- /etc/passwd", code: exitNotExecutable, stderr: "csiglab: /etc/passwd: permission denied\n"},
+		{args: "h0 -- no-such-command", code: labs.ExitNotFound, stderr: "csiglab: no-such-command: executable file not found in $PATH\n"},
+		{args: "h0 -- /etc/passwd", code: labs.ExitNotExecutable, stderr: "csiglab: /etc/passwd: permission denied\n"},
 		{args: "h7 -- true", code: command.ExitUsage, stderr: `csiglab: node "h7": there is no such node (did you mean "h0"?); known: h0 h1 h2 h3 tor0 tor1 agg0` + "\n"},
 		{args: "10.0.0.5 -- true", code: command.ExitUsage, stderr: `csiglab: node "10.0.0.5": there is no such node (did you mean "10.0.0.1"?); known: 10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4` + "\n"},
 	} {
@@ -158,7 +159,7 @@ func testProgramsContainer(u *tool, docker *client.Client) {
 		{"in\n", []string{"10.0.0.1", "--", "sh", "-c", "read x; echo $x; echo /bin/* $CSIGLAB_NODE; echo >&2 err; exit 7"}, 7, "in\n/bin/sh h0\n"},
 		{"", []string{"h0", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, ""},
 		{"", []string{"h0", "--", "sh", "-c", "read name </proc/sys/kernel/hostname; echo $name; while read line; do echo $line; done </etc/hosts"}, 0, "h0\n10.0.0.1 h0\nfd00:c51c::1 h0-v6\n127.0.0.1 localhost\n"},
-		{"", []string{"h0", "--", "no-such-command"}, exitNotExecutable, "*"}, // so says the engine
+		{"", []string{"h0", "--", "no-such-command"}, labs.ExitNotExecutable, "*"}, // so says the engine
 		{"", []string{"h1", "--", "test", "-e", "/etc/passwd"}, 0, ""},        // without programs: this machine's files
 	} {
 		code, stdout, stderr := u.run(c.stdin, append([]string{"exec", r.ID}, c.args...)...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
@@ -43,7 +44,7 @@ func otherRuns(t *testing.T, flow string) *process {
 }
 
 // listed returns the runs that ps of this csiglab lists.
-func listed(t *testing.T) (list []psEntry) {
+func listed(t *testing.T) (list []labs.Entry) {
 	t.Helper()
 	code, said := csiglabProcess("ps", "--json").run(t)
 	if err := json.Unmarshal([]byte(said), &list); err != nil || code != command.ExitOK {
@@ -53,14 +54,14 @@ func listed(t *testing.T) (list []psEntry) {
 }
 
 // foreignRun returns the run of the other csiglab.
-func foreignRun(t *testing.T) psEntry {
+func foreignRun(t *testing.T) labs.Entry {
 	t.Helper()
 	list := listed(t)
 	if len(list) != 1 || list[0].State != runs.Foreign || list[0].Containers != nodes || list[0].Name != "faults" || list[0].Started.IsZero() {
 		t.Errorf("ps lists %+v, want one foreign run with %d containers", list, nodes)
 	}
 	if len(list) == 0 {
-		return psEntry{}
+		return labs.Entry{}
 	}
 	return list[0]
 }

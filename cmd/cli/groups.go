@@ -5,6 +5,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/fabrics"
+	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/cmd/cli/machine"
 	"github.com/csiglab/csiglab/cmd/cli/telemetry"
 )
@@ -17,7 +18,7 @@ var groups = []struct {
 }{
 	{"Experiments:", experimentsCommands},
 	{"Comparisons:", comparisons},
-	{"Labs, in real time:", labsCommands},
+	{"Labs, in real time:", labs.Commands},
 	{"Packets, tables and dashboards:", telemetry.Commands},
 	{"Fabrics and workloads:", fabrics.Commands},
 	{machineTitle, machine.Commands},

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/containerlabtest"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -130,10 +131,10 @@ func (u *tool) want(code int, args ...string) (stdout, stderr string) {
 }
 
 // ps returns the runs of this directory.
-func (u *tool) ps() (own []psEntry) {
+func (u *tool) ps() (own []labs.Entry) {
 	u.Helper()
 	_, text, stderr := u.run("", "ps", "--json")
-	var all []psEntry
+	var all []labs.Entry
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
 		u.Fatalf("ps: %v\n%s%s", err, text, stderr)
 	}

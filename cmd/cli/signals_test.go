@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
@@ -89,7 +90,7 @@ func TestFaultsStopped(t *testing.T) {
 		return
 	}
 	f := newFaults(t, false)
-	lab := func(t *testing.T) psEntry {
+	lab := func(t *testing.T) labs.Entry {
 		up := csiglabProcess("up", four(t, lasting), "--runtime", "netns", "--out", filepath.Join(t.TempDir(), "run"))
 		if code, said := up.run(t); code != command.ExitOK {
 			t.Fatalf("up: exit code %d:\n%s", code, said)

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/cmd/cli/holder"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs"
@@ -15,7 +15,7 @@ import (
 )
 
 func newWork(linked command.Linked) command.Work {
-	elsewhere := labs.Elsewhere{
+	elsewhere := holder.Elsewhere{
 		InContainer: func(context.Context, *runs.Run, runs.Node, []string) (int, error) {
 			return 0, programs.Elsewhere(programs.Lab)
 		},
@@ -31,7 +31,7 @@ func newWork(linked command.Linked) command.Work {
 	}
 	return command.Work{
 		Campaigns: command.Campaigns{Run: campaign.Run, Resume: campaign.Resume, Validate: predict.Validate, Report: perform.WriteReport},
-		Labs:      command.Labs{List: labs.List, Damaged: runs.ListDamaged, Clean: labs.Clean, Enter: elsewhere.Enter, Start: labs.Start, Down: runs.Down},
+		Labs:      command.Labs{List: holder.List, Damaged: runs.ListDamaged, Clean: holder.Clean, Enter: elsewhere.Enter, Start: holder.Start, Down: runs.Down},
 		Captures:  command.Captures{Recapture: packets.Recapture.Write, Live: packets.Live.Write},
 		Self:      perform.Self,
 	}

@@ -88,9 +88,9 @@ var violations = []violation{
 	{"command imported", with("orchestrator/run/campaign/campaign.go", importing("campaign", "cmd/csiglab")), "imports cmd/csiglab"},
 	{"command imports command", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/csiglab\"\n"), "commands are the top"},
 
-	{"node program imports labs", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/cli/labs\"\n"), "cmd/csig-host imports cmd/cli/labs: "},
+	{"node program imports holder", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/cli/holder\"\n"), "cmd/csig-host imports cmd/cli/holder: "},
 	{"group of commands imports another", with("cmd/cli/fabrics/fabrics.go", importing("fabrics", "cmd/cli/machine")), "no group of commands imports another"},
-	{"labs imports its command", with("cmd/cli/labs/labs.go", importing("labs", "cmd/csiglab")), "commands are the top"},
+	{"holder imports its command", with("cmd/cli/holder/list.go", importing("holder", "cmd/csiglab")), "commands are the top"},
 
 	{"host imports switch", with("nodes/host/host.go", importing("host", "nodes/switch/aqm")), "host and switch share"},
 	{"switch imports host", with("nodes/switch/buffer/buffer.go", importing("buffer", "nodes/host")), "host and switch share"},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/cmd/cli/holder"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
@@ -183,7 +183,7 @@ func liveCapture(a *command.App, cmd *cobra.Command, run runs.Run, c *captureFla
 		}
 		return captureInPod(a, cmd, run, place, c)
 	case place != nil:
-		if err := labs.Within(place); err != nil {
+		if err := holder.Within(place); err != nil {
 			return command.Infrastructure(err)
 		}
 		if run, err = choose.Lab(cmd.Context(), a, run.ID); err != nil {

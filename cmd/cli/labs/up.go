@@ -1,4 +1,4 @@
-package cli
+package labs
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/cmd/cli/holder"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/spelling"
@@ -131,7 +131,7 @@ func (l *labFlags) one(set *experiment.Set) error {
 
 // startError gives the error of a lab that did not come up its exit code.
 func startError(err error) error {
-	var start *labs.StartError
+	var start *holder.StartError
 	switch {
 	case !errors.As(err, &start):
 		return command.Infrastructure(err)

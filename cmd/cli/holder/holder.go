@@ -1,4 +1,4 @@
-package labs
+package holder
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ type Holder struct {
 func Hold(ctx context.Context, stderr io.Writer) (*Holder, error) {
 	starter := os.NewFile(holderFile, "starter")
 	if info, err := starter.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		return nil, errors.New("not started by labs.Start")
+		return nil, errors.New("not started by holder.Start")
 	}
 	unix.CloseOnExec(holderFile)
 	h := &Holder{starter: starter, released: make(chan struct{}), stderr: stderr}

@@ -1,4 +1,4 @@
-package cli
+package labs
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/cmd/cli/holder"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
@@ -41,8 +41,8 @@ func downCommand(a *command.App) *cobra.Command {
 			if len(chosen) == 0 {
 				fmt.Fprintln(a.Stdout, "no lab is up")
 			}
-			ender := labs.Ender{Down: a.Work.Down, Clean: a.Work.Clean, Say: a.Say}
-			ends := make([]labs.Ending, len(chosen))
+			ender := holder.Ender{Down: a.Work.Down, Clean: a.Work.Clean, Say: a.Say}
+			ends := make([]holder.Ending, len(chosen))
 			var all sync.WaitGroup
 			for i, r := range chosen {
 				all.Go(func() { ends[i] = ender.End(cmd.Context(), r) })
@@ -98,7 +98,7 @@ func labsToEnd(ctx context.Context, a *command.App, names []string) ([]runs.Run,
 }
 
 // printEnding prints how a lab ended and returns the exit code.
-func printEnding(a *command.App, r runs.Run, end labs.Ending) int {
+func printEnding(a *command.App, r runs.Run, end holder.Ending) int {
 	report := end.Report
 	if end.ByItself {
 		report.Errors = fmt.Sprintf("csiglab: lab %s had ended by itself:\n%s", r.ID, report.Errors)

@@ -1,4 +1,4 @@
-package cli
+package labs
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/labs"
+	"github.com/csiglab/csiglab/cmd/cli/holder"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -22,7 +22,7 @@ func holdCommand(a *command.App) *cobra.Command {
 		Hidden: true,
 		Args:   command.AtMostOne("an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := labs.Hold(cmd.Context(), a.Stderr)
+			h, err := holder.Hold(cmd.Context(), a.Stderr)
 			if err != nil {
 				return command.Usage("%s is for up, which starts it", command.HoldName)
 			}
@@ -52,7 +52,7 @@ func holdCommand(a *command.App) *cobra.Command {
 
 // held returns the commands' shared state for a lab that h holds: the report gets what
 // the run prints, and the run has the arguments of up.
-func held(a *command.App, h *labs.Holder) *command.App {
+func held(a *command.App, h *holder.Holder) *command.App {
 	inner := *a
 	inner.Args = slices.Concat([]string{"up"}, a.Args[1:])
 	inner.Stdout, inner.Stderr = h.Output(a.Stdout), h.Errors(a.Stderr)

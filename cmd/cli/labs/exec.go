@@ -1,4 +1,4 @@
-package cli
+package labs
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ import (
 // Exit codes of a command that cannot be started, equal to a shell's (POSIX.1,
 // Shell Command Language §2.8.2).
 const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
+	ExitNotExecutable = 126
+	ExitNotFound      = 127
 )
 
 func execCommand(a *command.App) *cobra.Command {
@@ -79,7 +79,7 @@ func enterError(err error) error {
 	case !errors.As(err, &failed):
 		return command.Infrastructure(err)
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return &command.ExitError{Code: exitNotFound, Err: err}
+		return &command.ExitError{Code: ExitNotFound, Err: err}
 	}
-	return &command.ExitError{Code: exitNotExecutable, Err: err}
+	return &command.ExitError{Code: ExitNotExecutable, Err: err}
 }

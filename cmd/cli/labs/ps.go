@@ -1,4 +1,4 @@
-package cli
+package labs
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
-// psEntry is a run in the output of ps --json.
-type psEntry struct {
+// Entry is a run in the output of ps --json.
+type Entry struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
 	Runtime    string     `json:"runtime"`
@@ -44,9 +44,9 @@ func psCommand(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			entries := []psEntry{}
+			entries := []Entry{}
 			for _, r := range list {
-				entries = append(entries, psEntry{
+				entries = append(entries, Entry{
 					ID: r.ID, Name: r.Name, Runtime: r.Runtime, Clock: r.Clock, State: r.State, Nodes: len(r.Nodes),
 					Processes: len(r.Processes), Containers: r.Containers, Started: r.Started, Folder: r.Folder, PID: r.PID,
 				})
