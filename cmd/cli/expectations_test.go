@@ -159,7 +159,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	code, stdout, _ = executed(t, "check", folder, "--json", "--expect", "on.fair > off.fair", "--expect", `off["fct_us.1-3"] > 1`)
-	var out checkedRun
+	var out struct {
+		Valid        bool
+		Expectations []runfolder.Expectation
+	}
 	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != command.ExitFailed || !out.Valid || len(out.Expectations) != 2 {
 		t.Fatalf("--json: exit code %d, %v:\n%s", code, err, stdout)
 	}

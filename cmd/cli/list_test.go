@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/suites"
 )
 
 func TestList(t *testing.T) {
@@ -45,9 +45,9 @@ func TestListJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
 		t.Fatalf("exit %d, %s, %v", code, stderr, err)
 	}
-	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library(), suiteSection())
-	if len(got) != len(sections)+1 {
-		t.Errorf("%d tables, want %d", len(got), len(sections)+1)
+	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library())
+	if len(got) != len(sections)+2 {
+		t.Errorf("%d tables, want %d", len(got), len(sections)+2)
 	}
 	for _, s := range sections {
 		if len(s.Entries) == 0 || !slices.EqualFunc(got[s.Name], s.Entries, func(a, b experiment.Entry) bool { return a.Name == b.Name && slices.Equal(a.Keys, b.Keys) }) {
@@ -66,6 +66,30 @@ func TestListJSON(t *testing.T) {
 	}
 }
 
+// The embedded suites are listed with what they are for.
+func TestListSuites(t *testing.T) {
+	_, stdout, _ := csiglab(&fakeLab{}, nil, "list", "suites", "--json")
+	var got struct{ Suites []experiment.Entry }
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range got.Suites {
+		if names = append(names, e.Name); e.Doc == "" {
+			t.Errorf("%s has no doc", e.Name)
+		}
+	}
+	if !slices.Equal(names, suites.Names()) {
+		t.Errorf("suites %q, want %q", names, suites.Names())
+	}
+}
+
+// listedMetric is a metric in list --json.
+type listedMetric struct {
+	Name, Unit, Better, Doc string
+	Needs, Statistics       []string
+}
+
 // Every metric of the catalogue is listed, with all that is known of it.
 func TestListMetrics(t *testing.T) {
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "list", "metrics", "--json")
@@ -82,7 +106,7 @@ func TestListMetrics(t *testing.T) {
 	}
 	want := listedMetric{Name: "schedule_hold_us.<statistic>.<job>", Unit: "µs", Needs: []string{"jobs", "one with a schedule"}, Statistics: []string{"mean", "p50", "p99", "max"},
 		Doc: "of a job with a schedule, over ranks and steps: how long a rank was held back until its slot; 0 where it was late"}
-	if d := cmp.Diff(byName[want.Name], want, cmpopts.IgnoreUnexported(want)); d != "" {
+	if d := cmp.Diff(byName[want.Name], want); d != "" {
 		t.Errorf("got %s", d)
 	}
 	if byName["jain.<group>"].Better != "higher" || byName["utilisation.<port>"].Unit != "share" || len(byName) < 110 {
@@ -94,16 +118,5 @@ func TestListUnknown(t *testing.T) {
 	code, _, stderr := csiglab(&fakeLab{}, nil, "list", "workload")
 	if want := `unknown table "workload" (did you mean "workloads"?)`; code != command.ExitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, %s; want %d and %s", code, stderr, command.ExitUsage, want)
-	}
-}
-
-// The arguments of list are the sections that it has.
-func TestListTables(t *testing.T) {
-	var names []string
-	for _, s := range allTables() {
-		names = append(names, s.name)
-	}
-	if want := slices.DeleteFunc(slices.Clone(tables), func(name string) bool { return name == algorithms }); !slices.Equal(names, want) {
-		t.Errorf("sections %q, and arguments %q", names, tables)
 	}
 }

@@ -43,7 +43,12 @@ func TestLocatorsOfThreeFlow(t *testing.T) {
 		if strings.HasSuffix(text, sharedByThreeFlow) != shared || strings.Contains(text, "locator") != shared {
 			t.Errorf("%s: validate prints\n%s", scheme, text)
 		}
-		var check struct{ Locators []sharedLocators }
+		var check struct {
+			Locators []struct {
+				Sharing  int
+				Locators []struct{ Ports []string }
+			}
+		}
 		if err := json.Unmarshal([]byte(command(append([]string{"validate", "three-flow", "--json"}, set...)...)), &check); err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,11 @@ func TestPredictions(t *testing.T) {
 		if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("%s: exit %d, %s", e.name, code, stderr.String())
 		}
-		var check experimentCheck
+		var check struct {
+			CPU    float64 `json:"predictedCPUSeconds"`
+			Memory int64   `json:"predictedMemoryBytes"`
+			Fits   bool    `json:"fitsInMemory"`
+		}
 		if err := json.Unmarshal(stdout.Bytes(), &check); err != nil {
 			t.Fatal(err)
 		}

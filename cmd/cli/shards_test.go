@@ -42,7 +42,18 @@ func TestValidateShards(t *testing.T) {
 	}
 
 	code, stdout, stderr := validate("all-to-all", "--shards", "4", "--json")
-	var check experimentCheck
+	var check struct {
+		Cuts []struct {
+			Parts []struct {
+				Load  float64 `json:"predictedLoad"`
+				Nodes []string
+			}
+			Links    []string `json:"cutLinks"`
+			Variants []struct {
+				Slowdown float64 `json:"predictedSlowdown"`
+			}
+		}
+	}
 	if err := json.Unmarshal([]byte(stdout), &check); code != command.ExitOK || err != nil || len(check.Cuts) != 1 {
 		t.Fatalf("exit %d, %s, %v: %s", code, stderr, err, stdout)
 	}

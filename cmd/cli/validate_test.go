@@ -124,7 +124,9 @@ func TestVerboseCompilesOnce(t *testing.T) {
 	if code := execute(t.Context(), command.Linked{}, l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != command.ExitOK {
 		t.Fatalf("exit %d, %s", code, stderr.String())
 	}
-	var check experimentCheck
+	var check struct {
+		Parameters map[string]*runfolder.Parameters
+	}
 	if err := json.Unmarshal(stdout.Bytes(), &check); err != nil {
 		t.Fatal(err)
 	}

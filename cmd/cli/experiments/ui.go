@@ -1,4 +1,4 @@
-package cli
+package experiments
 
 import (
 	"bytes"
@@ -27,6 +27,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/compare"
 	"github.com/csiglab/csiglab/reports/regression"
 )
 
@@ -150,16 +151,32 @@ func pageCommand(a *command.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return compareFolders(cmd.Context(), a, args, &compareFlags{html: command.StdoutName, delta: defaultDelta})
-			}
 			var text bytes.Buffer
-			if err := writePage(&text, args[0]); err != nil {
+			var err error
+			if len(args) == 2 {
+				err = writeComparison(&text, args[0], args[1])
+			} else {
+				err = writePage(&text, args[0])
+			}
+			if err != nil {
 				return command.FolderError(err)
 			}
 			return a.Print(text.String())
 		},
 	}
+}
+
+// writeComparison writes the page of a comparison of two runs' folders.
+func writeComparison(w io.Writer, a, b string) error {
+	pair, err := compare.Open(a, b, compare.NewDesign(measure.Meaning))
+	if err != nil {
+		return err
+	}
+	c, err := pair.Compare()
+	if err != nil {
+		return err
+	}
+	return pair.WriteHTML(w, c)
 }
 
 // mostVerdict is how many bytes a verdict has at most.
