@@ -41,6 +41,8 @@ var costs = []change{
 		[]string{"reports/section/NEW/NEW.go", "reports/report.go"}, "reports/newsection_test.go TestANewSection"},
 	{"a backend", 2, // its package, which may have several files, and a line with its import
 		[]string{"orchestrator/backend/NEW/NEW.go", "orchestrator/run/campaign/backends.go"}, "docs/changes/backend_test.go TestBackend"},
+	{"a command", 2, // its file, and a word in its group's list
+		[]string{"cmd/cli/fabrics/NEW.go", "cmd/cli/fabrics/fabrics.go"}, "docs/changes/command_test.go TestCommand"},
 }
 
 // TestCosts checks that no kind of change costs more files than its bound, and that
