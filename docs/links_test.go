@@ -24,6 +24,7 @@ var (
 	link    = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
 	span    = regexp.MustCompile("`[^`]*`")
 	heading = regexp.MustCompile(`^#+ +(.*?) *$`)
+	named   = regexp.MustCompile(`<a id="([\w-]+)"></a>`)
 	// citation is a Markdown file, an anchor in it, and more anchors in it. A file
 	// that a URL names belongs to somebody else.
 	citation  = regexp.MustCompile(`(https?://\S+)|([\w./-]*[\w-]\.md)\b(#[\w-]+(?:(?:[,;]|,? and|,? or) #[\w-]+)*)?`)
@@ -101,7 +102,7 @@ func (files tree) problems() []string {
 				}
 				for _, a := range anchorRef.FindAllStringSubmatch(m[3], -1) {
 					if !slices.Contains(anchors(files[file]), a[1]) {
-						report("%s has no heading #%s", file, a[1])
+						report("%s has no anchor #%s", file, a[1])
 					}
 				}
 			}
@@ -178,15 +179,19 @@ func (files tree) follow(from, target string) string {
 	case !files.has(file):
 		return "there is no such file"
 	case u.Fragment != "" && !slices.Contains(anchors(files[file]), u.Fragment):
-		return "there is no such heading"
+		return "there is no such anchor"
 	}
 	return ""
 }
 
-// anchors returns the anchors of a document's headings, as GitHub makes them.
+// anchors returns the anchors of a document's headings, as GitHub makes them, and those that it
+// names itself, such as rows of a table.
 func anchors(text string) []string {
 	var list []string
 	for _, line := range prose(".md", text) {
+		for _, m := range named.FindAllStringSubmatch(line, -1) {
+			list = append(list, m[1])
+		}
 		m := heading.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -218,16 +223,37 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestReferenceFiles checks that each row of the references names files of ours that exist.
+func TestReferenceFiles(t *testing.T) {
+	files := readTree(t)
+	const name = "docs/reference/references.md"
+	for i, line := range strings.Split(files[name], "\n") {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| source ") {
+			continue
+		}
+		ours := span.FindAllString(cells[1], -1)
+		if len(ours) == 0 {
+			t.Errorf("%s:%d: no file of ours", name, i+1)
+		}
+		for _, file := range ours {
+			if file = strings.Trim(file, "`"); !files.has(file) {
+				t.Errorf("%s:%d: %s: there is no such file", name, i+1, file)
+			}
+		}
+	}
+}
+
 // TestLinkProblems proves that a link or citation that leads nowhere is found.
 func TestLinkProblems(t *testing.T) {
 	// gone is a file that no repository has; the names are put together, so that
 	// TestLinks does not find them here.
 	const md = ".m" + "d"
 	files := tree{
-		"docs/a" + md: "# A title: of `code`\n\n## Twice\n\n## Twice\n",
+		"docs/a" + md: "# A title: of `code`\n\n## Twice\n\n## Twice\n\n| <a id=\"row\"></a>A row |\n",
 		"docs/b" + md: strings.Join([]string{
 			"[yes](a" + md + ") [yes](../README" + md + "#top) [yes](#here) [yes](../src/x.go) [yes](../src) [yes](https://example.org/gone" + md + ")",
-			"[yes](a" + md + "#a-title-of-code) [yes](a" + md + "#twice) [yes](a" + md + "#twice-1)",
+			"[yes](a" + md + "#a-title-of-code) [yes](a" + md + "#twice) [yes](a" + md + "#twice-1) [yes](a" + md + "#row)",
 			"[no](gone" + md + ")",
 			"[no](a" + md + "#twice-2)",
 			"[no](#nowhere)",
@@ -255,14 +281,14 @@ func TestLinkProblems(t *testing.T) {
 	}
 	want := []string{
 		"docs/b.MD:3: link to gone.MD: there is no such file",
-		"docs/b.MD:4: link to a.MD#twice-2: there is no such heading",
-		"docs/b.MD:5: link to #nowhere: there is no such heading",
+		"docs/b.MD:4: link to a.MD#twice-2: there is no such anchor",
+		"docs/b.MD:5: link to #nowhere: there is no such anchor",
 		"docs/b.MD:10: gone.MD: there is no such file",
-		"docs/b.MD:10: link to #not-a-heading: there is no such heading",
+		"docs/b.MD:10: link to #not-a-heading: there is no such anchor",
 		"docs/b.MD:12: gone.MD: there is no such file",
 		"docs/reference/references.MD:1: gone.MD: there is no such file",
-		"src/x.go:2: docs/a.MD has no heading #twice-2",
-		"src/x.go:3: docs/a.MD has no heading #once",
+		"src/x.go:2: docs/a.MD has no anchor #twice-2",
+		"src/x.go:3: docs/a.MD has no anchor #once",
 		"src/x.go:4: docs/gone.MD: there is no such file",
 	}
 	slices.Sort(got)

@@ -33,7 +33,8 @@ type DragonflySpec struct {
 // (docs/reference/references.md#dragonflies).
 type Arrangement uint8
 
-// Arrangements. Port j of group G is counted over the routers of the group.
+// Arrangements. Port j of group G is counted over the routers of the group. Absolute is that of
+// BookSim and SST, Relative of SST (it arrives at port a·h-1-j), Circulant of sst-macro's dragonfly.cc.
 const (
 	Absolute  Arrangement = iota // port j leads to group j, or j+1 from j=G on
 	Relative                     // port j leads to the group j+1 after G

@@ -199,7 +199,7 @@ func TestDragonflyBelowFullSize(t *testing.T) {
 }
 
 // Each group pair has one link, every global port is used once, the router
-// diameter is 3 (docs/reference/references.md#dragonflies, with its table).
+// diameter is 3 (docs/reference/references.md#dragonflies).
 func TestDragonfly(t *testing.T) {
 	for _, row := range []struct {
 		p, a, h, groups, routers, hosts, radix, global, local int

@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/fabrics"
 )
 
-// "counts for (16,32,16) without traffic": the table of docs/reference/references.md#dragonflies.
+// "counts for (16,32,16) without traffic", as they follow from docs/reference/references.md#dragonflies.
 func TestTopoCount(t *testing.T) {
 	run := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs bytes.Buffer

@@ -18,7 +18,8 @@ import (
 )
 
 // Defaults of Config. The TPIDs are the local experimental EtherTypes of IEEE
-// 802, since none is assigned to CSIG.
+// 802, since none is assigned to CSIG; FBOSS has 0x9900, an example of SAI 0xCCDD. The sources name
+// intervals of 256, 128 and 100 us.
 const (
 	DefaultTPIDCompact uint16 = 0x88b5
 	DefaultTPIDWide    uint16 = 0x88b6

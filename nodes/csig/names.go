@@ -44,8 +44,9 @@ func ParseFormat(text string) (Format, error) {
 // Dialect is the revision of the tag's layout. The zero value is UEC050.
 type Dialect uint8
 
-// Dialects; the two share no locator field, so that a domain must not mix them
-// (docs/reference/references.md#open-choices).
+// Dialects. The D bit of UEC050 is the lowest bit of the locator of Draft01, so that a domain must
+// not mix them (docs/reference/references.md#open-choices): with the wrong dialect every odd locator
+// looks trimmed.
 const (
 	UEC050  Dialect = iota // locator of 6 or 15 bits, then the D bit
 	Draft01                // locator of 7 or 16 bits, no D bit
@@ -108,7 +109,9 @@ func (t Type) String() string {
 // sets D. The zero value is TrimForceLocal.
 type TrimRule uint8
 
-// Trim rules (docs/reference/references.md#trimming-and-d).
+// Trim rules; no source says what the hop writes (docs/reference/references.md#trimming-and-d). With
+// the worst code the locator names the place of the trim. Controllers take such a sample for a loss,
+// not for a delay or headroom.
 const (
 	TrimForceLocal TrimRule = iota // the worst code of the type and the hop's locator
 	TrimMeasured                   // its value, if worse than the tag's

@@ -49,8 +49,8 @@ type Config struct {
 	FrameTimeout time.Duration
 }
 
-// DefaultFrameTimeout is thousands of times what a frame took in the worst case
-// measured (docs/reference/references.md#lockstep-prototype).
+// DefaultFrameTimeout is thousands of times what a frame took in the worst case measured:
+// of 854,518 frames 5 were not readable when they were counted, for less than a millisecond.
 const DefaultFrameTimeout = 3 * time.Second
 
 // Port is one end of a link.

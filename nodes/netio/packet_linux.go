@@ -16,7 +16,11 @@ import (
 // Packet is a Conn over AF_PACKET: one TPACKET_V2 receive ring for all its
 // interfaces, which tells the port by the interface's index, and one socket to
 // send from. TPACKET_V3 would add its block timeout to every frame at low rates,
-// and AF_XDP gains nothing on veth (docs/reference/references.md#cost-of-a-hop).
+// and AF_XDP, which copies on veth, gains nothing: a hop of 4096 B takes 5.2 to 5.7 us of CPU with
+// rings, 5.6 to 6.4 with AF_XDP, 7.1 with recvmmsg and sendmmsg, and 1.2 by the kernel's IP
+// forwarding (prototypes on 2 cores, Linux 6.18, Go 1.26). Two kernel rules shape the callers:
+// the outermost VLAN tag comes in PACKET_AUXDATA, and an unknown tag adds nothing to the longest
+// frame, so that the MTU of a link includes tag and trailer.
 type Packet struct {
 	rx, tx    int
 	ring      []byte

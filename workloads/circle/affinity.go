@@ -3,7 +3,9 @@ package circle
 import "slices"
 
 // affinity is the graph of jobs and links. A job's node is its position; a link's is behind
-// those of the jobs. Links with one job are not in it.
+// those of the jobs. Links with one job are not in it. Without a loop a job has one shift (CASSINI):
+// t' = t - w + w' modulo T' leads over a link from a job's shift t to another's, where w and w' are
+// the shifts on that link alone.
 type affinity struct {
 	jobs int
 	next [][]int // of each node, ascending

@@ -30,7 +30,8 @@ func (p *Pairing) Compatible() bool { return len(p.Offsets) > 0 }
 
 // Pair says with which offsets two jobs keep apart, exactly. With a burst each, of length
 // d1 and d2, there are some if and only if d1+d2 is at most the greatest common divisor of
-// the periods (docs/reference/references.md#compatible-jobs). Rates do not matter. The profiles must
+// the periods, from d1 to that less d2 (derived; docs/reference/references.md#compatible-jobs). Rates
+// do not matter. The profiles must
 // be valid; the error is of type *FieldError.
 func Pair(first, second *Profile) (Pairing, error) {
 	for _, p := range []*Profile{first, second} {

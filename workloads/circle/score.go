@@ -306,8 +306,11 @@ func (b *board) prove(jobs []int, from int, loss float64, least *float64, best [
 
 // Scored is how far jobs fit on a link at one time, in sectors of the unified circle
 // (CASSINI, NSDI 2024). A score is 1 if the link carries all that the jobs send, and less by
-// the share of its capacity that they want more; it can be negative. Bursts take whole
-// sectors, so that these scores may differ from the exact ones.
+// the share of its capacity that they want more; it can be negative:
+//
+//	score = 1 - sum over sectors of max(0, sum over jobs of rate - C) / (sectors C)
+//
+// Bursts take whole sectors, so that these scores may differ from the exact ones.
 type Scored struct {
 	Zero, Best float64          // when all start together; with the best start offsets
 	Starts     []units.Duration // the best start offsets, in [0, period) of each job; the first's is 0

@@ -5,7 +5,10 @@
 //
 // Append writes one collective of one rank into a graph.Builder, for generators of whole jobs. New
 // makes a job of one collective that runs again and again, as nccl-tests do. Sources of the
-// algorithms: docs/reference/references.md#collectives.
+// algorithms: docs/reference/references.md#collectives. Departs from NCCL, which rounds chunks up
+// and makes the last ones smaller: pieces of an array that does not divide differ by one byte.
+// Slices of chunks are left out. A round of an all-to-all ends when its message has arrived and that
+// sent is acknowledged.
 package collective
 
 import (

@@ -6,7 +6,7 @@ import (
 )
 
 // Sharing is how the jobs that communicate at one time divide the links: by weighted
-// max-min fairness with the weights
+// max-min fairness (progressive filling; Bertsekas, Gallager, Data Networks, §6.5) with the weights
 //
 //	Weight * (Low + (1-Low)*free) * (Intercept + Slope*progress)
 //

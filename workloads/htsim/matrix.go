@@ -97,8 +97,9 @@ const (
 	maxFailures    = 1 << 16
 	maxID          = math.MaxUint32
 	maxBytes       = 1_000_000_000_000_000_000 // of all transfers
-	// autoLimit is the start below which Auto reads microseconds; see
-	// docs/reference/references.md#htsim-connection-matrices: the files with microseconds hold 1 to 40.
+	// autoLimit is the start below which Auto reads microseconds. The reader of htsim takes
+	// picoseconds, but its save() and 41 of its public files, whose starts are 1 to 40, mean
+	// microseconds (docs/reference/references.md#htsim-connection-matrices).
 	autoLimit = 1000
 )
 

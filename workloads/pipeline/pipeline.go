@@ -1,6 +1,11 @@
 // Package pipeline makes the programs of pipeline parallelism: which forward and backward
 // passes a stage runs in which order, and the messages between stages. Package training
 // builds whole jobs on the same schedules. Sources: docs/reference/references.md#training-jobs.
+//
+// With p stages, m microbatches and v chunks a stage is idle for this share of its compute: (p-1)/m
+// with GPipe and 1F1B, (p-1)/(v m) interleaved, (p-1)/(3m) with ZB-H1 where forward, inputs and
+// weights take the same time. ZB-H1 has the weights' gradients r rounds behind those of the inputs
+// on stage r, which is derived: it gives the paper's bubble and memory.
 package pipeline
 
 import (

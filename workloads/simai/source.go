@@ -5,7 +5,8 @@
 // groups of ranks that Layout describes.
 //
 // Sources: astra-sim-alibabacloud/astra-sim/workload/Workload.cc of aliyun/SimAI for the
-// text and the order in which layers are played; workload_generator of aliyun/aicb.
+// text and the order in which layers are played; workload_generator of aliyun/aicb. Pipeline
+// stages send 2 vpp ga messages of pp_comm bytes, as SimAI's analytical model counts them.
 package simai
 
 import (

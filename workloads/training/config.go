@@ -2,7 +2,10 @@
 // tensor, pipeline, data, expert and context parallelism, with its compute times, its
 // collectives and what overlaps what. Profile is the simple form, a time of compute and a
 // number of bytes, in which the literature describes jobs that share a link. Sources:
-// docs/reference/references.md#training-jobs.
+// docs/reference/references.md#training-jobs. Ours are the Zipf distribution of tokens over experts,
+// whole layers in buckets, the pieces of uneven divisions and lognormal compute times. Not modelled:
+// the all-reduces of embedding and loss within tensor parallelism, the norm of the gradients,
+// recomputation.
 //
 // # Ranks
 //

@@ -38,6 +38,13 @@
 // and not promises that creep by one lookahead per round, so a gap in which no
 // node has an event is crossed in one turn.
 //
+// # Why there is no barrier
+//
+// Three-flow (32.8 ms of model time, 854,518 frames, 12 busy processes on 2 cores) took 5.3 s with a
+// central coordinator over futexes, 4.5 s with a barrier, 3.6 s with horizons, and 2.9 s with
+// processes pinned by subtree (prototypes). Waking only nodes that have work paid; spinning,
+// QDISC_BYPASS and turning the garbage collector off did not.
+//
 // # Capacity
 //
 // A receiver keeps a limited number of unread frames per link. A sender whose

@@ -5,7 +5,9 @@
 // time was kept (Timing) and measures how well a machine can keep it (Calibrate).
 //
 // It does not decide when a run starts or is over: the supervisor of the run does,
-// through the ControlBlock. Rates and delays are the model's everywhere but here.
+// through the ControlBlock. Rates and delays are the model's everywhere but here. Undilated, with a
+// process per switch, a prototype at 500 Mb/s over links of 1 ms had an error of 36 ms (90th
+// percentile) and lost 1 % of its frames.
 package wall
 
 import (

@@ -22,7 +22,7 @@ const (
 	// over and publishes that its nodes are alive.
 	maxSleep = 20 * time.Millisecond
 	// batchWithin is how early an event may be processed together with those that
-	// are due: a wakeup costs 15 to 20 us of CPU (docs/reference/references.md#timers).
+	// are due: a wakeup costs 15 to 20 us of CPU.
 	batchWithin = 60 * time.Microsecond
 	// tolerance is how long a frame may be under way beyond what its link explains: a
 	// sender and a receiver that are each as late as a run may be before it is given up.

@@ -24,7 +24,8 @@ var reps = Algorithm{
 	Build: newREPS,
 }
 
-// Constants of the reference (uet-htsim: buffer_reps.cpp, uec_mp.cpp).
+// Constants of the reference (uet-htsim: buffer_reps.cpp, uec_mp.cpp). An ACK for every 16 KiB brings
+// back one EV of four: hosts.ack_every of a packet where REPS is compared.
 const (
 	repsRing    = 8                      // EVs kept
 	repsFreeze  = 10 * units.Millisecond // without trimming the reference does not freeze

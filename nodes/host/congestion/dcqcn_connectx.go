@@ -2,17 +2,20 @@ package congestion
 
 import "github.com/csiglab/csiglab/units"
 
-// connectX is DCQCN's reaction point with the rules of ConnectX NICs, as NVIDIA's table of
-// parameters and the public HPCC simulator (alibaba-edu, rdma-hw.cc) have them. Beside the
-// parameters, whose defaults differ there (docs/reference/references.md#dcqcn), it departs from the
-// paper in:
+// connectX is DCQCN's reaction point with the rules of ConnectX NICs, as NVIDIA's table "DCQCN CC
+// parameters" (DOCA 3.4), mlxconfig of a ConnectX-5 (ironcore-dev/dpservice #26) and the public HPCC
+// simulator (alibaba-edu, rdma-hw.cc) have them. Their defaults are T 300 us (rpg_time_reset), F 1
+// (rpg_threshold), R_AI 5 and R_HAI 50 Mb/s at every rate, g 5/1024 each 1 us (dce_tcp_g,
+// dce_tcp_rtt), cuts and CNPs 4 us apart (rate_reduce_monitor_period, min_time_between_cnps), and
+// at least 1 Mb/s. HotNets'22 calls 125 us the default of its NICs. The rules depart from the paper
+// in:
 //
 //   - alpha changes at the end of each K, whether or not there was a CNP in it: the CNPs
 //     raise it and do not begin K anew;
 //   - two cuts are at least cut_interval apart;
 //   - a cut sets the target to the rate only if the timer has raised the rate since the cut
 //     before. A row of cuts keeps the target, and the rate recovers to that;
-//   - there is no byte counter: the timer makes F fast recoveries, one additive increase and
+//   - there is no byte counter (rpg_byte_reset), as in the simulator: the timer makes F fast recoveries, one additive increase and
 //     then hyper increases. The i-th of these adds i R_HAI, as in the paper; departs from the
 //     simulator, which adds one R_HAI each time, with which a flow takes 30 ms for half a
 //     link that becomes free.

@@ -11,7 +11,9 @@ import (
 
 // nscc is the network signal based congestion control of UET, by the rules of
 // the public reference simulator (ultraethernet/uet-htsim @40ccb05, uec.cpp;
-// constants also in UE specification §3.6.13, table 3-82).
+// constants also in UE specification §3.6.13, table 3-82). The specification wants fast
+// increase at a delay of about zero and an average over the last base RTT; this is the
+// simulator's 1 us and its gain.
 //
 // An ACK falls into one of four quadrants by its ECN echo and its queueing
 // delay:
@@ -108,7 +110,7 @@ type nsccState struct {
 	baseRTT   units.Duration
 	avgDelay  units.Duration
 
-	increase   float64 // collected since the last adjustment, byte²
+	increase   float64 // collected since the last adjustment, byte²; the reference's 32 bits overflow at 800 Gb/s
 	received   int64   // bytes acknowledged since then
 	lastAdjust units.Time
 	lastCut    units.Time
@@ -329,6 +331,8 @@ func (c *nsccState) adapt(now units.Time, loss, marked bool, delay units.Duratio
 	return done
 }
 
+// OnNack counts a trimmed packet. It was short on the rest of its way, so that the RTT of its NACK
+// lies below base RTT: by 0.33 us for each serialisation at 100 Gb/s that it skipped.
 func (c *nsccState) OnNack(now units.Time, n *Nack) {
 	if c.rttFromNack && n.HasRTT && n.RTT < c.baseRTT {
 		c.setBaseRTT(n.RTT)

@@ -37,7 +37,7 @@ func newState(t *testing.T, p Path, v algorithm.Values) *nsccState {
 func near(got, want float64) bool { return math.Abs(got-want) <= 5e-6*want }
 
 func TestNSCCConstants(t *testing.T) {
-	// docs/reference/references.md#network-constants, check values; #window-limits.
+	// docs/reference/references.md#network-constants, #window-limits. The reference prints the same values.
 	for _, test := range []struct {
 		name                       string
 		path                       Path
@@ -407,7 +407,7 @@ func TestNSCCBaseRTT(t *testing.T) {
 		{"NACK", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, pod, 175_284},
 		{"NACK, parameter off", algorithm.Values{"base_rtt_from_nack": "false"}, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod, HasRTT: true}) }, threeTier.NetworkRTT, 262_926},
 		{"NACK without a sample", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: pod}) }, threeTier.NetworkRTT, 262_926},
-		// docs/reference/references.md#window-limits has this one.
+		// The trims at the start leave this one (docs/reference/references.md#window-limits).
 		{"three-flow's victim", nil, func(c *nsccState) { c.OnNack(early, &Nack{RTT: 13_360_960, HasRTT: true}) }, 13_360_960, 250_518},
 	} {
 		c := newState(t, threeTier, test.values)

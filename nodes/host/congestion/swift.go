@@ -77,7 +77,12 @@ const (
 // fabric's links add to it hop by hop (Swift paper §3.5); the paper gives no values. So
 // both are the delay of idle links and some packets of queue: with fewer, links stand
 // idle where several paths meet; with more, a flow of two bottlenecks, which has the
-// allowance once, loses to the flows of each (docs/reference/references.md#swift has the measures).
+// allowance once, loses to the flows of each. Measured at 100 Gb/s with one seed: with 2 packets and
+// 1 a hop a permutation of 2 MB has a median of 231 us, and short flows over the long one of three
+// bottlenecks have 23:1; with 16 and none 213 us and 93:1. Each hop adds the same, whatever its
+// links: a path with a longer link has less room. Of the other parameters ai 1, beta 0.8, max_mdf
+// 0.5, fs_min 0.1, fs_max 100 and the threshold 5 are public (Falcon, Isekai); Isekai has a base of
+// 25 us, 1 us a hop and a range of 100 us.
 const (
 	swiftBasePackets = 2
 	swiftHopPackets  = 1

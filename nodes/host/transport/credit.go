@@ -11,7 +11,9 @@ import (
 // speculative credit, which ends with the first answer. Each data packet says how much the
 // sender wants in all, its pull target; the receiving host's Puller grants that flow by
 // flow, a little slower than its link, and says in credit packets how much it has granted
-// in all. Both numbers are in quanta and only grow.
+// in all. Both numbers are in quanta and only grow. Departs from the reference: a flow that is
+// complete gets no more credit, and a host's credits are not slowed by marks and by trims elsewhere,
+// which the reference does in oversubscribed fabrics.
 
 // CreditTerms are the parameters of receiver credits.
 type CreditTerms struct {

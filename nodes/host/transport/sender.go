@@ -314,7 +314,8 @@ func (s *Sender) Send(now units.Time, p *wire.Packet) {
 		s.timeout = now.Add(s.common.RTO)
 	}
 	// An ACK is wanted at the end of a message, and when the flow has nothing more to send
-	// now: a packet like this one would not fit in the window, or the credit is used.
+	// now: a packet like this one would not fit in the window, or the credit is used. An error of
+	// one packet here moves the ratio of three-flow with CSIG from 2.3 to 1.6.
 	if sl.end || s.Inflight()+size >= s.cc.Window || s.extra && s.credit != nil && s.credit.left <= size {
 		flags |= wire.AckRequest
 	}

@@ -5,7 +5,8 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// sleek is the state of a flow whose recovery is Sleek.
+// sleek is the state of a flow whose recovery is Sleek. Departs from the reference: RTO goes on as
+// ever during recovery, and the target is the default one, whatever NSCC's is.
 type sleek struct {
 	recovering bool
 	until      uint32     // recovery ends when every PSN below is acknowledged

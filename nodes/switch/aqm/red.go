@@ -12,7 +12,9 @@ import (
 // red is Random Early Detection (Floyd and Jacobson, IEEE/ACM Transactions on Networking
 // 1993), and with weight 1 and without spread the congestion point of DCQCN (SIGCOMM 2015,
 // §3.1). Departs from RED, which decides about arriving packets: a packet is marked as it
-// leaves, by the queue behind it, as all policies here do.
+// leaves, by the queue behind it, as all policies here do. DCQCN's paper marks from 5 KB, 1 % at
+// 200 KB and all above, at 40 Gb/s; the public HPCC simulator from 4 B per Mb/s of the link to 16,
+// with 20 %.
 var red = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "red",

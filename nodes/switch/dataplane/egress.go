@@ -13,7 +13,9 @@ import (
 // Policy is what an egress port does to the tags of one signal type.
 type Policy uint8
 
-// Policies.
+// Policies. A NIC that terminates a tag does not update it (SAI §1.0), and no source read says
+// whether a switch does. Here it does, because the tag has crossed its port: without that a zone in
+// which switches put tags on and take them off would miss its last hop.
 const (
 	Update    Policy = iota // compare and update
 	Pass                    // leave untouched

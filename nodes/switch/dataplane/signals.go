@@ -17,7 +17,8 @@ type DelayMode uint8
 // Delay modes. Residence is first bit in to first bit out: serialisation at the
 // rate at which the packet came in, the switch's own delay and waiting (a 4150 B packet that
 // comes from a 100 Gb/s link through an idle switch: 332 ns). Wait is the time in
-// the queue.
+// the queue. The sources say time in the switch with its pipeline (IETF, IEEE), or queueing (tutorial);
+// the published ratio of three-flow needs the first.
 const (
 	Residence DelayMode = iota
 	Wait

@@ -6,7 +6,8 @@ import (
 )
 
 // adaptive takes the port with the shortest queue of those on shortest paths, packet by
-// packet (uet-htsim strategy ecmp_ar; docs/reference/references.md#load-balancing-in-switches).
+// packet (uet-htsim strategy ecmp_ar; docs/reference/references.md#load-balancing-in-switches). Every
+// wire byte that waits at the port counts. Control packets keep to ecmp.
 var adaptive = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "adaptive",

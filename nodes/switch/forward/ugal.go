@@ -10,7 +10,8 @@ import (
 
 // ugal is UGAL-L: the first router of a packet compares the minimal path with one over a
 // random group by what it knows itself, the queues of its own two ports
-// (docs/reference/references.md#dragonflies).
+// (docs/reference/references.md#dragonflies). BookSim's variant has the weights 1 and 2, and 30 packets
+// as threshold.
 var ugal = Algorithm{
 	Spec: algorithm.Spec{
 		Name: "ugal",

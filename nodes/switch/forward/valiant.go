@@ -6,7 +6,8 @@ import (
 )
 
 // valiant sends every packet to another group over a random third one
-// (docs/reference/references.md#dragonflies).
+// (docs/reference/references.md#dragonflies). BookSim draws a node. Deadlock needs no virtual channels
+// here: full queues trim or drop.
 var valiant = Algorithm{
 	Spec: algorithm.Spec{
 		Name:   "valiant",

@@ -35,7 +35,8 @@ func (Mode) Names() []string { return slices.Clone(modes) }
 // Phase is where the windows of a port begin.
 type Phase uint8
 
-// Phases.
+// Phases; no source says how windows lie. If all began at once, bursts of 128 us every 256 us would
+// read 0 or 100 % free at every port.
 const (
 	Seeded  Phase = iota // at a random time of the port's own within an interval
 	Aligned              // at the start of the run, at every port
@@ -59,8 +60,12 @@ const subWindows = 8
 // what it sent over an interval (docs/reference/references.md#available-bandwidth). The bytes
 // of a packet are spread evenly over the time of its transmission, so that a
 // packet longer than a window belongs to all windows in which it is on the link.
-// Preamble, gap and MAC-generated frames are not counted. The port counts as idle
-// before the run.
+// Preamble, gap and MAC-generated frames are not counted: with an overhead of o bytes a port
+// full of frames of f bytes reads o/(f+o) free. The port counts as idle before the run.
+//
+// A switch reads the meter when a packet departs, which is more often behind an idle time than
+// other moments are. The mean over phases is off by at most 0.7 points of the rate with ten full
+// frames in an interval or more; of a sliding meter by 3.9 with 5 frames, 11 with 3.
 type Bandwidth struct {
 	rate     units.Rate
 	interval units.Duration // what the windows in the ring cover

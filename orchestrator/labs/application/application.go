@@ -231,7 +231,7 @@ func addresses(h *netlink.Handle, link netlink.Link, host int) error {
 
 // offloads are the offloads to switch off. With the checksum offload on, kernel TCP
 // through a forwarder in user space never connects; with segmentation the frames are
-// longer than a link carries (docs/reference/references.md#kernel-behaviour).
+// longer than a link carries, and one tag would stand for many packets.
 var offloads = []struct {
 	command uint32
 	name    string

@@ -35,8 +35,8 @@ const (
 	labelTier  = "csiglab.tier"  // likewise: tor, agg or core
 )
 
-// Limits of a container whose settings give none. An idle switch takes 8 MB
-// (docs/reference/references.md#cost-of-a-hop) and a Go program a handful of threads.
+// Limits of a container whose settings give none. An idle switch takes 8 MB, half of it its
+// receive ring, and a Go program a handful of threads.
 const (
 	defaultMemory = 256 * units.MiB
 	defaultPIDs   = 256

@@ -78,7 +78,7 @@ func TestRateActs(t *testing.T) {
 }
 
 // The base RTT that learns from NACKs of trimmed packets is a parameter;
-// without it the baseline is less fair (docs/reference/references.md#three-flow: 5.9).
+// without it the baseline is less fair (docs/reference/references.md#three-flow; the reference rules have 5.9).
 func TestBaseRTTFromNack(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	with := measureVariant(t, "baseline")["base_rtt_us.1-10"]

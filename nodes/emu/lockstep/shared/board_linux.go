@@ -34,8 +34,9 @@ import (
 //		err = board.Partition(*spec.Partition, false)
 //	}
 //
-// Short waits are raw system calls, which the Go scheduler does not see: that is the
-// largest single saving on this path (docs/reference/references.md#lockstep-prototype), and safe because the process
+// Short waits are raw system calls, which the Go scheduler does not see: that is the largest
+// single saving on this path (prototype: 0.13 to 0.15 against 0.22 to 0.39 CPU seconds per ms of
+// three-flow), and safe because the process
 // that ends the wait is always another one. A raw wait has a limit, so that a garbage
 // collection that asks the waiting thread to stop is not delayed for long. A node that
 // waits longer, such as a host without traffic, does so in a call that the scheduler
