@@ -18,62 +18,40 @@ var update = flag.Bool("update", false, "write docs/reference/commands.md from t
 
 // TestReference holds that docs/reference/commands.md has every command with its flags.
 func TestReference(t *testing.T) {
-	root := root(&command.App{})
 	commands := map[string][]*cobra.Command{} // those of a group that do something
-	owners := map[string][]string{}           // the commands that have a flag, by its row
-	for _, cmd := range root.Commands() {
-		all := append([]*cobra.Command{cmd}, cmd.Commands()...)
-		for _, c := range all {
-			if !c.Runnable() || c.Hidden || c.Name() == "help" || c.HasSubCommands() {
-				continue
-			}
-			commands[cmd.GroupID] = append(commands[cmd.GroupID], c)
-			for _, row := range flags(c) {
-				owners[row] = append(owners[row], "`"+strings.TrimPrefix(c.CommandPath(), "csiglab ")+"`")
+	for _, cmd := range root(&command.App{}).Commands() {
+		for _, c := range append([]*cobra.Command{cmd}, cmd.Commands()...) {
+			if c.Runnable() && !c.Hidden && c.Name() != "help" && !c.HasSubCommands() {
+				commands[cmd.GroupID] = append(commands[cmd.GroupID], c)
 			}
 		}
 	}
 	var b strings.Builder
 	for _, g := range groups {
-		fmt.Fprintf(&b, "\n## %s\n", strings.TrimSuffix(g.title, ":"))
+		fmt.Fprintf(&b, "\n## %s\n\n| csiglab | does | flags |\n|---|---|---|\n", strings.TrimSuffix(g.title, ":"))
 		for _, c := range commands[g.title] {
-			fmt.Fprintf(&b, "\n**`%s`**: %s\n", strings.TrimSuffix(c.UseLine(), " [flags]"), strings.TrimSuffix(c.Short, "."))
-			own := slices.DeleteFunc(flags(c), func(row string) bool { return len(owners[row]) > 1 })
-			if len(own) > 0 {
-				fmt.Fprintf(&b, "\n| flag | meaning |\n|---|---|\n%s", strings.Join(own, ""))
-			}
+			use := strings.TrimSuffix(strings.TrimPrefix(c.UseLine(), "csiglab "), " [flags]")
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(use, "|", "\\|"), strings.TrimSuffix(c.Short, "."), flags(c))
 		}
 	}
-	b.WriteString("\n## Flags of several commands\n\n| flag | meaning | of |\n|---|---|---|\n")
-	var shared []string
-	for row, of := range owners {
-		if len(of) > 1 {
-			shared = append(shared, strings.TrimSuffix(row, "\n")+" "+strings.Join(of, " ")+" |\n")
-		}
-	}
-	slices.Sort(shared)
-	b.WriteString(strings.Join(shared, ""))
 	checkout.Written(t, "reference/commands.md", b.String(), *update)
 }
 
-// flags returns a row for each flag of a command.
-func flags(c *cobra.Command) (rows []string) {
+// flags returns the flags of a command, with what they take and their defaults.
+func flags(c *cobra.Command) string {
+	var list []string
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
 			return
 		}
-		kind, usage := pflag.UnquoteUsage(f)
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
+		text := "--" + f.Name
+		if kind, _ := pflag.UnquoteUsage(f); kind != "" {
+			text += " " + kind
 		}
-		if kind != "" {
-			name += " " + kind
+		if text = "`" + text + "`"; !slices.Contains([]string{"", "false", "[]", "0", "0s"}, f.DefValue) {
+			text += " (" + f.DefValue + ")"
 		}
-		if !slices.Contains([]string{"", "false", "[]", "0", "0s"}, f.DefValue) {
-			usage += " (default " + f.DefValue + ")"
-		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", name, strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(usage)))
+		list = append(list, text)
 	})
-	return rows
+	return strings.ReplaceAll(strings.Join(list, ", "), "|", "\\|")
 }

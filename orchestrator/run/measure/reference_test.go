@@ -35,7 +35,7 @@ func reference() string {
 			if statistics := m.Statistics(); statistics != nil {
 				doc = strings.Join(statistics, ", ") + ": " + doc
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Form, m.FormUnit(), m.Better, strings.Join(m.Needed(), ", "), doc)
+			b.WriteString(strings.ReplaceAll(fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", m.Form, m.FormUnit(), m.Better, strings.Join(m.Needed(), ", "), doc), "  ", " "))
 		}
 		if g.More != "" {
 			more += "\n" + g.More + "\n"
