@@ -61,26 +61,7 @@ func testSweep(t *testing.T, dir string) {
 		}
 	}
 	t.Run("Slurm", func(t *testing.T) {
-		script := fenced(t, document, "Shards", "slurm")[0]
-		const tasks = 2
-		for _, task := range []int{1, 2, 1} {
-			shell(script, fmt.Sprint("SLURM_ARRAY_TASK_ID=", task), fmt.Sprint("SLURM_ARRAY_TASK_COUNT=", tasks))
-		}
-		merge := regexp.MustCompile("`(csiglab sweep --merge [^`]*)`").FindSubmatch(text)
-		if merge == nil {
-			t.Fatal("no command that merges")
-		}
-		os.Rename(filepath.Join(dir, "sweeps", "queues"), filepath.Join(dir, "sweeps", "whole"))
-		defer os.Rename(filepath.Join(dir, "sweeps", "whole"), filepath.Join(dir, "sweeps", "queues"))
-		shell(string(merge[1]))
-		whole, err1 := os.ReadFile(filepath.Join(dir, "sweeps", "whole", results.File))
-		merged, err2 := os.ReadFile(filepath.Join(dir, "sweeps", "all", results.File))
-		if err1 != nil || err2 != nil || !bytes.Equal(whole, merged) {
-			t.Errorf("the array has another table: %d and %d bytes, %v, %v", len(merged), len(whole), err1, err2)
-		}
-	})
-	t.Run("Slurm in two jobs", func(t *testing.T) {
-		scripts := fenced(t, "how-to/cluster.md", "Without Kubernetes: Slurm and CI", "slurm")
+		scripts := fenced(t, document, "Shards", "slurm")
 		if len(scripts) != 2 {
 			t.Fatalf("%d scripts, want an array and a merge", len(scripts))
 		}

@@ -16,7 +16,7 @@ import (
 
 // A push to a real Grafana, at CSIGLAB_GRAFANA_URL with the token CSIGLAB_GRAFANA_TOKEN of a
 // service account with the role Admin. The server must have nothing of csiglab's; the test
-// removes what it has pushed. docs/how-to/grafana.md says how to build a server.
+// removes what it has pushed.
 func TestRealGrafana(t *testing.T) {
 	address, token := os.Getenv("CSIGLAB_GRAFANA_URL"), os.Getenv("CSIGLAB_GRAFANA_TOKEN")
 	if address == "" {

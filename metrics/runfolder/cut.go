@@ -3,13 +3,11 @@ package runfolder
 // Cut is what a run in several parts has carried between them. Each part had a kernel of its
 // own, such as a pod of a cluster.
 type Cut struct {
-	Parts []string `json:"parts"`
-	// Frames crossed between parts. Exchanges are those of bounds in lockstep, each sent to
-	// every other part, and Bytes what they took with the frames.
-	Frames    int64     `json:"frames"`
-	Exchanges int64     `json:"exchanges,omitempty"`
-	Bytes     int64     `json:"bytes,omitempty"`
-	Links     []CutLink `json:"links"`
+	Parts     []string  `json:"parts" doc:"names of the parts"`
+	Frames    int64     `json:"frames" doc:"that crossed between parts"`
+	Exchanges int64     `json:"exchanges,omitempty" doc:"of bounds under clock lockstep, each sent to every other part"`
+	Bytes     int64     `json:"bytes,omitempty" doc:"that exchanges took, with their frames"`
+	Links     []CutLink `json:"links" doc:"directions of cut links: 'link', the parts 'from' and 'to', and frames that the kernels have counted at the ends of the cut: 'entered', 'left'"`
 }
 
 // CutLink is a direction of a cut link.

@@ -5,14 +5,39 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/internal/tagdoc"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/reference/telemetry.md")
+var update = flag.Bool("update", false, "write the tables of docs/reference/telemetry.md and run-folder.md")
+
+// The keys of manifest.json are on the page as their tags say.
+func TestManifestIsDocumented(t *testing.T) {
+	var b strings.Builder
+	for _, of := range []struct {
+		heading string
+		keys    any
+	}{
+		{"### manifest.json", Manifest{}},
+		{"#### Fidelity\n\n`fidelity` of each of the `runs` says how well a run under [clock wall](../explanation/wall.md) kept real time. Times are wall time unless stated otherwise.", Fidelity{}},
+		{"#### Cut\n\n`cut` of each of the `runs` is there for a run in [several parts](../explanation/lockstep.md#a-fabric-in-several-parts).", Cut{}},
+	} {
+		fmt.Fprintf(&b, "\n%s\n\n| key | meaning |\n|---|---|\n", of.heading)
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(of.keys)) {
+			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Tag.Get("doc") == "" {
+				t.Errorf("%s has no tag doc", f.Name)
+			}
+			fmt.Fprintf(&b, "| `%s` | %s |\n", key, tagdoc.Markdown(f.Tag.Get("doc")))
+		}
+	}
+	checkout.Written(t, "reference/run-folder.md", b.String(), *update)
+}
 
 // The page has a section for each table, whose text and columns are those of the tags: what
 // stands behind the columns is the page's own.

@@ -38,60 +38,51 @@ type ModuleSignal struct {
 // model are in microseconds, as in the tables. The writer fills in Schema,
 // Complete, Reason, Finished, Runs, Tables, Files and Digest.
 type Manifest struct {
-	Schema   int    `json:"schema"`
-	Complete bool   `json:"complete"`         // false until Finish
-	Reason   string `json:"reason,omitempty"` // why it is not complete
+	Schema   int    `json:"schema" doc:"3, see [Schemas](#schemas)"`
+	Complete bool   `json:"complete" doc:"false until everything else is written"`
+	Reason   string `json:"reason,omitempty" doc:"why it is not complete"`
 
-	Name        string    `json:"name"`
-	Description string    `json:"description,omitempty"`
-	Version     string    `json:"version"`           // of csiglab
-	GoVersion   string    `json:"goVersion"`         // that built it
-	Modules     []Module  `json:"modules,omitempty"` // that csiglab build has compiled in
-	Machine     Machine   `json:"machine"`
-	Command     []string  `json:"command"` // the command line, program first
-	Runtime     string    `json:"runtime"`
-	Clock       string    `json:"clock"`
-	Dilation    float64   `json:"dilation"` // wall seconds per model second; 0 when the clock has no such ratio
-	Started     time.Time `json:"started"`
-	Finished    time.Time `json:"finished,omitzero"`
+	Name        string    `json:"name" doc:"of the experiment"`
+	Description string    `json:"description,omitempty" doc:"of the experiment"`
+	Version     string    `json:"version" doc:"of csiglab"`
+	GoVersion   string    `json:"goVersion" doc:"that built it"`
+	Modules     []Module  `json:"modules,omitempty" doc:"Go modules that 'csiglab build' has compiled in: 'path', 'version', 'sum' of the source, 'registers'"`
+	Machine     Machine   `json:"machine" doc:"CPU, cores, kernel"`
+	Command     []string  `json:"command" doc:"the command line, program first"`
+	Runtime     string    `json:"runtime" doc:"inproc, netns, containerlab or kubernetes"`
+	Clock       string    `json:"clock" doc:"virtual, lockstep or wall"`
+	Dilation    float64   `json:"dilation" doc:"wall seconds per model second; 0: there is no such ratio"`
+	Started     time.Time `json:"started" doc:"UTC"`
+	Finished    time.Time `json:"finished,omitzero" doc:"UTC"`
 
-	IntervalUS float64 `json:"intervalUs"` // of the telemetry windows
-	Measure    Window  `json:"measure"`    // rates are measured in this window
+	IntervalUS float64 `json:"intervalUs" doc:"length of a telemetry window"`
+	Measure    Window  `json:"measure" doc:"the measuring window, in us; 'toUs' 0: to the end"`
 
-	Signals       []string       `json:"signals"`                 // names of the types of CSIG signal, by their number in tags
-	ModuleSignals []ModuleSignal `json:"moduleSignals,omitempty"` // those of modules
-	Nodes         []Node         `json:"nodes"`
-	Ports         []Port         `json:"ports"`
-	Flows         []Flow         `json:"flows"`
-	Jobs          []Job          `json:"jobs,omitempty"` // training jobs
-	Variants      []Variant      `json:"variants"`       // in the order of the experiment file
+	Signals       []string       `json:"signals" doc:"names of the types of CSIG signal, by their number in tags"`
+	ModuleSignals []ModuleSignal `json:"moduleSignals,omitempty" doc:"types of modules: 'name', 'doc', 'unit' of the values in tables, 'least', 'heavy'"`
+	Nodes         []Node         `json:"nodes" doc:"number, name and kind of each node"`
+	Ports         []Port         `json:"ports" doc:"both ends of each link, its rate and name, and the port's name, tier and direction"`
+	Flows         []Flow         `json:"flows" doc:"number, name, hosts and size of each flow; of a connection of a job its 'messages', ranks and 'channel' too"`
+	Jobs          []Job          `json:"jobs,omitempty" doc:"of each job hosts by rank, steps, phases and collectives; what [operations.parquet](telemetry.md#operationsparquet) has ('firstSteps', 'messages'); jobs with shared ports ('shares'); the 'prediction'"`
+	Variants      []Variant      `json:"variants" doc:"in the order of the experiment: CC with 'actions' and 'constants', LB, AQM, CSIG format, MTU, [notes](#notes), [locators](#locators), [parameters](#parameters)"`
 
-	Published    []Published      `json:"published,omitempty"`
-	Expectations []string         `json:"expectations,omitempty"`
-	Runs         []Run            `json:"runs"`             // by variant in the order of Variants, then seed
-	Tables       map[string]int64 `json:"tables,omitempty"` // table -> rows
+	Published    []Published      `json:"published,omitempty" doc:"figures to compare with"`
+	Expectations []string         `json:"expectations,omitempty" doc:"as the experiment states them"`
+	Runs         []Run            `json:"runs" doc:"by variant, then seed: hashes, checks, reasons, wall and CPU seconds, [fidelity](#fidelity), [cut](#cut), programs, faults, notes"`
+	Tables       map[string]int64 `json:"tables,omitempty" doc:"rows of each table"`
 	// Missing are the runs that an incomplete folder lacks, by variant in the order of
 	// Variants. A folder that was killed lists all runs. If it was killed when all had
 	// finished, Salvage leaves an empty list. nil: the folder is complete, or it does not
 	// say which runs it should have.
-	Missing []VariantSeeds `json:"missing,omitzero"`
-	Options Options        `json:"options,omitzero"`
-	// NoTraceHash says that neither runs nor nodes have trace hashes.
-	NoTraceHash bool        `json:"noTraceHash,omitempty"`
-	Resumed     []time.Time `json:"resumed,omitempty"` // when the folder was resumed
-	// DroppedRecords is the sum over Runs: the tables of records lack as many rows.
-	DroppedRecords int64 `json:"droppedRecords,omitempty"`
-	// Details are the kinds of metrics that metrics.parquet has and summary.json does not,
-	// because there are too many: flows, ports, flows by port. Those that expressions name
-	// are in both.
-	Details []string `json:"details,omitempty"`
+	Missing        []VariantSeeds `json:"missing,omitzero" doc:"runs that an [incomplete folder](#incomplete-folders) lacks, as 'seeds' of each 'variant'"`
+	Options        Options        `json:"options,omitzero" doc:"what the command line said of all runs"`
+	NoTraceHash    bool           `json:"noTraceHash,omitempty" doc:"neither runs nor nodes have [trace hashes](#checks)"`
+	Resumed        []time.Time    `json:"resumed,omitempty" doc:"when the folder was resumed, UTC"`
+	DroppedRecords int64          `json:"droppedRecords,omitempty" doc:"[records that tables lack](telemetry.md#from-the-node-to-the-table), of all runs and of each"`
+	Details        []string       `json:"details,omitempty" doc:"metrics that 'summary.json' lacks because there are [too many](metrics.md#where-they-are)"`
 
-	// Files has the digests of summary.json, experiment.yaml, log.jsonl and the tables of
-	// a complete folder, and of experiment.yaml in one that is not.
-	Files map[string]FileDigest `json:"files,omitempty"`
-	// Digest is the SHA-256 of the text of manifest.json with as many zeros in its place,
-	// in hexadecimal; "" without Files.
-	Digest string `json:"digest,omitempty"`
+	Files  map[string]FileDigest `json:"files,omitempty" doc:"length and SHA-256 of each file"`
+	Digest string                `json:"digest,omitempty" doc:"SHA-256 of 'manifest.json' itself with zeros in place of this value"`
 }
 
 // VariantSeeds are seeds of one variant.
@@ -415,33 +406,30 @@ type Program struct {
 // Fidelity is how well a run kept real time. Times ending in US are microseconds:
 // of lateness in wall time, of the others in model time.
 type Fidelity struct {
-	Dilation        float64 `json:"dilation"`        // wall seconds per model second
-	RealTime        bool    `json:"realTime"`        // the threads had a real-time priority
-	SmallestDelayUS float64 `json:"smallestDelayUs"` // that matters
-	Events          int64   `json:"events"`
-	LatenessP50US   float64 `json:"latenessP50Us"`
-	LatenessP99US   float64 `json:"latenessP99Us"`
-	LatenessMaxUS   float64 `json:"latenessMaxUs"`
-	LatenessShare   float64 `json:"latenessShare"` // the 99th percentile, of the smallest delay in wall time
-	Frames          int64   `json:"frames"`
-	Lost            int64   `json:"lost"`           // frames that were sent on links and not received
-	Surplus         int64   `json:"surplus"`        // frames that were received on links beyond those that were sent
-	Shaped          int64   `json:"shaped"`         // of these, dropped by the links' shapers
-	Unread          int64   `json:"unread"`         // frames of programs that the harness lost between them and their nodes
-	Foreign         int64   `json:"foreign"`        // frames on links that no node sent, which were dropped, and runts of programs
-	Displaced       int64   `json:"displaced"`      // packets that came too late for their moment
-	DisplacedMaxUS  float64 `json:"displacedMaxUs"` // the worst of them
-	CPUShare        float64 `json:"cpuShare"`       // of all cores, while the run was deployed
-	Behind          float64 `json:"behindSeconds"`  // how late the run was when it was given up; 0 = it was not
+	Dilation        float64 `json:"dilation" doc:"wall seconds per model second"`
+	RealTime        bool    `json:"realTime" doc:"all threads that pace had a real-time priority"`
+	SmallestDelayUS float64 `json:"smallestDelayUs" doc:"the smallest delay that matters, in model time: of the shortest link, or a full packet's time on the fastest one"`
+	Events          int64   `json:"events" doc:"of all nodes"`
+	LatenessP50US   float64 `json:"latenessP50Us" doc:"how late events were: median, to an eighth"`
+	LatenessP99US   float64 `json:"latenessP99Us" doc:"99th percentile, to an eighth"`
+	LatenessMaxUS   float64 `json:"latenessMaxUs" doc:"greatest"`
+	LatenessShare   float64 `json:"latenessShare" doc:"the 99th percentile as a share of the smallest delay times the dilation; 'wall.budget.lateness' limits it"`
+	Frames          int64   `json:"frames" doc:"sent by the nodes"`
+	Lost            int64   `json:"lost" doc:"of these, not received; any makes the run invalid"`
+	Surplus         int64   `json:"surplus" doc:"received on a link beyond those sent, or twice; any makes the run invalid"`
+	Shaped          int64   `json:"shaped" doc:"of those sent, dropped by the links' shapers"`
+	Unread          int64   `json:"unread" doc:"of programs, lost between a program and its node; any makes the run invalid"`
+	Foreign         int64   `json:"foreign" doc:"that came over links and that no node sent, which were dropped, and runts of programs"`
+	Displaced       int64   `json:"displaced" doc:"packets that came after their moment; 'wall.budget.displaced' limits their share"`
+	DisplacedMaxUS  float64 `json:"displacedMaxUs" doc:"by how much at most, in model time"`
+	CPUShare        float64 `json:"cpuShare" doc:"of all processors, while the run was deployed"`
+	Behind          float64 `json:"behindSeconds" doc:"how late the run was when it was given up; 0: it was not"`
 
-	// Mismatches are the directions of links whose counts differ, or that carried frames
-	// of no node, in order of nodes and ports.
-	Mismatches []LinkMismatch `json:"mismatches,omitempty"`
+	Mismatches []LinkMismatch `json:"mismatches,omitempty" doc:"directions of links with lost, surplus or foreign frames"`
 
-	// Underlay is what lies between the machines of a run in parts, in order of their names.
-	Underlay []Underlay `json:"underlay,omitempty"`
+	Underlay []Underlay `json:"underlay,omitempty" doc:"between each two machines 'a' and 'b': round trips, offset of the clocks, and their 'share' of the smallest delay between them; 'wall.budget.underlay' limits it"`
 
-	Links []LinkRate `json:"links,omitempty"` // busy directions of links, in order of nodes and ports
+	Links []LinkRate `json:"links,omitempty" doc:"of each busy direction of a link, the 'packets' that left back to back and their 'rate' as a share of the nominal one; 'wall.budget.rate' limits it"`
 }
 
 // Underlay is the network between two parts of a run and their clocks, in wall time.

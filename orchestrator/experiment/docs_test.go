@@ -28,14 +28,22 @@ func reference(tables Tables) string {
 	var b strings.Builder
 	b.WriteString("\n## Top level\n")
 	top := slices.DeleteFunc(slices.Clone(schema()), func(k *key) bool { return strings.ContainsAny(k.path, ".[") })
-	rows := func(keys []*key) {
+	rows := func(keys []*key, parent string) {
 		b.WriteString("\n| key | values | default | meaning |\n|---|---|---|---|\n")
+		var order []string
+		names := map[string][]string{} // the keys that share what the row says, as several kinds of topology do
 		for _, k := range keys {
-			row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", k.path, k.values(), defaultCell(k), strings.ReplaceAll(k.meaning(), "|", "\\|"))
-			b.WriteString(strings.ReplaceAll(row, "|  |", "| |"))
+			said := fmt.Sprintf(" | %s | %s | %s |\n", k.values(), defaultCell(k), strings.ReplaceAll(k.meaning(), "|", "\\|"))
+			if names[said] == nil {
+				order = append(order, said)
+			}
+			names[said] = append(names[said], "`"+strings.TrimPrefix(k.path, parent)+"`")
+		}
+		for _, said := range order {
+			b.WriteString(strings.ReplaceAll("| "+strings.Join(names[said], ", ")+said, "|  |", "| |"))
 		}
 	}
-	rows(top)
+	rows(top, "")
 	for _, k := range top {
 		var inside []*key
 		for _, other := range schema() {
@@ -48,7 +56,7 @@ func reference(tables Tables) string {
 		}
 		fmt.Fprintf(&b, "\n## %s\n", heading(k.path))
 		if len(inside) > 0 {
-			rows(inside)
+			rows(inside, k.path+".")
 		}
 		for _, c := range choices {
 			if c.path == k.path || strings.HasPrefix(c.path, k.path+".") {

@@ -11,7 +11,7 @@ import (
 
 // classMetrics are of classes of data.
 var classMetrics = Group{Title: "Classes of data", Of: "classes",
-	Doc:     "Runs with [classes](../how-to/fabrics.md#classes), or with shared memory, have these. They are over the ports of switches unless they say otherwise; counts are of the whole run.",
+	Doc:     "Runs with [classes](../how-to/fabrics.md#classes), or with shared memory, have these. They are over the ports of switches unless they say otherwise.",
 	Entries: slices.Concat([]*Entry{classQueue, classWait, bufferMost, bufferOfSwitch, pausedOfClass, headroom}, countEntries(), []*Entry{pausesOfPort, pausedOfPort}),
 }
 

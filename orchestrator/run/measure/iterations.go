@@ -27,13 +27,9 @@ var parts = [shareCount]partEntries{
 
 // iterationMetrics are of the parts of iterations.
 var iterationMetrics = Group{Title: "What an iteration is made of", Of: "iterations",
-	Doc:     "Each moment of each rank, from the beginning of the first step to the end of the last one, belongs to one part. They are counted in picoseconds, and none is left over: the means add up to `iteration_us.mean`, the shares to 1.",
+	Doc:     "Each moment of each rank belongs to one part: the means add up to `iteration_us.mean`, the shares to 1.",
 	Entries: slices.Concat(partsBy(func(p partEntries) *Entry { return p.time }), partsBy(func(p partEntries) *Entry { return p.share })),
-	More: "A rank that does not compute waits for its next computation, or for the end of its step. What it waits for at each moment is found from there, back along the operation that made each one ready: from a computation to the receive that it needed, from a receive to its send, and from there on at the sender's rank. " +
-		"While the message was under way, the rank waits for the network. Before, it waits for whatever its sender waited for: for a computation, or for another message. A message that is ready behind others of its connection is under way. A rank that has ended its last step waits for the rank that ends last.\n\n" +
-		"So a late message is never a bubble, however many ranks wait behind it. With p stages of equal compute, m microbatches and free messages `bubble_share` is (p-1)/(m+p-1), interleaved with v chunks (p-1)/(v m+p-1). Messages between stages that take time are exposed; they may make the bubble longer, as stages then wait for computations which they would have overlapped. " +
-		"Jobs of the kinds `pipeline` and `model` have stages. A trace does not say which ranks are a stage: there such waits are `skew_wait`.\n\n" +
-		"The parts are absent where one step has more than 2097152 operations; a note says so.",
+	More:    "A rank that does not compute waits for its next computation, or for the end of its step. What it waits for is found back along the operation that made each one ready: from a computation to its receive, from a receive to its send. While the message was under way, the rank waits for the network; before, for whatever its sender waited for. So a late message is never a bubble.\n\nWith p stages of equal compute and m microbatches `bubble_share` is (p-1)/(m+p-1), interleaved with v chunks (p-1)/(v m+p-1). A trace has no stages: such waits are `skew_wait` there. The parts are absent where one step has more than 2097152 operations.",
 }
 
 func partsBy(which func(partEntries) *Entry) (entries []*Entry) {

@@ -16,10 +16,9 @@ import (
 
 // jobMetrics are of jobs and their collectives.
 var jobMetrics = Group{Title: "Jobs", Of: "jobs",
-	Doc:     "Runs with jobs have these. They are of the whole run: the measuring window does not matter. A `<collective>` is one of a job, `train.gradients-0`; collectives of one name count as one. Each value is of a step, or of one collective of one group of ranks in one step, when all its ranks have left it.",
+	Doc:     "These are of the whole run, whatever the measuring window. A `<collective>` is one of a job, `train.gradients-0`. Each value is of a step, or of one collective of one group of ranks in a step.",
 	Entries: []*Entry{iterationTime, settledTime, straggling, stragglerRank, stepsDone, messageTime, holdTime, lateTime, collectiveTime, arrivalSkew, algorithmRate, busRate},
-	More: "Percentiles of `message_us`, `schedule_hold_us` and `schedule_late_us` are off by up to 1/32 of the value, the others are exact. Connections of jobs are flows that carry many messages. They have rates, windows and samples as other flows, but no completion time: `fct_us`, `fct_rx_us`, `slowdown` and `flows.incomplete` leave them out. " +
-		"A run that is cut off counts the steps that all ranks have ended.",
+	More:    "Percentiles of `message_us`, `schedule_hold_us` and `schedule_late_us` are off by up to 1/32 of the value. Connections of jobs have rates, windows and samples as other flows, but no completion time.",
 }
 
 // Reasons why runs lack metrics of jobs.

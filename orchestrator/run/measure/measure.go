@@ -78,7 +78,7 @@ func (e *emitter) setOf(kind Kind, m *Entry, value float64, words ...string) {
 var (
 	tagMetrics     = Group{Title: "CSIG tags", Entries: []*Entry{tagOutcomes}}
 	programMetrics = Group{Title: "Programs", Of: "programs", Entries: []*Entry{programFrames, rawBandwidth},
-		Doc: "Hosts that run [programs](../how-to/applications.md) have these metrics. The flow `h0-h3 app` is all traffic from programs on h0 to programs on h3. The flows of [generators](../how-to/applications.md#generators), `h0-h3 raw`, have the same, with the samples that switches take where the domain ends. Both have the [metrics of flows](#flows) and of [samples](#csig-samples) too."}
+		Doc: "The flow `h0-h3 app` is all traffic from [programs](../how-to/applications.md) on h0 to programs on h3. Flows of [generators](../how-to/applications.md#generators), `h0-h3 raw`, have the same. Both have the [metrics of flows](#flows) and of [samples](#csig-samples) too."}
 )
 
 var (

@@ -12,8 +12,7 @@ import (
 
 // overlapMetrics are of jobs that share links.
 var overlapMetrics = Group{Title: "Jobs that share links", Of: "jobs that share links", Words: []*words{sharingJobs}, Entries: []*Entry{overlapFirst, overlapLast, apartIteration},
-	More: "A job communicates while a collective of it is under way: from when the first rank of the group enters it to when the last one leaves it. So a rank that waits for a late one counts, though nothing may be sent then: where compute times vary, overlaps are larger than those of what is sent. Of two VGG16 that take turns by MLTCP with a jitter of 5 %, 34 % of the iterations overlap, and [27 %](../explanation/jobs.md#robustness) while their senders send. " +
-		"Two jobs share a link if connections of both may take one port, by the shortest paths without faults; `shares` of the jobs in [manifest.json](run-folder.md#manifestjson) names them. The metrics of overlap are of the iterations that begin to communicate while another job that shares a link runs: what a job does before the others start, or after they have ended, does not count.",
+	More: "A job communicates while a collective of it is under way, also while a rank waits for a late one. Two jobs share a link if connections of both may take one port; `shares` in [manifest.json](run-folder.md#manifestjson) names them. Overlap is of iterations that begin to communicate while another such job runs.",
 }
 
 const noOverlap = "no collective of it began while another job that shares a link ran"

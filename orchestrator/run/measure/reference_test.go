@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
 )
 
 var update = flag.Bool("update", false, "write the reference in docs/reference/metrics.md from the catalogue")
@@ -35,11 +36,17 @@ func reference() string {
 			if statistics := m.Statistics(); statistics != nil {
 				doc = strings.Join(statistics, ", ") + ": " + doc
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Form, m.FormUnit(), m.Better, strings.Join(m.Needed(), ", "), doc)
+			b.WriteString(strings.ReplaceAll(fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", m.Form, m.FormUnit(), m.Better, strings.Join(m.Needed(), ", "), doc), "  ", " "))
 		}
 		if g.More != "" {
 			more += "\n" + g.More + "\n"
 		}
 	}
-	return b.String() + more
+	b.WriteString(more + "\n## Actions\n\n| congestion control | `cc_share.<flow>.<action>` |\n|---|---|\n")
+	for _, a := range congestion.Table {
+		if names := a.ActionNames(); len(names) > 0 {
+			fmt.Fprintf(&b, "| `%s` | `%s` |\n", a.Name, strings.Join(names, "`, `"))
+		}
+	}
+	return b.String()
 }

@@ -129,8 +129,7 @@ func quantityOf(t csig.Type) quantity {
 
 // signalMetrics are of the CSIG samples that flows got.
 var signalMetrics = Group{Title: "CSIG samples", Entries: []*Entry{signalPoints, bottleneckOfAll, bottleneck},
-	More: "`csig_<signal>` is `csig_delay_us`, the greatest per-hop delay; `csig_abw_gbps`, the least available bandwidth; `csig_abwc`, the same as a share of its port; or `csig_nqd`, the greatest normalised queue depth as a share. " +
-		"Types of [modules](../how-to/extend.md#signals) have the unit of their values: bytes are kB, bytes per second Gb/s, nanoseconds µs, and ppm a share."}
+	More: "`csig_<signal>` is `csig_delay_us`, `csig_abw_gbps`, `csig_abwc` or `csig_nqd`. Types of [modules](../how-to/extend.md#signals) have the unit of their values: kB, Gb/s, µs, or a share."}
 
 var (
 	signalPoints = &Entry{Form: "csig_<signal>.<statistic>.<flow>", Words: []*words{quantityNames, named("mean", "min", "max"), flowNames}, Needs: tagged, Absent: noSamples,

@@ -173,7 +173,7 @@ func (v *portValues) at(h *metrics.HopValue, s *metrics.TaggedSample) int64 {
 // of two formats.
 var (
 	truthMetrics = Group{Title: "Signal truth", Entries: truthEntries("", "", nil, needCSIG, needTruth),
-		Doc: "With [`telemetry.truth`](telemetry.md#signal-truth) the samples that came in the measuring window are compared with the exact values of the hops of their packets. Errors are without their sign, and have the unit of the signal."}
+		Doc: "With [`telemetry.truth`](telemetry.md#signal-truth) samples are compared with the exact values of the hops of their packets. Errors are without their sign, in the unit of the signal."}
 	formatMetrics = Group{Title: "Signal truth by format", Of: "tags of two formats", Entries: truthEntries(".<format>", ", of tags of one format", named(csig.FormatNone.Names()[1:]...), needCSIG, needTruth, needSecond),
 		Doc: "Where tags have [two formats](../explanation/csig.md#two-formats), each of these also has the metrics of either format, with its name at the end: `csig_abw_gbps.error_p50.wide`, `truth_missed.delay.compact`."}
 

@@ -80,7 +80,7 @@ const (
 	Same   Effect = "same" // it differs by less than the seeds do, or hardly
 )
 
-// Bounds from which a difference counts (docs/reference/run-folder.md#the-report).
+// Bounds from which a difference counts (docs/how-to/reading-a-report.md).
 const (
 	leastChange = 0.01 // of the first variant's figure
 	countNoise  = 2    // standard deviations of a count
