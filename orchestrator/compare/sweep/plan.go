@@ -348,11 +348,11 @@ func (r *Request) point(ctx context.Context, pt *Point, paths []string, override
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := predict.Validate(ctx, set, predict.Options{})
+	v, err := predict.Validate(set, nil)
 	if err != nil {
 		return nil, "", err
 	}
-	pt.Weight = startHops + float64(v.Estimate.PacketHops)
+	pt.Weight = startHops + float64(v.PacketHops)
 	if set.Base.Way().Has(runtimes.RealTime) {
 		pt.Weight = v.WallSeconds
 	}
