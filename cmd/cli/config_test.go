@@ -18,10 +18,10 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/settings"
 	"github.com/csiglab/csiglab/cmd/cli/telemetry"
 	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // configured is a working directory with a file of settings, and the environment of a user
@@ -138,7 +138,7 @@ func TestRunTakesSettings(t *testing.T) {
 		t.Errorf("flags: %+v, %s", o, f.set.Base.Runtime)
 	}
 	// A process that csiglab starts reads no file.
-	run(env, "run", "three-flow", "--"+predict.ProbeFlag)
+	run(env, "run", "three-flow", "--"+trial.ProbeFlag)
 	if o := f.options; o.Runs != "runs" && o.Runs != "" || o.Parallel != 0 || f.set.Base.Runtime != runtimes.Inproc {
 		t.Errorf("a trial: %+v, %s", o, f.set.Base.Runtime)
 	}

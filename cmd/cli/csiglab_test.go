@@ -71,7 +71,7 @@ func (f *fakeLab) lab() command.Work {
 			}
 			return &campaign.Result{Folder: "runs/x", Set: set, Summary: &f.summary, Kept: 1, Runs: 10}, f.err
 		},
-		Validate: func(_ context.Context, set *experiment.Set, _ predict.Options) (*predict.Validation, error) {
+		Validate: func(set *experiment.Set, _ predict.Visit) (*predict.Validation, error) {
 			f.set = set
 			return &predict.Validation{
 				Hosts: 16, Switches: 13, Links: 36, Flows: 3, Bytes: 600_000_000, LockstepSeconds: 60,
@@ -433,10 +433,7 @@ func TestRunPassesItsFlags(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	o := f.options
-	if o.Meter == nil {
-		t.Error("a run without a meter of costs")
-	}
-	o.Progress, o.Announce, o.Version, o.Meter = nil, nil, "", nil
+	o.Progress, o.Announce, o.Version = nil, nil, ""
 	want := campaign.Options{
 		Out: "from-env", Payload: "elide", Processes: "one", Shards: 1, CheckParity: true, Inject: []string{"drop=tor0-agg0:7"}, Parallel: 4,
 		Command: append([]string{"csiglab"}, "run", "three-flow", "--runtime", "netns", "--seeds", "2", "--set", "links.mtu=2000B", "--check-parity",

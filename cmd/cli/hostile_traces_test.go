@@ -70,18 +70,6 @@ func TestLargeInputs(t *testing.T) {
 		chakraFile(t, filepath.Join(dir, "beyond"), rank, 600_000, compute)
 		chakraFile(t, filepath.Join(dir, "zeros"), rank, 2_000_000, func(int, []byte) []byte { return nil })
 	}
-	// The first prediction on a machine measures what it costs, which has a bound of its own.
-	cache := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", cache)
-	first := filepath.Join(dir, "first.yaml")
-	if err := os.WriteFile(first, []byte(hostileHead+"topology: {k_ary: {k: 8, rate: 100Gbps, delay: 1us}}\nworkload: {all_to_all: {size: 1MB}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := ask(t, "validate", first)
-	if _, err := os.Stat(filepath.Join(cache, "csiglab", "costs.json")); err != nil || a.code != command.ExitOK {
-		t.Fatalf("the first prediction measured nothing: %v, exit code %d: %s", err, a.code, a.said)
-	}
-	t.Logf("the first prediction: %v of CPU", a.cpu)
 	mentions := strings.Repeat(`mean("*") + `, 800) + "1"
 	for _, c := range []struct {
 		name, text string

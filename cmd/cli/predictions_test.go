@@ -2,11 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +15,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/checkout"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 )
 
 // meteredName is the name by which this program runs csiglab and writes what it took into
@@ -32,10 +29,10 @@ type consumed struct {
 	Memory float64 // bytes at the peak
 }
 
-// metered is the main function of the process in between. Its arguments are the file and
-// those of csiglab.
+// metered is the main function of the process in between. Its arguments are the file, the
+// program, and those of the program.
 func metered() int {
-	cmd := perform.Self(context.Background(), os.Args[2:]...)
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -63,7 +60,7 @@ func meter(t *testing.T, args ...string) (u consumed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, append([]string{file}, args...)...)
+	cmd := exec.Command(program, append([]string{file, filepath.Join(builtPrograms(t), "csiglab")}, args...)...)
 	cmd.Args[0] = meteredName
 	if out, err := cmd.CombinedOutput(); err != nil && cmd.ProcessState.ExitCode() != command.ExitFailed {
 		t.Fatalf("%q: %v\n%s", args, err, out)
@@ -80,11 +77,10 @@ func meter(t *testing.T, args ...string) (u consumed) {
 
 // Bounds of the ratio of a prediction to what a run took. Memory hardly depends on what
 // else the machine does. CPU time does: the caches are shared, and on the machine of
-// docs/explanation/performance.md the same run took up to 1.6 times as much beside others. The
-// calibration and the run see different neighbours.
+// docs/explanation/performance.md the same run took up to 1.6 times as much beside others.
 const (
 	memoryFactor = 1.5
-	cpuFactor    = 2.5
+	cpuFactor    = estimate.TimeFactor
 )
 
 // predicted is an experiment that is predicted and run.
@@ -122,12 +118,11 @@ var predictedExperiments = []predicted{
 }
 
 // TestPredictions: what validate predicts is what csiglab run takes, as a process of its
-// own, from its start to its report. It prints the table of docs/explanation/performance.md.
+// own, from its start to its report.
 func TestPredictions(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	for i, e := range predictedExperiments {
+	for _, e := range predictedExperiments {
 		if e.long && os.Getenv("CSIGLAB_E2E") == "" {
 			continue
 		}
@@ -136,9 +131,6 @@ func TestPredictions(t *testing.T) {
 			name = write(t, "x.yaml", "schema: 1\nname: x\n"+e.text)
 		}
 		args := append([]string{"validate", name, "--json"}, e.args...)
-		if i == 0 {
-			args = append(args, "--calibrate") // short runs are not worth it by themselves
-		}
 		var stdout, stderr bytes.Buffer
 		if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("%s: exit %d, %s", e.name, code, stderr.String())
@@ -177,7 +169,6 @@ func inFactor(ratio, factor float64) bool { return ratio <= factor && ratio >= 1
 func TestRefusedForMemory(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", builtPrograms(t)+":"+os.Getenv("PATH")) // csiglab-lab predicts, too
 	const limit = "GOMEMLIMIT=120MiB"
 	advice := []string{"126 MB; try --parallel 1", " hosts in place of 1024"}
@@ -219,30 +210,6 @@ func TestRefusedForMemory(t *testing.T) {
 		}
 		if _, err := os.Stat(out); err == nil && c.code == command.ExitUsage {
 			t.Errorf("%s: left %s", c.args, out)
-		}
-	}
-}
-
-// A run that is a probe does not measure the machine, even if it takes long: it would run
-// itself again without end.
-func TestProbesDoNotMeasure(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	file := write(t, "long.yaml", "schema: 1\nname: long\nseeds: 1..40\n"+threeTierFabric(128, 4)+"workload: {permutation: {size: 40MB}}\n")
-	for flag, want := range map[string]bool{"--force": true, "--probe": false} {
-		l, measured := newWork(command.Linked{}), false
-		l.Self = func(ctx context.Context, _ ...string) *exec.Cmd {
-			measured = true
-			return exec.CommandContext(ctx, "false")
-		}
-		l.Run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
-			ctx, cancel := context.WithCancel(ctx)
-			opts.Progress = func(campaign.Progress) { cancel() } // once it runs
-			return campaign.Run(ctx, set, opts)
-		}
-		var stderr bytes.Buffer
-		code := execute(t.Context(), command.Linked{}, l, []string{"run", file, flag, "--out", filepath.Join(t.TempDir(), "out")}, nil, io.Discard, &stderr)
-		if code != command.ExitInfrastructure || measured != want || !strings.Contains(stderr.String(), "predicted: ") {
-			t.Errorf("%s: exit %d, measured %v, want %v\n%s", flag, code, measured, want, stderr.String())
 		}
 	}
 }

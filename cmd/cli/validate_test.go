@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
@@ -109,16 +109,14 @@ func TestValidateVerbose(t *testing.T) {
 func TestVerboseCompilesOnce(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	l, visited := newWork(command.Linked{}), 0
-	l.Validate = func(ctx context.Context, set *experiment.Set, o predict.Options) (*predict.Validation, error) {
-		visit := o.Visit
-		o.Visit = func(i int, p *plan.Plan) {
+	l.Validate = func(set *experiment.Set, visit predict.Visit) (*predict.Validation, error) {
+		return predict.Validate(set, func(i int, p *plan.Plan, w estimate.Work) {
 			visited++
 			if i == 1 { // the parameters are of this plan and no other
 				p.Flows, p.Transfers = p.Flows[:1], 1
 			}
-			visit(i, p)
-		}
-		return predict.Validate(ctx, set, o)
+			visit(i, p, w)
+		})
 	}
 	var stdout, stderr bytes.Buffer
 	if code := execute(t.Context(), command.Linked{}, l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != command.ExitOK {

@@ -27,7 +27,7 @@ var layers = []layer{
 	{"drivers", []string{"nodes/watchdog", "nodes/netio", "nodes/capture", "nodes/sim", "nodes/emu"}},
 	{"plans", []string{"orchestrator/programs", "orchestrator/experiment", "orchestrator/plan"}},
 	{"runs", []string{
-		"orchestrator/labs", "orchestrator/backend", "orchestrator/cluster", "orchestrator/run/measure", "orchestrator/run/predict", "orchestrator/parts", "orchestrator/run",
+		"orchestrator/labs", "orchestrator/backend", "orchestrator/cluster", "orchestrator/parts", "orchestrator/run",
 		"orchestrator/compare", "orchestrator/selftest",
 	}},
 	{"readers", []string{"reports", "dashboards"}},

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csiglab/csiglab/cmd/cli/settings"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // NoSetting annotates a flag that has the name of a setting and another meaning.
@@ -68,7 +68,7 @@ func (a *App) Settle(cmd *cobra.Command) (notes []string, err error) {
 // withoutFiles reports whether a command is one that csiglab starts: its caller has read the
 // files and says all that matters. The process of a lab is started with the words of the user.
 func withoutFiles(cmd *cobra.Command) bool {
-	probe := cmd.Flags().Lookup(predict.ProbeFlag)
+	probe := cmd.Flags().Lookup(trial.ProbeFlag)
 	return probe != nil && probe.Changed || cmd.Hidden && cmd.Name() != HoldName
 }
 

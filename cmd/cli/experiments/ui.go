@@ -25,7 +25,6 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/compare"
 	"github.com/csiglab/csiglab/reports/regression"
@@ -110,7 +109,9 @@ const pageName = "page-of-ui"
 
 // pageMaker implements ui.Reports by a process for each page: its memory goes with it, it can
 // be ended in the midst of a folder, and a folder that it cannot cope with ends it alone.
-type pageMaker struct{ self predict.Command }
+type pageMaker struct {
+	self func(ctx context.Context, args ...string) *exec.Cmd
+}
 
 // Report implements ui.Reports.
 func (p pageMaker) Report(ctx context.Context, folder string, w io.Writer) error {

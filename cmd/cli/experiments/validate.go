@@ -25,7 +25,9 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/dilation"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section/control"
@@ -150,7 +152,7 @@ func (c *experimentCheck) text(where string) string {
 	}
 	predicted := "predicted: " + predict.Roughly(time.Duration(c.Seconds*float64(time.Second)))
 	if cpu := time.Duration(c.CPU * float64(time.Second)); cpu >= 500*time.Millisecond {
-		predicted += fmt.Sprintf(" (%s of CPU time)", predict.Roughly(cpu))
+		predicted += fmt.Sprintf(" (%s of CPU time), %s,", predict.Roughly(cpu), predict.Accuracy)
 	}
 	switch {
 	case c.Programs > 0 && c.Seconds > 0:
@@ -195,7 +197,7 @@ func (c *experimentCheck) verbose(words io.Writer) error {
 
 func validateCommand(a *command.App) *cobra.Command {
 	var s choose.Selection
-	var asJSON, verbose, anew bool
+	var asJSON, verbose bool
 	var shards int
 	cmd := &cobra.Command{
 		Use:   "validate [EXPERIMENT]",
@@ -207,7 +209,7 @@ func validateCommand(a *command.App) *cobra.Command {
 				debug.SetMemoryLimit(softMemory)
 			}
 			if s.FromFiles() && len(args) == 0 {
-				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose", "calibrate", "shards"} {
+				for _, flag := range []string{"set", "seed", "seeds", "variant", "runtime", "clock", "verbose", "shards"} {
 					if cmd.Flags().Changed(flag) {
 						return command.Usage("--%s goes with an experiment; --topology and --workload are checked as they are", flag)
 					}
@@ -236,27 +238,25 @@ func validateCommand(a *command.App) *cobra.Command {
 			}
 			stop := a.Word(command.WordChecking)
 			defer stop()
-			options := predict.Options{Meter: perform.Meter(a, perform.WorthForPrediction, stop)}
-			options.Meter.Anew = anew
 			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
 			if verbose {
 				c.Parameters = map[string]*runfolder.Parameters{}
 			}
 			var uncut error
 			unkept := ""
-			options.Visit = func(i int, p *plan.Plan) {
+			visit := func(i int, p *plan.Plan, w estimate.Work) {
 				name := set.Variants[i].Name
 				if verbose {
 					c.Parameters[name] = campaign.Parameters(p)
 				}
-				if w := set.Base.Wall; set.Base.Way().Has(runtimes.RealTime) && w.Dilation > 0 && unkept == "" {
-					unkept = predict.Unkept(p, predict.Run(p), float64(w.Dilation), w.Budget.Lateness)
+				if wall := set.Base.Wall; set.Base.Way().Has(runtimes.RealTime) && wall.Dilation > 0 && unkept == "" {
+					unkept = dilation.Unkept(p, w, float64(wall.Dilation), wall.Budget.Lateness)
 				}
 				if shards > 0 && uncut == nil {
 					c.Cuts, uncut = addCut(c.Cuts, name, set.Base.Clock, p, shards)
 				}
 			}
-			f, err := command.Interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.Work.Validate(cmd.Context(), set, options) })
+			f, err := command.Interruptible(cmd.Context(), func() (*predict.Validation, error) { return a.Work.Validate(set, visit) })
 			stop()
 			var exit *command.ExitError
 			switch {
@@ -271,10 +271,8 @@ func validateCommand(a *command.App) *cobra.Command {
 				return err
 			}
 			f.Notes = slices.Concat(set.Notes, f.Notes)
-			for _, wrong := range []error{f.Rough, f.Shortage} {
-				if wrong != nil {
-					f.Notes = append(f.Notes, wrong.Error())
-				}
+			if f.Shortage != nil {
+				f.Notes = append(f.Notes, f.Shortage.Error())
 			}
 			if unkept != "" {
 				f.Notes = append(f.Notes, unkept)
@@ -322,7 +320,6 @@ func validateCommand(a *command.App) *cobra.Command {
 	f.StringArrayVar(&s.Set, "set", nil, "override a value, as `PATH=VALUE` (repeatable)")
 	f.IntVar(&shards, "shards", 0, "also print how the fabric is cut into `N` parts for several machines, and what that costs")
 	f.BoolVar(&verbose, "verbose", false, "also print the parameters of ports and flows, such as what auto becomes")
-	f.BoolVar(&anew, "calibrate", false, "measure anew what runs cost on this machine, before the prediction")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	return cmd
 }

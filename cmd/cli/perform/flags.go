@@ -13,7 +13,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
 )
 
@@ -24,7 +23,6 @@ type Flags struct {
 	JSON    bool
 	// NoReport leaves out report.html.
 	NoReport bool
-	probe    bool // the run is part of a measurement of the machine, and does not measure it
 	// After is called when results have been printed. Its text is printed too; with JSON as
 	// a message. It may be nil.
 	After func(ctx context.Context, folder, report string, read *reports.Report) (string, error)
@@ -43,8 +41,8 @@ func (r *Flags) AddFlags(cmd *cobra.Command) {
 func (r *Flags) ForceFlag(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&r.Options.Force, "force", false, "run even what is predicted not to fit in memory")
-	f.BoolVar(&r.probe, predict.ProbeFlag, false, "do not measure this machine")
-	f.Lookup(predict.ProbeFlag).Hidden = true
+	f.Bool(trial.ProbeFlag, false, "read no files of settings")
+	f.Lookup(trial.ProbeFlag).Hidden = true
 }
 
 // ProcessFlags are for runs with real frames.

@@ -47,9 +47,6 @@ func Show(ctx context.Context, a *command.App, r *Flags, run func() (*campaign.R
 		stop()
 		a.Say(text)
 	}
-	if !r.probe {
-		r.Options.Meter = Meter(a, worthForRun, stop)
-	}
 	result, err := run()
 	stop()
 	bar.Close()

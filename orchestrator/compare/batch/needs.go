@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
@@ -132,8 +133,7 @@ func needsOf(t trial.Trial) (needs, error) {
 	way := predict.Way{Way: set.Base.Way(), Parallel: 1}
 	memory := int64(0)
 	err = plan.EachVariant(set, func(_ int, p *plan.Plan) {
-		e := predict.Run(p)
-		memory = max(memory, predict.Reference.Predict([]predict.Load{{Estimate: e, Runs: 1}}, way).Memory)
+		memory = max(memory, predict.Runs([]predict.Load{{Work: estimate.Of(p, nil), Runs: 1}}, way).Memory)
 	})
 	if err != nil {
 		return n, nil //nolint:nilerr // as above

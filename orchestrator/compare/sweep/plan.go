@@ -242,7 +242,7 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	for range max(1, min(r.Parallel, len(p.Points))) {
 		workers.Go(func() {
 			for i := range next {
-				files[i], clocks[i], wrong[i] = r.point(ctx, &p.Points[i], p.Paths, points.Point(i), text, dir)
+				files[i], clocks[i], wrong[i] = r.point(&p.Points[i], p.Paths, points.Point(i), text, dir)
 			}
 		})
 	}
@@ -334,7 +334,7 @@ const startHops = 500_000
 
 // point fills in a point and validates the experiment there. It returns the files that it
 // reads and its clock.
-func (r *Request) point(ctx context.Context, pt *Point, paths []string, overrides []experiment.Override, text []byte, dir string) (files []string, clock string, err error) {
+func (r *Request) point(pt *Point, paths []string, overrides []experiment.Override, text []byte, dir string) (files []string, clock string, err error) {
 	pt.Values = make([]string, len(paths))
 	pt.Set = []string{}
 	for _, o := range overrides {
@@ -348,11 +348,11 @@ func (r *Request) point(ctx context.Context, pt *Point, paths []string, override
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := predict.Validate(ctx, set, predict.Options{})
+	v, err := predict.Validate(set, nil)
 	if err != nil {
 		return nil, "", err
 	}
-	pt.Weight = startHops + float64(v.Estimate.PacketHops)
+	pt.Weight = startHops + float64(v.PacketHops)
 	if set.Base.Way().Has(runtimes.RealTime) {
 		pt.Weight = v.WallSeconds
 	}

@@ -27,11 +27,14 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // NoReportFlag is the flag of csiglab run that leaves out report.html.
 const NoReportFlag = "no-report"
+
+// ProbeFlag is the hidden flag of csiglab run by which a run reads no settings of a person: the
+// program that started it has read them.
+const ProbeFlag = "probe"
 
 // Bounds of what is kept of a program's output, in bytes, and of the reasons of an outcome.
 const (
@@ -82,7 +85,7 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 	}
 	defer remove()
 	args := []string{"run", "--out", folder, "--json", "--parallel", "1", "--seed", strconv.FormatUint(t.Seed, 10)}
-	args = append(args, "--"+NoReportFlag, "--"+predict.ProbeFlag)
+	args = append(args, "--"+NoReportFlag, "--"+ProbeFlag)
 	if t.Variant != "" {
 		args = append(args, "--variant="+t.Variant)
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // What a program does decides whether its numbers count, and never do those of a run that
@@ -92,7 +91,7 @@ func TestArguments(t *testing.T) {
 		t.Fatalf("%q has no run folder in %s", got, l.Folder)
 	}
 	want := []string{
-		"run", "--out", anyFolder, "--json", "--parallel", "1", "--seed", "9223372036854775808", "--" + NoReportFlag, "--" + predict.ProbeFlag,
+		"run", "--out", anyFolder, "--json", "--parallel", "1", "--seed", "9223372036854775808", "--" + NoReportFlag, "--" + ProbeFlag,
 		"--variant=a", "--set=links.mtu=1500B", "--set=-y=2", "--runtime", "netns", "--", "-x.yaml", "CSIGLAB_LIST=/list", l.Folder,
 	}
 	if diff := cmp.Diff(got, want); diff != "" {

@@ -3,7 +3,7 @@ package placement
 import (
 	"time"
 
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -19,15 +19,15 @@ const (
 
 // predict predicts the exchanges of a cut and what they cost.
 func (pl *Placement) predict(f *fabric) {
-	model := f.estimate.ModelTime
+	model := f.work.ModelTime
 	if f.end != units.Never {
 		model = min(model, units.Duration(f.end))
 	}
-	alone := f.estimate.LockstepSeconds()
+	alone := estimate.Reference.Lockstep(float64(f.work.PacketHops)).Seconds()
 	pl.Seconds = alone
 	if pl.Lookahead > 0 {
 		pl.Exchanges = busyWindows * float64(model) / float64(pl.Lookahead)
-		pl.Seconds += pl.Exchanges*exchangeTime.Seconds() + predict.LockstepFrames(pl.Crossing)
+		pl.Seconds += pl.Exchanges*exchangeTime.Seconds() + estimate.Reference.Lockstep(pl.Crossing).Seconds()
 	}
 	if alone > 0 {
 		pl.Slowdown = pl.Seconds / alone

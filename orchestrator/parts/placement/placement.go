@@ -16,7 +16,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -66,18 +66,18 @@ func CutGraph(g *topologies.Graph, parts int) (*Placement, error) {
 
 // fabric is nodes and links with what they are expected to do.
 type fabric struct {
-	graph    *topologies.Graph
-	links    []plan.Link // those of the graph, then the control links
-	end      units.Time
-	estimate predict.Estimate
-	frames   []float64 // by link: both directions
-	loads    []float64 // by node, positive; of 1 in all
+	graph  *topologies.Graph
+	links  []plan.Link // those of the graph, then the control links
+	end    units.Time
+	work   estimate.Work
+	frames []float64 // by link: both directions
+	loads  []float64 // by node, positive; of 1 in all
 }
 
 func newFabric(p *plan.Plan) *fabric {
 	f := &fabric{graph: p.Graph, links: p.Links, end: p.End, frames: make([]float64, len(p.Links)), loads: make([]float64, len(p.Nodes))}
 	var directed []float64
-	f.estimate, directed = predict.Frames(p)
+	f.work, directed = estimate.Frames(p, nil)
 	for id := range p.Graph.Links {
 		f.frames[id] = directed[2*id] + directed[2*id+1]
 	}

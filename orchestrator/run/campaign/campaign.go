@@ -30,8 +30,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/programs"
+	"github.com/csiglab/csiglab/orchestrator/run/dilation"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
 // Payloads of real frames.
@@ -60,8 +60,6 @@ type Options struct {
 	Announce func(string)
 	Version  string
 	Command  []string
-	// Meter has what runs cost on this machine; nil: the costs of another one serve.
-	Meter *predict.Meter
 	// Force runs what is predicted not to fit in memory.
 	Force bool
 	// Hold keeps a run in real time from ending until it is closed, even if nothing
@@ -106,7 +104,7 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 		return nil, err
 	}
 	c := &work{set, m, opts, jobs}
-	if err := foresee(ctx, m, opts, jobs); err != nil {
+	if err := foresee(m, opts, jobs); err != nil {
 		return nil, err
 	}
 	folder := folderOf(set, opts, started)
@@ -342,9 +340,9 @@ func (c *work) checkReady(ctx context.Context) error {
 	return fault
 }
 
-// setClock sets the dilation of all runs in real time, 0 for one that the machine keeps,
+// setClock sets the given dilation of all runs in real time, 0 for one that the machine keeps,
 // and announces how long they will take.
-func (c *work) setClock(ctx context.Context, dilation float64, announce func(string)) error {
+func (c *work) setClock(ctx context.Context, given float64, announce func(string)) error {
 	if !c.mode.Has(runtimes.RealTime) {
 		return nil
 	}
@@ -352,7 +350,7 @@ func (c *work) setClock(ctx context.Context, dilation float64, announce func(str
 	for i, j := range c.jobs {
 		plans[i] = j.plan
 	}
-	clock, text, err := predict.Dilation(ctx, dilation, plans, c.set.Base.Wall.Budget.Lateness)
+	clock, text, err := dilation.Choose(ctx, given, plans, c.set.Base.Wall.Budget.Lateness)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,13 @@
 package campaign
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
@@ -17,20 +17,14 @@ const toldTime = 5 * time.Second
 
 // foresee predicts what jobs take, announces it if that is long, and refuses jobs that would
 // not fit in memory unless they are forced.
-func foresee(ctx context.Context, m mode, opts Options, jobs []job) error {
+func foresee(m mode, opts Options, jobs []job) error {
 	announce := opts.Announce
 	if announce == nil {
 		announce = func(string) {}
 	}
 	way := predict.Way{Way: m.Way, Parallel: opts.Parallel, Processes: backend.Processes(opts.Processes)}
 	there := predict.AvailableMemory()
-	p, err := opts.Meter.Predict(ctx, loadsOf(jobs), way, there)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		announce(err.Error())
-	}
+	p := predict.Runs(loadsOf(jobs), way)
 	if !m.Has(runtimes.RealFrames) && p.Wall >= toldTime {
 		announce("predicted: " + p.Text())
 	}
@@ -49,7 +43,7 @@ func foresee(ctx context.Context, m mode, opts Options, jobs []job) error {
 func loadsOf(jobs []job) (loads []predict.Load) {
 	for i, j := range jobs {
 		if i == 0 || j.variant != jobs[i-1].variant {
-			loads = append(loads, predict.Load{Estimate: predict.Run(j.plan)})
+			loads = append(loads, predict.Load{Work: estimate.Of(j.plan, nil)})
 		}
 		loads[len(loads)-1].Runs++
 	}

@@ -47,7 +47,7 @@ func noteSet(t *testing.T, more string) *experiment.Set {
 func TestNotes(t *testing.T) {
 	set := noteSet(t, "seeds: [1, 2]\nmeasure: {to: 1s}\n")
 	wants := []string{"Queue_Up and Queue_Down are not used", "start times are read as microseconds", "prio is not used"}
-	v, err := predict.Validate(t.Context(), set, predict.Options{})
+	v, err := predict.Validate(set, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,12 +74,12 @@ func TestRegistryLocators(t *testing.T) {
 // asked for them.
 func TestRegistryTooSmall(t *testing.T) {
 	set := load(t, "dragonfly-72", "csig.format=compact", "csig.locators=registry")
-	_, err := predict.Validate(t.Context(), set, predict.Options{})
+	_, err := predict.Validate(set, nil)
 	want := "--set csig.locators=registry: csig.locators: csig: unusable locator: 252 ports, but a tag has room for 63 locators"
 	if !errors.Is(err, failure.ErrConfiguration) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if _, err := predict.Validate(t.Context(), load(t, "dragonfly-72", "csig.format=wide", "csig.locators=registry"), predict.Options{}); err != nil {
+	if _, err := predict.Validate(load(t, "dragonfly-72", "csig.format=wide", "csig.locators=registry"), nil); err != nil {
 		t.Errorf("wide: %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/run/dilation"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/workloads/collective"
 )
@@ -27,7 +27,7 @@ func newManifest(c *work, started time.Time) runfolder.Manifest {
 		Version:     opts.Version,
 		GoVersion:   runtime.Version(),
 		Modules:     compiledModules(),
-		Machine:     predict.Machine(),
+		Machine:     dilation.Machine(),
 		Command:     opts.Command,
 		Runtime:     mo.Runtime,
 		Clock:       mo.Clock,

@@ -12,9 +12,9 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/orchestrator/run/packets"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -43,7 +43,7 @@ const guessedProgram = 10 * units.Second
 // patience. The true length is not known before the end; the fluid bound is close
 // where a link is the bottleneck.
 func bound(p *plan.Plan) units.Duration {
-	length := predict.Run(p).ModelTime
+	length := estimate.Of(p, nil).ModelTime
 	if len(p.Programs) > 0 {
 		length = max(length, units.Duration(min(p.End, p.LastStart().Add(guessedProgram))))
 	}

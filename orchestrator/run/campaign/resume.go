@@ -20,7 +20,7 @@ import (
 
 // Resume goes on with a run folder that was interrupted, failed or was killed: it runs
 // what the folder lacks, by the folder's experiment file, and leaves the folder that Run
-// would have left. Of the options it takes Parallel, Progress, Announce, Version, Meter and Force; the
+// would have left. Of the options it takes Parallel, Progress, Announce, Version and Force; the
 // others are those of the folder. The error is as that of Run; a folder that cannot be
 // resumed is a configuration error, a damaged one an infrastructure error.
 func Resume(ctx context.Context, folder string, opts Options) (*Result, error) {
@@ -59,7 +59,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 	r = &work{opts: Options{
 		Out: stopped.Dir, Runtime: m.Runtime, Clock: m.Clock, Payload: m.Options.Payload, Processes: m.Options.Processes, CheckParity: m.Options.CheckParity, Inject: m.Options.Inject,
 		Shards: m.Options.Shards, Remote: backend.Remote{Context: m.Options.Context, Namespace: m.Options.Namespace, Image: m.Options.Image}, Identity: opts.Identity,
-		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Meter: opts.Meter, Force: opts.Force, Command: m.Command,
+		Parallel: opts.Parallel, Progress: opts.Progress, Announce: opts.Announce, Version: opts.Version, Force: opts.Force, Command: m.Command,
 	}}
 	file := filepath.Join(stopped.Dir, runfolder.ExperimentFile)
 	if r.set, err = experiment.Parse(file, stopped.Dir, stopped.Experiment, experiment.Options{Tables: experiment.StandardTables()}); err != nil {
@@ -94,7 +94,7 @@ func prepareResume(ctx context.Context, stopped *runfolder.Stopped, opts Options
 			missing = append(missing, j)
 		}
 	}
-	if err := foresee(ctx, r.mode, r.opts, missing); err != nil {
+	if err := foresee(r.mode, r.opts, missing); err != nil {
 		return nil, err
 	}
 	if err := checkFolder(r.mode.backend, stopped.Dir); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
+	"github.com/csiglab/csiglab/orchestrator/run/dilation"
 )
 
 // shortThreeFlow is the csig variant of three-flow with 20 MB flows.
@@ -76,8 +76,8 @@ func TestWallThreeFlow(t *testing.T) {
 		if !got.Valid || !f.RealTime || f.Lost != 0 || f.Frames < 100000 || len(f.Links) == 0 {
 			t.Errorf("valid %v, reasons %q, fidelity %+v", got.Valid, got.Reasons, f)
 		}
-		if f.LatenessShare > 1.2*predict.LatenessTarget { // percentiles are known to an eighth
-			t.Errorf("events were %.3f of the smallest delay late (p99), auto aims at %v", f.LatenessShare, predict.LatenessTarget)
+		if f.LatenessShare > 1.2*dilation.LatenessTarget { // percentiles are known to an eighth
+			t.Errorf("events were %.3f of the smallest delay late (p99), auto aims at %v", f.LatenessShare, dilation.LatenessTarget)
 		}
 		for _, name := range []string{"goodput_gbps.1-10", "goodput_gbps.0-2", "goodput_gbps.9-10"} {
 			g, w := got.Variants["csig"].Metrics[name], want[name]

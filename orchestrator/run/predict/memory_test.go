@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 )
 
 // The memory that there is is the least of the machine's, that of the control groups of both
@@ -93,10 +94,9 @@ func TestAvailableMemory(t *testing.T) {
 // and the user learns what to change.
 func TestFits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	costs := Reference
-	large := Estimate{Hosts: 8192, Nodes: 10752, Ports: 49152, Flows: 8192, InFlight: 380_000, PacketHops: 1e6}
-	two := costs.Predict([]Load{{large, 2}}, Way{Parallel: 2})
-	one := costs.Predict([]Load{{large, 2}}, Way{Parallel: 1})
+	large := estimate.Work{Hosts: 8192, Nodes: 10752, Ports: 49152, Flows: 8192, InFlight: 380_000, PacketHops: 1e6}
+	two := Runs([]Load{{large, 2}}, Way{Parallel: 2})
+	one := Runs([]Load{{large, 2}}, Way{Parallel: 1})
 	if two.AtOnce != 2 || two.Memory < one.Memory*3/2 || two.alone != one.Memory {
 		t.Fatalf("two at a time: %+v\none: %+v", two, one)
 	}
@@ -137,9 +137,8 @@ func TestFits(t *testing.T) {
 
 // Nodes with real frames have memory of their own, which does not depend on cores.
 func TestMemoryOfRealNodes(t *testing.T) {
-	e := Estimate{Hosts: 72, Nodes: 108, Ports: 324, Flows: 72}
-	costs := Reference
-	memory := func(way Way) float64 { p := costs.Predict([]Load{{e, 3}}, way); return float64(p.Memory) / 1e6 }
+	e := estimate.Work{Hosts: 72, Nodes: 108, Ports: 324, Flows: 72}
+	memory := func(way Way) float64 { p := Runs([]Load{{e, 3}}, way); return float64(p.Memory) / 1e6 }
 	netns := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "lockstep"}, Parallel: 2})
 	one := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "lockstep"}, Parallel: 2, Processes: "one"})
 	switches := memory(Way{Way: runtimes.Way{Runtime: "netns", Clock: "wall"}, Parallel: 2, Processes: "switches"})

@@ -1,4 +1,4 @@
-package predict
+package estimate
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ func TestEstimates(t *testing.T) {
 					data += s.NewPackets + s.Retransmitted
 				}
 			}
-			e := Run(p)
+			e := Of(p, nil)
 			for _, of := range []struct {
 				what           string
 				got, was, most float64
@@ -139,7 +139,7 @@ func TestBalancersOfHosts(t *testing.T) {
 		for _, h := range spraying {
 			p.Nodes[h].Host.LB.Name = "oblivious"
 		}
-		return Run(p).ModelTime.Seconds()
+		return Of(p, nil).ModelTime.Seconds()
 	}
 	single, last := estimated(), estimated(127)
 	if last < single/2 {
@@ -156,7 +156,7 @@ func TestBalancersOfHosts(t *testing.T) {
 
 // Values of hops that telemetry.truth keeps until the end are counted, and are memory.
 func TestTruthIsPredicted(t *testing.T) {
-	predicted := func(truth string) (Estimate, int64) {
+	predicted := func(truth string) (Work, int64) {
 		set := estimatedSet(t, "truth", smallTree+tagged+fmt.Sprintf(permutation, "2MB")+"telemetry: {truth: "+truth+"}\n")
 		p, err := plan.Compile(set.Base, 1)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestTruthIsPredicted(t *testing.T) {
 		if _, err := (inproc.Backend{}).Run(t.Context(), &backend.Run{Plan: p}, backend.Control{Records: counter}); err != nil {
 			t.Fatal(err)
 		}
-		return Run(p), counter.values
+		return Of(p, nil), counter.values
 	}
 	none, _ := predicted("none")
 	all, values := predicted("1")
@@ -179,7 +179,7 @@ func TestTruthIsPredicted(t *testing.T) {
 			t.Errorf("%d values of hops, were %d", c.got, c.was)
 		}
 	}
-	if more := Reference.memory(&all) - Reference.memory(&none); more < 100*float64(values) {
+	if more := Reference.Memory(&all) - Reference.Memory(&none); more < 100*float64(values) {
 		t.Errorf("%d values of hops take %.0f bytes", values, more)
 	}
 }

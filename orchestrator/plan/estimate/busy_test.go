@@ -1,9 +1,6 @@
-package predict
+package estimate
 
 import (
-	"context"
-	"os/exec"
-	"slices"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
@@ -13,7 +10,7 @@ import (
 // flow, and of an incast those on the way to one host less than those of the senders.
 func TestBusyPorts(t *testing.T) {
 	const fabric = "schema: 1\nname: t\ntopology: {k_ary: {k: 8, rate: 100Gbps, delay: 1us}}\nworkload: "
-	busy := func(workload string) float64 { return Run(backendtest.Compile(t, fabric+workload+"\n")).BusyPorts }
+	busy := func(workload string) float64 { return Of(backendtest.Compile(t, fabric+workload+"\n"), nil).BusyPorts }
 	for _, c := range []struct {
 		workload    string
 		least, most float64
@@ -25,20 +22,5 @@ func TestBusyPorts(t *testing.T) {
 		if got := busy(c.workload); got < c.least || got > c.most {
 			t.Errorf("%s: %.0f ports, want %v to %v", c.workload, got, c.least, c.most)
 		}
-	}
-}
-
-// A probe is told not to measure the machine itself, whatever it is predicted to take.
-func TestProbesMeasureNothing(t *testing.T) {
-	probes := 0
-	_, err := Measure(t.Context(), func(ctx context.Context, args ...string) *exec.Cmd {
-		probes++
-		if args[0] != "run" || !slices.Contains(args, "--"+ProbeFlag) {
-			t.Errorf("probe %q", args)
-		}
-		return exec.CommandContext(ctx, "false")
-	})
-	if err == nil || probes != 1 {
-		t.Errorf("%d probes, %v; want the error of the first", probes, err)
 	}
 }

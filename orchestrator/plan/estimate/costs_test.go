@@ -1,4 +1,4 @@
-package predict
+package estimate
 
 import (
 	"bufio"
@@ -6,27 +6,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/own"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/inproc"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/programs"
+	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/units"
 )
 
-// probes are the experiments that Measure runs, each in a process of its own. Each shows
+// probes are the experiments that BenchmarkCosts runs, each in a process of its own. Each shows
 // one of the costs. The permutations last for several windows of packets, as the first one
 // costs more: its packets and queues are new.
 var probes = []struct{ name, text string }{
@@ -82,50 +85,59 @@ type sample struct {
 
 // probeRun is a variant of a probe.
 type probeRun struct {
-	Estimate
+	Work
 	loop float64 // CPU seconds of the event loop; the least of its seeds, as a machine that others use disturbs
 }
 
-// ProbeFlag is the flag of csiglab run by which a run measures nothing. Without it a probe
-// that is predicted to take long would measure the machine itself, by the same probes.
-const ProbeFlag = "probe"
-
-// Command returns csiglab as a process with the given arguments, not started.
-type Command func(ctx context.Context, args ...string) *exec.Cmd
-
-// Measure measures the costs of csiglab on this machine: it runs small experiments, each
-// as a process of its own, which takes about two seconds. Linux counts the memory of the
-// calling process as the children's, and so it must be small.
-func Measure(ctx context.Context, csiglab Command) (Costs, error) {
-	temporary, err := own.NewTemporary("", own.Scratch+"costs-")
-	if err != nil {
-		return Costs{}, err
-	}
-	defer temporary.Remove()
+// BenchmarkCosts measures the costs of virtual time on this machine (see Reference): it runs small
+// experiments, each as a process of its own, and fits the costs. Of several rounds it takes the
+// least CPU times. Linux counts the memory of the calling process as the children's, and so the
+// benchmark is not to run after others.
+func BenchmarkCosts(b *testing.B) {
+	folder := programstest.Built(b)
+	defer programstest.Remove()
 	samples := map[string]*sample{}
-	for _, p := range probes { // before this process grows
-		s, err := runProbe(ctx, csiglab, temporary.Dir, p.name, "schema: 1\nname: "+p.name+p.text)
-		if err != nil {
-			return Costs{}, fmt.Errorf("probe %s: %w", p.name, err)
+	for b.Loop() {
+		for _, p := range probes {
+			s, err := runProbe(b.Context(), filepath.Join(folder, "csiglab"), b.TempDir(), p.name, "schema: 1\nname: "+p.name+p.text)
+			if err != nil {
+				b.Fatalf("probe %s: %v", p.name, err)
+			}
+			s.least(samples[p.name])
+			samples[p.name] = s
 		}
-		samples[p.name] = s
 	}
 	for _, name := range []string{"large", "tagged", "flows"} {
 		s := samples[name]
-		if s.live, err = liveMemory(ctx, s.plan); err != nil {
-			return Costs{}, fmt.Errorf("probe %s: %w", name, err)
+		var err error
+		if s.live, err = liveMemory(b.Context(), s.plan); err != nil {
+			b.Fatalf("probe %s: %v", name, err)
 		}
 	}
-	return fit(samples), nil
+	c := fit(samples)
+	b.Logf("%+v", c)
+	b.ReportMetric(float64(c.Hop), "ns/hop")
+	b.ReportMetric(float64(c.Packet), "ns/packet")
+}
+
+// least takes the CPU times and the memory of another sample where they are less.
+func (s *sample) least(other *sample) {
+	if other == nil {
+		return
+	}
+	s.rest, s.memory = min(s.rest, other.rest), min(s.memory, other.memory)
+	for i := range s.runs {
+		s.runs[i].loop = min(s.runs[i].loop, other.runs[i].loop)
+	}
 }
 
 // runProbe runs a probe.
-func runProbe(ctx context.Context, csiglab Command, folder, name, text string) (*sample, error) {
+func runProbe(ctx context.Context, csiglab, folder, name, text string) (*sample, error) {
 	file, out := filepath.Join(folder, name+".yaml"), filepath.Join(folder, name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := csiglab(ctx, "run", file, "--out", out, "--parallel", "1", "--force", "--"+ProbeFlag)
+	cmd := exec.CommandContext(ctx, csiglab, "run", file, "--out", out, "--parallel", "1", "--force", "--probe")
 	cmd.Env = probeEnvironment(os.Environ())
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(text)))
@@ -150,7 +162,7 @@ func runProbe(ctx context.Context, csiglab Command, folder, name, text string) (
 			return nil, err
 		}
 		s.plan = p
-		r := probeRun{Estimate: Run(p)}
+		r := probeRun{Work: Of(p, nil)}
 		for i, loop := range loops[v.Name] {
 			if i == 0 || loop < r.loop {
 				r.loop = loop
@@ -210,6 +222,8 @@ func fit(samples map[string]*sample) Costs {
 	return c
 }
 
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
+
 func (c *Costs) fitLoop(samples map[string]*sample) {
 	far, near, tagged := &samples["hops"].runs[0], &samples["hops"].runs[1], &samples["hops"].runs[2]
 	var equations []equation
@@ -217,9 +231,13 @@ func (c *Costs) fitLoop(samples map[string]*sample) {
 		equations = append(equations, equation{[]float64{float64(r.PacketHops), float64(r.DataPackets), float64(r.Rows)}, r.loop})
 	}
 	x := solve(equations)
-	c.Hop, c.Packet, c.Row = x[0], x[1], x[2]
-	packets := func(r *probeRun) float64 { return float64(r.PacketHops)*c.Hop + float64(r.DataPackets)*c.Packet }
-	factor := func(r *probeRun) float64 { return (r.loop - float64(r.Rows)*c.Row) / max(packets(r), 1e-12) }
+	c.Hop, c.Packet, c.Row = seconds(x[0]), seconds(x[1]), seconds(x[2])
+	packets := func(r *probeRun) float64 {
+		return (times(float64(r.PacketHops), c.Hop) + times(float64(r.DataPackets), c.Packet)).Seconds()
+	}
+	factor := func(r *probeRun) float64 {
+		return (r.loop - times(float64(r.Rows), c.Row).Seconds()) / max(packets(r), 1e-12)
+	}
 	c.Tags = max(1, factor(tagged))
 	c.Growth = []Growth{{far.workingSet(), 1}}
 	for _, name := range []string{"medium", "large"} {
@@ -236,7 +254,7 @@ func (c *Costs) fitRest(samples map[string]*sample) {
 		equations = append(equations, equation{[]float64{1, float64(sum.Ports), sum.tagged, float64(sum.Flows), float64(sum.Rows)}, s.rest})
 	}
 	x := solve(equations)
-	c.Start, c.Port, c.TagPort, c.Flow, c.EndRow = x[0], x[1], x[2], x[3], x[4]
+	c.Start, c.Port, c.TagPort, c.Flow, c.EndRow = seconds(x[0]), seconds(x[1]), seconds(x[2]), seconds(x[3]), seconds(x[4])
 }
 
 // fitMemory takes what nodes and flows have in use from runs in this process, which is
@@ -248,7 +266,7 @@ func (c *Costs) fitMemory(samples map[string]*sample) {
 		s := samples[p.name]
 		if s.live > 0 {
 			r := &s.runs[0]
-			equations = append(equations, equation{[]float64{float64(r.Ports), r.taggedPorts(), float64(r.Flows)}, s.live - float64(r.InFlight)*packetBytes})
+			equations = append(equations, equation{[]float64{float64(r.Ports), r.taggedPorts(), float64(r.Flows)}, s.live - float64(r.InFlight)*PacketBytes})
 		}
 	}
 	x := solve(equations)
@@ -256,13 +274,13 @@ func (c *Costs) fitMemory(samples map[string]*sample) {
 	equations = nil
 	for _, p := range probes {
 		s := samples[p.name]
-		equations = append(equations, equation{[]float64{1, tableShare(float64(s.sum().Rows))}, s.memory - c.memory(&s.runs[0].Estimate)})
+		equations = append(equations, equation{[]float64{1, tableShare(float64(s.sum().Rows))}, s.memory - c.Memory(&s.runs[0].Work)})
 	}
 	x = solve(equations)
-	c.Base, c.TableMem = x[0], max(x[1], leastTables*x[0])
+	c.Base, c.Tables = x[0], max(x[1], leastTables*x[0])
 }
 
-// leastTables bounds TableMem from below, in units of Base: the probes are short, and a
+// leastTables bounds Tables from below, in units of Base: the probes are short, and a
 // run with many rows has more moments at which much garbage is there.
 const leastTables = 0.4
 
@@ -352,15 +370,59 @@ func solve(equations []equation) []float64 {
 	return x
 }
 
-// programKey identifies the file of a program: a build that differs has another one.
-func programKey(version string) (string, error) {
-	file, err := programs.Core()
-	if err != nil {
-		return "", err
+// Costs are found again by the probes that they would have: fit inverts the model.
+func TestFit(t *testing.T) {
+	want := Costs{
+		Hop: 100 * time.Nanosecond, Packet: 200 * time.Nanosecond, Tags: 1.3, Row: time.Microsecond,
+		Start: 100 * time.Millisecond, Port: 50 * time.Microsecond, TagPort: 30 * time.Microsecond, Flow: 70 * time.Microsecond, EndRow: 3 * time.Microsecond,
+		Base: 60e6, Tables: 40e6, PortMem: 3e3, TagPortMem: 1e3, FlowMem: 6e3,
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return "", err
+	run := func(hops, data, rows int64, ports, flows int, busy float64, tagged bool) probeRun {
+		return probeRun{Work: Work{PacketHops: hops, DataPackets: data, Rows: rows, Ports: ports, Flows: flows, BusyPorts: busy, Tagged: tagged, InFlight: int64(10 * flows)}}
 	}
-	return version + " " + strconv.FormatInt(info.Size(), 10) + " " + info.ModTime().UTC().Format(time.RFC3339Nano), nil
+	samples := map[string]*sample{
+		"start":  {runs: []probeRun{run(10, 1, 4, 4, 1, 2, false)}, count: 1},
+		"hops":   {runs: []probeRun{run(64_000, 8_000, 300, 96, 4, 20, false), run(42_000, 16_000, 300, 96, 4, 8, false), run(64_000, 8_000, 500, 96, 4, 20, true)}, count: 6},
+		"rows":   {runs: []probeRun{run(64_000, 8_000, 38_000, 96, 4, 20, false)}, count: 2},
+		"medium": {runs: []probeRun{run(61_000, 8_000, 1_000, 768, 128, 760, false)}, count: 2},
+		"large":  {runs: []probeRun{run(260_000, 32_000, 8_000, 6_144, 1_024, 6_100, false)}, count: 1},
+		"tagged": {runs: []probeRun{run(30_000, 4_000, 2_000, 1_500, 250, 1_400, true)}, count: 1},
+		"flows":  {runs: []probeRun{run(12_000, 2_256, 4_000, 144, 2_256, 130, false)}, count: 1},
+	}
+	hops, medium, large := &samples["hops"].runs[0], &samples["medium"].runs[0], &samples["large"].runs[0]
+	want.Growth = []Growth{{hops.workingSet(), 1}, {medium.workingSet(), 2}, {large.workingSet(), 4}}
+	for name, s := range samples {
+		sum := s.sum()
+		s.rest = (want.Start + want.Rest(&Work{Rows: sum.Rows, Ports: sum.Ports, Flows: sum.Flows}) + times(sum.tagged, want.TagPort)).Seconds()
+		s.memory = want.Base + want.TableMemory(float64(sum.Rows)) + want.Memory(&s.runs[0].Work)
+		for i := range s.runs {
+			r := &s.runs[i]
+			growth := 1.0
+			if r != hops && name != "hops" && name != "rows" && name != "start" {
+				growth = want.growth(r.workingSet())
+			}
+			c := want
+			c.Growth = []Growth{{1, growth}}
+			c.Growth = append(c.Growth, Growth{1e18, growth})
+			r.loop = c.Loop(&r.Work).Seconds()
+		}
+		if name == "large" || name == "tagged" || name == "flows" {
+			s.live = want.Memory(&s.runs[0].Work) / Collector
+		}
+	}
+	got := fit(samples)
+	if diff := cmp.Diff(got, want, cmpopts.EquateApprox(0.02, 0)); diff != "" {
+		t.Errorf("-got +want:\n%s", diff)
+	}
+}
+
+// Between the working sets that were measured the growth is interpolated over the
+// logarithm, below it is 1, above it goes on.
+func TestGrowth(t *testing.T) {
+	c := Costs{Growth: []Growth{{1e5, 1}, {1e6, 2}, {1e7, 5}}}
+	for set, want := range map[float64]float64{0: 1, 1e5: 1, 1e6: 2, 1e7: 5, 1e8: 8, math.Sqrt(1e5 * 1e6): 1.5, math.Sqrt(1e6 * 1e7): 3.5} {
+		if got := c.growth(set); math.Abs(got-want) > 1e-9 {
+			t.Errorf("working set %g: %g, want %g", set, got, want)
+		}
+	}
 }

@@ -1,10 +1,10 @@
-package predict_test
+package estimate_test
 
 import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -12,7 +12,7 @@ import (
 // packets and the rows of its operations.
 func TestJobs(t *testing.T) {
 	p := backendtest.CompileJobs(t, backendtest.Rails, backendtest.RingJob([]int{0, 1, 2, 3}, 20, 400*units.KB))
-	e := predict.Run(p)
+	e := estimate.Of(p, nil)
 	var end units.Time
 	var operations, spans, packets int64
 	for _, n := range backendtest.Virtual(t, p, nil) {

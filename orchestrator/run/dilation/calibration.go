@@ -1,4 +1,4 @@
-package predict
+package dilation
 
 import (
 	"context"
@@ -10,31 +10,20 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
-	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/topologies"
 )
 
-// calibration is how well this machine keeps real time with a number of nodes.
+// calibration is how well a machine keeps real time with a number of nodes.
 type calibration struct {
-	Kernel   string            `json:"kernel"`
-	CPU      string            `json:"cpu"`
-	Cores    int               `json:"cores"`
-	User     int               `json:"user"` // decides on the priority that threads get
-	At       time.Time         `json:"at"`
-	Busy     float64           `json:"busy"`       // load of others when it began, per processor
-	Wakers   int               `json:"wakers"`     // threads that paced
-	Loads    []calibrationLoad `json:"loads"`      // by rising share, at least one
-	FrameHop time.Duration     `json:"frameHopNs"` // CPU time
-	RealTime bool              `json:"realTime"`
-}
-
-// calibrationLoad is how late timers are under a load.
-type calibrationLoad struct {
-	Share    float64       `json:"share"`      // of the processors
-	Lateness time.Duration `json:"latenessNs"` // 99th percentile
+	wall.Calibration
+	runfolder.Machine
+	User   int // decides on the priority that threads get
+	At     time.Time
+	Busy   float64 // load of others when it began, per processor
+	Wakers int     // threads that paced
 }
 
 // How long a calibration is valid. The load of a machine that others use too changes,
@@ -78,7 +67,7 @@ func loadPerCPU(file string) float64 {
 // measured are the figures of a machine whose 2 cores are busy: the 99th percentile of lateness at
 // intervals of 100 us, by clock_nanosleep with SCHED_FIFO (time.Sleep: 2.8 ms).
 // Predictions use them if there is no calibration.
-var measured = calibration{Loads: []calibrationLoad{{0.2, 95 * time.Microsecond}}, FrameHop: 20 * time.Microsecond}
+var measured = calibration{Calibration: wall.Calibration{Loads: []wall.Load{{Share: 0.2, Lateness: 95 * time.Microsecond}}, FrameHop: 20 * time.Microsecond}}
 
 // mostWakers bounds the threads of a calibration; more threads change the result
 // little.
@@ -111,8 +100,7 @@ func cachedCalibration(nodes int) (c calibration, ok bool) {
 	if err != nil || json.Unmarshal(text, &c) != nil {
 		return c, false
 	}
-	here := Machine()
-	if c.Kernel != here.Kernel || c.CPU != here.CPU || c.Cores != here.Cores || c.User != os.Geteuid() || c.Wakers != wakers(nodes) {
+	if c.Machine != Machine() || c.User != os.Geteuid() || c.Wakers != wakers(nodes) {
 		return c, false
 	}
 	sound := len(c.Loads) > 0 && c.FrameHop > 0
@@ -136,14 +124,7 @@ func calibrate(ctx context.Context, nodes int) (calibration, error) {
 		}
 		return calibration{}, failure.Infrastructure(err)
 	}
-	here := Machine()
-	c := calibration{
-		Kernel: here.Kernel, CPU: here.CPU, Cores: here.Cores, User: os.Geteuid(), At: time.Now().UTC(),
-		Busy: busy, Wakers: wakers(nodes), FrameHop: got.FrameHop, RealTime: got.RealTime,
-	}
-	for _, l := range got.Loads {
-		c.Loads = append(c.Loads, calibrationLoad{l.Share, l.Lateness})
-	}
+	c := calibration{Calibration: *got, Machine: Machine(), User: os.Geteuid(), At: time.Now().UTC(), Busy: busy, Wakers: wakers(nodes)}
 	// Without a place to keep it, the next run calibrates again.
 	if file := calibrationFile(c.Wakers); file != "" && os.MkdirAll(filepath.Dir(file), 0o755) == nil {
 		if text, err := json.Marshal(c); err == nil {
@@ -168,61 +149,4 @@ func (c *calibration) lateness(share float64) time.Duration {
 		last = l
 	}
 	return last.Lateness
-}
-
-// Targets of the dilation that auto chooses.
-const (
-	LatenessTarget = 0.05 // 99th percentile, of the smallest delay
-	loadTarget     = 0.5  // of the processors
-)
-
-// wakesPerHop is the CPU time of a run per frame-hop, in units of a frame-hop's own
-// time: nodes also wake for ports that become free and for timers. Three-flow in real
-// time took 12 % of the processors; its frame-hops alone take 6 %.
-const wakesPerHop = 2
-
-// dilation returns the smallest dilation, of two digits, under which this machine is
-// predicted to keep real time: the run's load is at most loadTarget, and under that
-// load timers are late by at most LatenessTarget of the smallest delay.
-func (c *calibration) dilation(p *plan.Plan, e Estimate) float64 {
-	load, delay := c.load(p, e), p.SmallestDelay().Seconds()
-	for step := 1.0; ; step *= 10 {
-		for digits := range 90 {
-			d := float64(10+digits) / 10 * step
-			if load/d <= loadTarget && c.lateness(load/d).Seconds() <= LatenessTarget*delay*d {
-				return d
-			}
-		}
-	}
-}
-
-// load returns the share of the processors that a run takes at dilation 1. It is
-// usually more than 1.
-func (c *calibration) load(p *plan.Plan, e Estimate) float64 {
-	perSecond := programLoad(p)
-	if e.ModelTime > 0 {
-		perSecond += float64(e.PacketHops) / e.ModelTime.Seconds()
-	}
-	return perSecond * c.perFrame()
-}
-
-// perFrame returns the share of all processors that a frame-hop a second takes.
-func (c *calibration) perFrame() float64 {
-	return wakesPerHop * c.FrameHop.Seconds() / float64(runtime.NumCPU())
-}
-
-// programLoad bounds the frame-hops that programs cause in a model second: each host
-// sends full frames at the rate of its link, over the longest path.
-func programLoad(p *plan.Plan) float64 {
-	hosts := p.ApplicationHosts()
-	if len(hosts) == 0 {
-		return 0
-	}
-	hops, _ := topologies.LongestPath(p.Graph)
-	adjacency := p.Graph.Adjacency()
-	var perSecond float64
-	for _, h := range hosts {
-		perSecond += float64(p.Graph.Links[adjacency[h][0].Link].Rate) / 8 / float64(p.ApplicationMTU+experiment.FrameOverhead+p.Format.Overhead) * float64(hops)
-	}
-	return perSecond
 }

@@ -1,4 +1,4 @@
-package predict
+package estimate
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 // the next group: 8 MB at 100 Gb/s, 640 us. Detours spread the traffic over all links, of
 // which it takes twice as many. Under uniform traffic UGAL keeps to minimal paths.
 func TestDetoursArePredicted(t *testing.T) {
-	estimate := func(routing, workload string) Estimate {
+	estimate := func(routing, workload string) Work {
 		t.Helper()
 		text := "schema: 1\nname: t\ntopology: {dragonfly: {p: 2, a: 4, h: 2, rate: 100Gbps, delay: 1us}}\nworkload: " + workload + "\nrouting: " + routing + "\n"
 		set, err := experiment.Parse("t.yaml", "", []byte(strings.TrimSpace(text)), experiment.Options{Tables: experiment.StandardTables()})
@@ -23,7 +23,7 @@ func TestDetoursArePredicted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Run(p)
+		return Of(p, nil)
 	}
 	const adversarial, uniform = "{permutation: {size: 1MB, shift: 8}}", "{all_to_all: {size: 40kB}}"
 	minimal := estimate("minimal", adversarial)

@@ -1,10 +1,11 @@
-package predict
+package dilation
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -14,7 +15,7 @@ func TestPredictionsCountOverhead(t *testing.T) {
 	const text = "schema: 1\nname: t\ntopology: {k_ary: {k: 4, rate: 100Gbps, delay: 1us}}\nlinks: {overhead: 24B}\n"
 	transfers := text + "workload: {transfers: [0 -> 13 2MB]}\n"
 	// 490 packets carry 2 MB.
-	if got, want := Run(backendtest.Compile(t, transfers)).ModelTime, (100 * units.Gbps).Serialisation(2*units.MB+490*24); got != want {
+	if got, want := estimate.Of(backendtest.Compile(t, transfers), nil).ModelTime, (100 * units.Gbps).Serialisation(2*units.MB+490*24); got != want {
 		t.Errorf("model time %v, want %v", got, want)
 	}
 	programs := text + "applications: {hosts: [0, 13]}\nruntime: netns\nclock: wall\n"

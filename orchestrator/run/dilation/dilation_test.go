@@ -1,12 +1,14 @@
-package predict
+package dilation
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
 	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -18,33 +20,33 @@ func TestDilation(t *testing.T) {
 		t.Errorf("smallest delay %v, want 332ns", got)
 	}
 	idle := func(late time.Duration) *calibration {
-		return &calibration{Loads: []calibrationLoad{{0.1, late}}, FrameHop: time.Nanosecond}
+		return &calibration{Calibration: wall.Calibration{Loads: []wall.Load{{Share: 0.1, Lateness: late}}, FrameHop: time.Nanosecond}}
 	}
-	if got := idle(83*time.Microsecond).dilation(p, Run(p)); got != 5000 { // 83 us / (5 % of 332 ns)
+	if got := idle(83*time.Microsecond).dilation(p, estimate.Of(p, nil)); got != 5000 { // 83 us / (5 % of 332 ns)
 		t.Errorf("dilation for 83us of lateness is %v, want 5000", got)
 	}
-	if got := idle(84*time.Microsecond).dilation(p, Run(p)); got != 5100 { // 5060, rounded up to two digits
+	if got := idle(84*time.Microsecond).dilation(p, estimate.Of(p, nil)); got != 5100 { // 5060, rounded up to two digits
 		t.Errorf("dilation for 84us of lateness is %v, want 5100", got)
 	}
 	busy := idle(time.Nanosecond)
 	busy.FrameHop = 20 * time.Microsecond
-	once := busy.dilation(p, Run(p))
+	once := busy.dilation(p, estimate.Of(p, nil))
 	busy.FrameHop *= 10
-	if ten := busy.dilation(p, Run(p)); once < 2 || ten < 9*once || ten > 11*once {
+	if ten := busy.dilation(p, estimate.Of(p, nil)); once < 2 || ten < 9*once || ten > 11*once {
 		t.Errorf("dilation for 20us of CPU per frame-hop is %v, for 200us %v, want ten times as much", once, ten)
 	}
-	if got := idle(1).dilation(p, Run(p)); got != 1 {
+	if got := idle(1).dilation(p, estimate.Of(p, nil)); got != 1 {
 		t.Errorf("dilation of a perfect machine is %v, want 1", got)
 	}
 	// Timers that are late under load only ask for less load: the dilation is where
 	// the two meet.
-	busy.Loads = []calibrationLoad{{0.1, 10 * time.Microsecond}, {0.5, 410 * time.Microsecond}}
-	d := busy.dilation(p, Run(p))
-	share := busy.load(p, Run(p)) / d
+	busy.Loads = []wall.Load{{Share: 0.1, Lateness: 10 * time.Microsecond}, {Share: 0.5, Lateness: 410 * time.Microsecond}}
+	d := busy.dilation(p, estimate.Of(p, nil))
+	share := busy.load(p, estimate.Of(p, nil)) / d
 	if late, allowed := busy.lateness(share), 0.05*0.332e-6*d; share > 0.5 || late.Seconds() > allowed || d < 1.1*10*once {
 		t.Errorf("dilation %v is a load of %.2f, under which timers are %v late, allowed %.3g s", d, share, late, allowed)
 	}
-	if late := busy.lateness(busy.load(p, Run(p)) / (d * 0.9)); late.Seconds() <= 0.05*0.332e-6*d*0.9 {
+	if late := busy.lateness(busy.load(p, estimate.Of(p, nil)) / (d * 0.9)); late.Seconds() <= 0.05*0.332e-6*d*0.9 {
 		t.Errorf("dilation %v is not the least", d)
 	}
 	for share, want := range map[float64]time.Duration{0: 10, 0.1: 10, 0.2: 110, 0.5: 410, 0.9: 410} {
@@ -60,7 +62,7 @@ func TestUnkeptDilation(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // no calibration
 	const budget = 0.25
 	p := backendtest.ShortThreeFlow(t) // 100 Gb/s
-	e := Run(p)
+	e := estimate.Of(p, nil)
 	text := Unkept(p, e, 1, budget)
 	for _, want := range []string{"the run will be INVALID", "332ns times 1", "wall.budget.lateness is 0.25", "dilation auto takes about"} {
 		if !strings.Contains(text, want) {
@@ -70,7 +72,7 @@ func TestUnkeptDilation(t *testing.T) {
 	if text := Unkept(p, e, measured.dilation(p, e), budget); text != "" {
 		t.Errorf("the dilation of auto: %q", text)
 	}
-	if clock, text, err := Dilation(t.Context(), 1, []*plan.Plan{p}, budget); err != nil || clock.Dilation != 1 || !strings.Contains(text, "wall clock: dilation 1, as given") || !strings.Contains(text, "will be INVALID") {
+	if clock, text, err := Choose(t.Context(), 1, []*plan.Plan{p}, budget); err != nil || clock.Dilation != 1 || !strings.Contains(text, "wall clock: dilation 1, as given") || !strings.Contains(text, "will be INVALID") {
 		t.Errorf("run and up say %q, %v", text, err)
 	}
 }

@@ -1,4 +1,4 @@
-package predict
+package dilation
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/nodes/emu/wall"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 )
 
@@ -35,8 +36,8 @@ func TestCalibrationIsKept(t *testing.T) {
 		{8, 11 * time.Minute, false},
 	} {
 		text, err := json.Marshal(calibration{
-			Kernel: Machine().Kernel, CPU: Machine().CPU, Cores: runtime.NumCPU(), User: os.Geteuid(), At: time.Now().Add(-test.age),
-			Busy: test.busy, Wakers: wakers(nodes), Loads: []calibrationLoad{{0.2, time.Microsecond}}, FrameHop: time.Microsecond,
+			Machine: Machine(), User: os.Geteuid(), At: time.Now().Add(-test.age), Busy: test.busy, Wakers: wakers(nodes),
+			Calibration: wall.Calibration{Loads: []wall.Load{{Share: 0.2, Lateness: time.Microsecond}}, FrameHop: time.Microsecond},
 		})
 		if err == nil {
 			err = os.WriteFile(file, text, 0o600)
