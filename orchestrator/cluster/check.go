@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -49,12 +52,21 @@ func (c *Cluster) Check(ctx context.Context) []Finding {
 }
 
 func (c *Cluster) checkServer() Finding {
-	f := Finding{Name: "server", OK: true, Detail: fmt.Sprintf("%s, Kubernetes %s, context %s", c.Server, c.Version, first(c.Context, "of this pod"))}
+	f := Finding{Name: "server", OK: true, Detail: fmt.Sprintf("%s, Kubernetes %s, context %s", c.Server, c.Version, cmp.Or(c.Context, "of this pod"))}
 	v, err := version.ParseGeneric(c.Version)
 	if err != nil || v.LessThan(oldest) {
 		f.OK, f.Fix = false, fmt.Sprintf("Jobs need Kubernetes %s or newer", oldest)
 	}
 	return f
+}
+
+// unread fills in a finding about what was not read: no fault where this user may not read it.
+func (c *Cluster) unread(f *Finding, what string, err error) {
+	if apierrors.IsForbidden(err) {
+		f.Detail = "not known: this user may not read them; the pod of image shows it"
+		return
+	}
+	f.OK, f.Detail, f.Fix = false, c.explain("read "+what, err).Error(), "look into the server's log"
 }
 
 // checkNamespace looks for the namespace and its PodSecurity level. Many users may not read
@@ -69,18 +81,21 @@ func (c *Cluster) checkNamespace(ctx context.Context) (space, level Finding) {
 	case apierrors.IsNotFound(err):
 		space.OK, space.Detail = false, "there is no namespace "+c.Namespace
 		space.Fix = fmt.Sprintf("kubectl create namespace %s, or name another one with --namespace", c.Namespace)
-		return space, level
 	case apierrors.IsForbidden(err):
 		level.Detail = "not known: this user may not read the namespace; the pod of image shows it"
-		return space, level
 	case err != nil:
-		space.OK, space.Detail, space.Fix = false, c.explain("read namespace "+c.Namespace, err).Error(), "look into the server's log"
-		return space, level
+		c.unread(&space, "namespace "+c.Namespace, err)
 	case n.Status.Phase == corev1.NamespaceTerminating:
 		space.OK, space.Detail, space.Fix = false, c.Namespace+" is being removed", "name another one with --namespace"
-		return space, level
+	default:
+		c.checkLevel(&level, n.Labels[levelLabel])
 	}
-	switch name := n.Labels[levelLabel]; name {
+	return space, level
+}
+
+// checkLevel fills in what a PodSecurity level forbids.
+func (c *Cluster) checkLevel(level *Finding, name string) {
+	switch name {
 	case "":
 		level.Detail = "the namespace has none of its own"
 	case "privileged":
@@ -91,22 +106,10 @@ func (c *Cluster) checkNamespace(ctx context.Context) (space, level Finding) {
 		level.OK, level.Detail = false, name+", which forbids pods without the seccomp profile RuntimeDefault, and that forbids user namespaces"
 		level.Fix = fmt.Sprintf("kubectl label --overwrite namespace %s %s=baseline, or use another namespace", c.Namespace, levelLabel)
 	}
-	return space, level
 }
 
-// right is a right on resources of one API group.
-type right struct{ group, resource, subresource, verbs string }
-
-func (r right) String() string {
-	name := r.resource
-	if r.subresource != "" {
-		name += "/" + r.subresource
-	}
-	if r.group != "" {
-		name += "." + r.group
-	}
-	return name
-}
+// right is a right on resources, such as jobs.batch and pods/log.
+type right struct{ resource, verbs string }
 
 // rightsFor are the rights that one thing needs.
 type rightsFor struct {
@@ -118,25 +121,29 @@ type rightsFor struct {
 
 var rights = []rightsFor{
 	{name: "rights to make Jobs", detail: "Jobs and ConfigMaps can be made and removed", of: []right{
-		{"batch", "jobs", "", "create patch get list watch delete"}, {"", "configmaps", "", "create patch list delete"}}},
+		{"jobs.batch", "create patch get list watch delete"}, {"configmaps", "create patch list delete"}}},
 	{name: "rights to follow pods", detail: "pods and their logs can be read, and pods removed", of: []right{
-		{"", "pods", "", "get list watch delete"}, {"", "pods", "log", "get"}}},
-	{name: "rights to end pods", detail: "pods of nodes that are gone run again on others", optional: true, of: []right{{"", "pods", "status", "patch"}}},
-	{name: "rights to connect to pods", detail: "ports of pods can be forwarded, for fabrics over machines", of: []right{{"", "pods", "portforward", "get create"}}},
-	{name: "rights to enter pods", detail: "programs can be run in pods, for csiglab exec and capture in labs", optional: true, of: []right{{"", "pods", "exec", "get create"}}},
-	{name: "rights to keep credentials", detail: "Secrets can be made and removed, for --results s3://", optional: true, of: []right{{"", "secrets", "", "create patch list delete"}}},
-	{name: "rights to read events", detail: "messages say why pods are not made", optional: true, of: []right{{"", "events", "", "list"}}},
-	{name: "rights to read nodes", detail: "pods of nodes that are gone are found at once", optional: true, everywhere: true, of: []right{{"", "nodes", "", "get list"}}},
+		{"pods", "get list watch delete"}, {"pods/log", "get"}}},
+	{name: "rights to end pods", detail: "pods of nodes that are gone run again on others", optional: true, of: []right{{"pods/status", "patch"}}},
+	{name: "rights to connect to pods", detail: "ports of pods can be forwarded, for fabrics over machines", of: []right{{"pods/portforward", "get create"}}},
+	{name: "rights to enter pods", detail: "programs can be run in pods, for csiglab exec and capture in labs", optional: true, of: []right{{"pods/exec", "get create"}}},
+	{name: "rights to keep credentials", detail: "Secrets can be made and removed, for --results s3://", optional: true, of: []right{{"secrets", "create patch list delete"}}},
+	{name: "rights to read events", detail: "messages say why pods are not made", optional: true, of: []right{{"events", "list"}}},
+	{name: "rights to read nodes", detail: "pods of nodes that are gone are found at once", optional: true, everywhere: true, of: []right{{"nodes", "get list"}}},
 }
 
 // checkRights asks the server for each right of the user.
 func (c *Cluster) checkRights(ctx context.Context, r rightsFor) Finding {
 	f := Finding{Name: r.name, OK: true, Optional: r.optional, Detail: r.detail}
-	var lacks, roles []string
+	where, create := " in namespace "+c.Namespace, "-n "+c.Namespace+" create role"
+	if r.everywhere {
+		where, create = "", "create clusterrole"
+	}
+	var lacks, commands []string
 	for _, of := range r.of {
 		var verbs []string
 		for verb := range strings.FieldsSeq(of.verbs) {
-			allowed, err := c.may(ctx, of, verb, r.everywhere)
+			allowed, err := c.may(ctx, of.resource, verb, r.everywhere)
 			if err != nil {
 				f.OK, f.Detail, f.Fix = false, err.Error(), "ask the cluster's administrator"
 				return f
@@ -146,32 +153,24 @@ func (c *Cluster) checkRights(ctx context.Context, r rightsFor) Finding {
 			}
 		}
 		if len(verbs) > 0 {
-			name := strings.TrimSuffix(of.String(), ".batch")
-			lacks = append(lacks, fmt.Sprintf("%s %s", strings.Join(verbs, ", "), name))
-			roles = append(roles, fmt.Sprintf("--verb=%s --resource=%s", strings.Join(strings.Fields(of.verbs), ","), of))
+			lacks = append(lacks, fmt.Sprintf("%s %s", strings.Join(verbs, ", "), strings.TrimSuffix(of.resource, ".batch")))
+			commands = append(commands, fmt.Sprintf("kubectl %s NAME --verb=%s --resource=%s", create, strings.ReplaceAll(of.verbs, " ", ","), of.resource))
 		}
 	}
-	if len(lacks) == 0 {
-		return f
+	if len(lacks) > 0 {
+		f.OK, f.Detail = false, fmt.Sprintf("this user may not %s%s", strings.Join(lacks, "; "), where)
+		f.Fix = "let the administrator bind the user to a role: " + strings.Join(commands, "; ")
 	}
-	where, kind := " in namespace "+c.Namespace, "-n "+c.Namespace+" create role"
-	if r.everywhere {
-		where, kind = "", "create clusterrole"
-	}
-	f.OK, f.Detail = false, fmt.Sprintf("this user may not %s%s", strings.Join(lacks, "; "), where)
-	var commands []string
-	for _, role := range roles {
-		commands = append(commands, fmt.Sprintf("kubectl %s NAME %s", kind, role))
-	}
-	f.Fix = "let the administrator bind the user to a role: " + strings.Join(commands, "; ")
 	return f
 }
 
 // may asks whether the user has a right.
-func (c *Cluster) may(ctx context.Context, r right, verb string, everywhere bool) (bool, error) {
+func (c *Cluster) may(ctx context.Context, resource, verb string, everywhere bool) (bool, error) {
 	asked, cancel := call(ctx)
 	defer cancel()
-	attributes := &authorization.ResourceAttributes{Namespace: c.Namespace, Verb: verb, Group: r.group, Resource: r.resource, Subresource: r.subresource}
+	of := schema.ParseGroupResource(resource)
+	attributes := &authorization.ResourceAttributes{Namespace: c.Namespace, Verb: verb, Group: of.Group}
+	attributes.Resource, attributes.Subresource, _ = strings.Cut(of.Resource, "/")
 	if everywhere {
 		attributes.Namespace = ""
 	}
@@ -198,12 +197,8 @@ func (c *Cluster) checkQuotas(ctx context.Context) Finding {
 	asked, cancel := call(ctx)
 	defer cancel()
 	list, err := c.client.CoreV1().ResourceQuotas(c.Namespace).List(asked, metav1.ListOptions{})
-	switch {
-	case apierrors.IsForbidden(err):
-		f.Detail = "not known: this user may not read them; the pod of image shows it"
-		return f
-	case err != nil:
-		f.OK, f.Detail, f.Fix = false, c.explain("read quotas", err).Error(), "look into the server's log"
+	if err != nil {
+		c.unread(&f, "quotas", err)
 		return f
 	}
 	var short, left []string
@@ -211,15 +206,17 @@ func (c *Cluster) checkQuotas(ctx context.Context) Finding {
 		if otherScope(q.Spec) {
 			continue
 		}
-		for _, name := range sortedNames(q.Spec.Hard) {
-			rest := q.Spec.Hard[name].DeepCopy()
-			rest.Sub(q.Status.Used[name])
+		for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
 			hard, used := q.Spec.Hard[name], q.Status.Used[name]
+			rest := hard.DeepCopy()
+			if rest.Sub(used); rest.Sign() < 0 {
+				rest = resource.Quantity{}
+			}
 			need, counts := least[name]
 			switch {
 			case !counts:
 			case rest.Cmp(need) < 0:
-				short = append(short, fmt.Sprintf("quota %s has %s of %s left, %s of %s are used", q.Name, atLeastZero(rest), name, used.String(), hard.String()))
+				short = append(short, fmt.Sprintf("quota %s has %s of %s left, %s of %s are used", q.Name, rest.String(), name, used.String(), hard.String()))
 			default:
 				left = append(left, fmt.Sprintf("%s %s", rest.String(), name))
 			}
@@ -240,28 +237,7 @@ func (c *Cluster) checkQuotas(ctx context.Context) Finding {
 // otherScope reports whether a quota does not count csiglab's pods.
 func otherScope(s corev1.ResourceQuotaSpec) bool {
 	others := []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort, corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeCrossNamespacePodAffinity}
-	for _, scope := range s.Scopes {
-		if slices.Contains(others, scope) {
-			return true
-		}
-	}
-	return s.ScopeSelector != nil
-}
-
-func atLeastZero(q resource.Quantity) string {
-	if q.Sign() < 0 {
-		return "0"
-	}
-	return q.String()
-}
-
-func sortedNames(list corev1.ResourceList) []corev1.ResourceName {
-	var names []corev1.ResourceName
-	for name := range list {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return s.ScopeSelector != nil || slices.ContainsFunc(s.Scopes, func(scope corev1.ResourceQuotaScope) bool { return slices.Contains(others, scope) })
 }
 
 // checkLimits looks for LimitRanges whose largest pod or container is smaller than csiglab's.
@@ -270,12 +246,8 @@ func (c *Cluster) checkLimits(ctx context.Context) Finding {
 	asked, cancel := call(ctx)
 	defer cancel()
 	list, err := c.client.CoreV1().LimitRanges(c.Namespace).List(asked, metav1.ListOptions{})
-	switch {
-	case apierrors.IsForbidden(err):
-		f.Detail = "not known: this user may not read them; the pod of image shows it"
-		return f
-	case err != nil:
-		f.OK, f.Detail, f.Fix = false, c.explain("read limits", err).Error(), "look into the server's log"
+	if err != nil {
+		c.unread(&f, "limits", err)
 		return f
 	}
 	var short []string
@@ -284,7 +256,7 @@ func (c *Cluster) checkLimits(ctx context.Context) Finding {
 			if item.Type != corev1.LimitTypePod && item.Type != corev1.LimitTypeContainer {
 				continue
 			}
-			for _, name := range sortedNames(item.Max) {
+			for _, name := range slices.Sorted(maps.Keys(item.Max)) {
 				most := item.Max[name]
 				if need, counts := least[name]; counts && most.Cmp(need) < 0 {
 					short = append(short, fmt.Sprintf("LimitRange %s lets a %s have %s of %s at most", r.Name, strings.ToLower(string(item.Type)), most.String(), name))
@@ -308,11 +280,7 @@ func (c *Cluster) Nodes(ctx context.Context) int {
 	}
 	n := 0
 	for _, node := range list.Items {
-		ready := false
-		for _, cond := range node.Status.Conditions {
-			ready = ready || cond.Type == corev1.NodeReady && cond.Status == corev1.ConditionTrue
-		}
-		if ready && !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		if ready(&node) && !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 			return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 		}) {
 			n++

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +24,9 @@ var absent = []string{"not found", "denied", "unauthorized", "forbidden", "no su
 // startReasons are the reasons for which a container cannot be made.
 var startReasons = map[string]bool{"CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true, "PreCreateHookError": true, "PostStartHookError": true}
 
+// disruptions are the reasons of pods that their nodes have ended.
+var disruptions = []string{"Evicted", "NodeLost", "Shutdown", "NodeShutdown", "Terminated"}
+
 // Reasons of pods that somebody deletes, by hand or with their node.
 const (
 	beingDeleted = "it is being deleted"
@@ -29,10 +34,10 @@ const (
 )
 
 // describe returns the state of a pod. events are warnings about it, oldest first.
-func (c *Cluster) describe(p *corev1.Pod, events []string) Pod {
+func describe(p *corev1.Pod, events []string) Pod {
 	d := Pod{Name: p.Name, Node: p.Spec.NodeName, IP: p.Status.PodIP, Index: completionIndex(p), Phase: Waiting, Exit: -1}
 	disruption := disruption(p)
-	d.Disrupted = disruption != "" || p.Status.Reason == "Evicted" || p.Status.Reason == "NodeLost" || p.Status.Reason == "Shutdown" || p.Status.Reason == "NodeShutdown" || p.Status.Reason == "Terminated"
+	d.Disrupted = disruption != "" || slices.Contains(disruptions, p.Status.Reason)
 	var state corev1.ContainerState
 	for _, s := range p.Status.ContainerStatuses {
 		if s.Name == container {
@@ -42,12 +47,12 @@ func (c *Cluster) describe(p *corev1.Pod, events []string) Pod {
 	switch {
 	case state.Terminated != nil && state.Terminated.Reason == "ContainerStatusUnknown":
 		d.Phase, d.Disrupted = Gone, true
-		d.Reason = first(disruption, podReason(p), "its node lost it")
+		d.Reason = cmp.Or(disruption, podReason(p), "its node lost it")
 	case state.Terminated != nil:
-		c.describeEnd(&d, p, state.Terminated, disruption)
+		describeEnd(&d, p, state.Terminated, disruption)
 	case p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded:
 		// It ended without a container: evicted, or refused by its node.
-		d.Phase, d.Reason = Gone, first(podReason(p), disruption, "it ended without having run")
+		d.Phase, d.Reason = Gone, cmp.Or(podReason(p), disruption, "it ended without having run")
 		if !d.Disrupted {
 			d.Err = fmt.Errorf("%w: pod %s: %s", ErrRefused, p.Name, d.Reason)
 		}
@@ -59,7 +64,7 @@ func (c *Cluster) describe(p *corev1.Pod, events []string) Pod {
 			d.Reason = nodeName(p.Spec.NodeName) + " does not answer"
 		}
 	default:
-		c.describeWait(&d, p, state.Waiting, events)
+		describeWait(&d, p, state.Waiting, events)
 	}
 	if p.DeletionTimestamp != nil {
 		d.Disrupted = true
@@ -71,7 +76,7 @@ func (c *Cluster) describe(p *corev1.Pod, events []string) Pod {
 }
 
 // describeEnd describes a pod whose container has ended.
-func (c *Cluster) describeEnd(d *Pod, p *corev1.Pod, t *corev1.ContainerStateTerminated, disruption string) {
+func describeEnd(d *Pod, p *corev1.Pod, t *corev1.ContainerStateTerminated, disruption string) {
 	d.Phase, d.Exit, d.Message = Ended, int(t.ExitCode), strings.TrimSpace(t.Message)
 	switch {
 	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
@@ -95,9 +100,9 @@ func (c *Cluster) describeEnd(d *Pod, p *corev1.Pod, t *corev1.ContainerStateTer
 }
 
 // describeWait describes a pod whose container does not run yet.
-func (c *Cluster) describeWait(d *Pod, p *corev1.Pod, w *corev1.ContainerStateWaiting, events []string) {
-	if text := unschedulable(p); text != "" {
-		d.Reason = "the scheduler finds no node: " + text
+func describeWait(d *Pod, p *corev1.Pod, w *corev1.ContainerStateWaiting, events []string) {
+	if c := condition(p, corev1.PodScheduled); c.Status == corev1.ConditionFalse && c.Message != "" && (c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulingGated) {
+		d.Reason = "the scheduler finds no node: " + strings.TrimSpace(c.Message)
 		d.Err = fmt.Errorf("%w: pod %s: %s", ErrUnschedulable, p.Name, d.Reason)
 		return
 	}
@@ -106,8 +111,12 @@ func (c *Cluster) describeWait(d *Pod, p *corev1.Pod, w *corev1.ContainerStateWa
 		return
 	}
 	node := nodeName(p.Spec.NodeName)
+	latest := ""
+	if len(events) > 0 {
+		latest = events[len(events)-1]
+	}
 	if w == nil {
-		d.Reason = first(last(events), "starts on "+node)
+		d.Reason = cmp.Or(latest, "starts on "+node)
 		return
 	}
 	settled, ofImage := imageReasons[w.Reason]
@@ -117,81 +126,63 @@ func (c *Cluster) describeWait(d *Pod, p *corev1.Pod, w *corev1.ContainerStateWa
 		if event := pullEvent(events); event != "" && (settled || message == "") {
 			message = event // ImagePullBackOff itself does not say why
 		}
-		d.Reason = fmt.Sprintf("image %s cannot be had on %s: %s", image(p), node, first(message, w.Reason))
-		if settled || containsAny(message, absent) {
+		d.Reason = fmt.Sprintf("image %s cannot be had on %s: %s", image(p), node, cmp.Or(message, w.Reason))
+		if settled || containsAny(message, absent...) {
 			d.Err = fmt.Errorf("%w: pod %s: %s; csiglab image push makes and pushes one, csiglab image save one to import on the nodes", ErrImage, p.Name, d.Reason)
 		}
-	case startReasons[w.Reason] && containsAny(message, []string{"executable file", "no such file", "no command specified"}):
+	case startReasons[w.Reason] && containsAny(message, "executable file", "no such file", "no command specified"):
 		d.Reason = fmt.Sprintf("image %s does not start: %s", image(p), message)
 		d.Err = fmt.Errorf("%w: pod %s: %s; it must be one that csiglab image push or save has made", ErrImage, p.Name, d.Reason)
 	case startReasons[w.Reason]:
-		d.Reason = fmt.Sprintf("its container cannot be made on %s: %s", node, first(message, w.Reason))
+		d.Reason = fmt.Sprintf("its container cannot be made on %s: %s", node, cmp.Or(message, w.Reason))
 		d.Err = fmt.Errorf("%w: pod %s: %s", ErrRefused, p.Name, d.Reason)
-	case networked(p):
+	case condition(p, corev1.PodReadyToStartContainers).Status == corev1.ConditionTrue: // it has its volumes and its network
 		d.Pulling = true
-		d.Reason = first(last(events), message, fmt.Sprintf("starts on %s, which may be pulling image %s", node, image(p)))
+		d.Reason = cmp.Or(latest, message, fmt.Sprintf("starts on %s, which may be pulling image %s", node, image(p)))
 	default: // ContainerCreating: volumes, the network
-		d.Reason = first(last(events), message, "starts on "+node)
+		d.Reason = cmp.Or(latest, message, "starts on "+node)
 	}
 }
 
-// networked reports whether a pod has its volumes and its network, and lacks containers.
-func networked(p *corev1.Pod) bool {
+// condition returns a condition of a pod, empty without one.
+func condition(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReadyToStartContainers {
-			return c.Status == corev1.ConditionTrue
+		if c.Type == kind {
+			return c
 		}
 	}
-	return false
-}
-
-// unschedulable returns the scheduler's words about a pod that it cannot place.
-func unschedulable(p *corev1.Pod) string {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && (c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulingGated) {
-			return strings.TrimSpace(c.Message)
-		}
-	}
-	return ""
+	return corev1.PodCondition{}
 }
 
 // disruption returns why the cluster ended a pod, in words, empty where it did not.
 func disruption(p *corev1.Pod) string {
-	for _, c := range p.Status.Conditions {
-		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch c.Reason {
-		case "DeletionByTaintManager":
-			return nodeName(p.Spec.NodeName) + " does not answer"
-		case corev1.PodReasonPreemptionByScheduler:
-			return "a pod of higher priority took its place"
-		case "DeletionByPodGC":
-			return nodeName(p.Spec.NodeName) + " is gone"
-		case "EvictionByEvictionAPI":
-			return "it was evicted"
-		case corev1.PodReasonTerminationByKubelet:
-			return first(podReason(p), nodeName(p.Spec.NodeName)+" ended it")
-		}
-		return first(strings.TrimSpace(c.Message), c.Reason)
+	c := condition(p, corev1.DisruptionTarget)
+	if c.Status != corev1.ConditionTrue {
+		return ""
 	}
-	return ""
+	switch c.Reason {
+	case byTaint:
+		return nodeName(p.Spec.NodeName) + " does not answer"
+	case corev1.PodReasonPreemptionByScheduler:
+		return "a pod of higher priority took its place"
+	case "DeletionByPodGC":
+		return nodeName(p.Spec.NodeName) + " is gone"
+	case "EvictionByEvictionAPI":
+		return "it was evicted"
+	case corev1.PodReasonTerminationByKubelet:
+		return cmp.Or(podReason(p), nodeName(p.Spec.NodeName)+" ended it")
+	}
+	return cmp.Or(strings.TrimSpace(c.Message), c.Reason)
 }
+
+// byTaint is the reason of pods that the cluster deletes since their node does not answer.
+const byTaint = "DeletionByTaintManager"
 
 // nodeSilent reports whether the cluster has marked a pod not ready although its container
 // is: it does so when the node does not answer.
 func nodeSilent(p *corev1.Pod) bool {
-	for _, s := range p.Status.ContainerStatuses {
-		if !s.Ready {
-			return false
-		}
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionFalse
-		}
-	}
-	return false
+	return condition(p, corev1.PodReady).Status == corev1.ConditionFalse &&
+		!slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return !s.Ready })
 }
 
 func podReason(p *corev1.Pod) string {
@@ -247,28 +238,43 @@ func pullEvent(events []string) string {
 	return found
 }
 
-func last(texts []string) string {
-	if len(texts) == 0 {
-		return ""
-	}
-	return texts[len(texts)-1]
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// first returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
+// stateOf returns the state of a Job without Err.
+func stateOf(j *jobs.Job) JobState {
+	s := JobState{Active: int(j.Status.Active), Succeeded: int(j.Status.Succeeded), Failed: int(j.Status.Failed)}
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case jobs.JobComplete:
+			s.Done = true
+		case jobs.JobFailed:
+			s.Done, s.Failure = true, c.Message
+			if s.Failure == "" {
+				s.Failure = c.Reason
+			}
 		}
 	}
-	return ""
+	return s
 }
 
-func containsAny(text string, parts []string) bool {
-	for _, p := range parts {
-		if strings.Contains(text, p) {
-			return true
-		}
+// wanted returns how many pods a Job wants at least to be active now.
+func wanted(j *jobs.Job) int {
+	if j.Spec.Suspend != nil && *j.Spec.Suspend {
+		return 0
 	}
-	return false
+	n := 1
+	if j.Spec.Parallelism != nil {
+		n = int(*j.Spec.Parallelism)
+	}
+	if j.Spec.Completions != nil {
+		// Of an index that has failed for good there is no pod either; Failed counts every
+		// pod, so that this is a lower bound.
+		n = min(n, int(*j.Spec.Completions)-int(j.Status.Succeeded)-int(j.Status.Failed))
+	}
+	return max(n, 0)
 }

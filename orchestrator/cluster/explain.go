@@ -137,3 +137,15 @@ func (c *Cluster) explainUpgrade(task string, err error) error {
 
 // temporary reports whether a call may succeed when it is repeated.
 func temporary(err error) bool { return errors.Is(err, ErrUnreachable) }
+
+// refusal returns the error of an event that says why pods are not made.
+func (c *Cluster) refusal(task, message string) error {
+	message = strings.TrimPrefix(strings.TrimSpace(message), "Error creating: ")
+	if strings.Contains(message, "is forbidden") {
+		err := c.explainStatus(task, nil, metav1.Status{Code: 403, Message: message})
+		if !errors.Is(err, ErrForbidden) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s: %s", ErrRefused, task, message)
+}

@@ -23,8 +23,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
 
-// holdVariable names the namespace in which a process of the tests makes a Job and waits.
-const holdVariable = "CLUSTER_TEST_HOLD"
+// holdRole is a process of the tests that makes a Job in a namespace and waits.
+const holdRole = "test-hold"
 
 // hold makes a Job with a ConfigMap, says so and waits to be killed.
 func hold(namespace string) error {
@@ -51,8 +51,7 @@ func hold(namespace string) error {
 // as long as the process lives, and removes everything afterwards.
 func TestCleanOnCluster(t *testing.T) {
 	c := testCluster(t)
-	holder := exec.Command(os.Args[0])
-	holder.Env = append(os.Environ(), holdVariable+"="+c.Namespace)
+	holder := exec.Command(os.Args[0], holdRole, c.Namespace)
 	holder.Stderr = os.Stderr
 	out, err := holder.StdoutPipe()
 	if err != nil {

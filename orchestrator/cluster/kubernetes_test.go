@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	batch "k8s.io/client-go/applyconfigurations/batch/v1"
 	core "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // TestMain lets KUBECONFIG name the test cluster, for tests in parallel.
@@ -24,11 +26,10 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv("CSIGLAB_KUBECONFIG"); file != "" {
 		os.Setenv("KUBECONFIG", file)
 	}
-	if namespace := os.Getenv(holdVariable); namespace != "" {
-		fmt.Fprintln(os.Stderr, hold(namespace))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	os.Exit(checkout.Main(m, map[string]func([]string) int{holdRole: func(args []string) int {
+		fmt.Fprintln(os.Stderr, hold(args[0]))
+		return 1
+	}}))
 }
 
 // testImage returns the image of csiglab on the nodes of the test cluster.

@@ -111,7 +111,7 @@ func (f *follower) ended(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, f.explain("read the log of pod "+f.pod, err)
 	}
-	d := f.describe(p, nil)
+	d := describe(p, nil)
 	switch {
 	case d.Phase == Ended && d.Err != nil:
 		return false, fmt.Errorf("read the log of pod %s: %w", f.pod, d.Err)

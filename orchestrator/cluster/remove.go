@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -231,14 +230,7 @@ func (c *Cluster) removeHanging(ctx context.Context, p *corev1.Pod, hanging map[
 	// A node that is known not to answer needs no patience.
 	asked, cancel := call(ctx)
 	defer cancel()
-	err := error(nil)
-	if p.Spec.NodeName != "" {
-		err = c.nodeLives(asked, p.Spec.NodeName)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errNode) && (time.Since(since) < gracePeriod(p)+c.times.hang || !c.nodeGone(asked, p)):
+	if gone, sure := c.nodeGone(asked, p); !gone || !sure && time.Since(since) < gracePeriod(p)+c.times.hang {
 		return nil
 	}
 	return c.force(asked, p)

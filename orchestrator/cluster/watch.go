@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	jobs "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	retry "k8s.io/client-go/tools/watch"
@@ -61,9 +63,9 @@ type JobState struct {
 // that somebody removes, the error wraps ErrGone. Pods that hang on a node that is gone are
 // removed by force, so that the Job makes others.
 func (c *Cluster) Watch(ctx context.Context, job string, state func(JobState), pod func(Pod)) error {
-	w := &watcher{Cluster: c, job: job, state: state, pod: pod, pods: map[string]*watched{}, answered: time.Now()}
+	w := &watcher{Cluster: c, name: job, state: state, pod: pod, pods: map[string]*watched{}, answered: time.Now()}
 	for {
-		err := w.round(ctx)
+		err := w.follow(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -79,142 +81,122 @@ func (c *Cluster) Watch(ctx context.Context, job string, state func(JobState), p
 	}
 }
 
-// watcher is the state of Watch. Its fields belong to the goroutine of Watch.
+// watcher is the state of Watch: all that the server has said about a Job, its pods, their
+// events and nodes, and what was reported of it.
 type watcher struct {
 	*Cluster
-	job      string
+	name     string
 	state    func(JobState)
 	pod      func(Pod)
 	answered time.Time // when the server answered last
-	object   *jobs.Job // nil: not seen yet
+	job      *jobs.Job
 	lacking  time.Time // since when the Job has fewer pods than it wants; zero: it has all
-	blocked  error     // why
-	reported JobState
-	told     bool // reported has been reported
+	refused  error     // why
+	reported *JobState // nil: nothing yet
 	pods     map[string]*watched
 }
 
 // watched is what Watch knows of a pod.
 type watched struct {
-	object      *corev1.Pod
-	since       time.Time // when it was first seen
-	terminating time.Time // when it was first seen to be deleted; zero: it is not
-	asked       time.Time // when its events were read
-	events      []string  // warnings about it, oldest first
-	forced      bool
-	reported    Pod
+	object   *corev1.Pod
+	since    time.Time // when it was first seen
+	deleted  time.Time // when it was first seen to be deleted; zero: it is not
+	asked    time.Time // when its events were read
+	warnings []string  // of its events, oldest first
+	forced   bool      // it was removed by force
+	reported Pod
 }
 
-// round lists the Job and its pods, and follows them until the watch breaks.
-func (w *watcher) round(ctx context.Context) error {
+// follow lists the Job and its pods, and follows them until the connection breaks.
+func (w *watcher) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	jobList := metav1.ListOptions{FieldSelector: "metadata.name=" + w.job}
-	podList := metav1.ListOptions{LabelSelector: jobs.JobNameLabel + "=" + w.job}
-	jobVersion, err := w.listJob(ctx, jobList)
+	jobVersion, err := w.listJob(ctx)
 	if err != nil {
 		return err
 	}
-	podVersion, err := w.listPods(ctx, podList)
+	podVersion, err := w.listPods(ctx)
 	if err != nil {
 		return err
 	}
-	w.tell()
-	jobEvents, err := follow(ctx, jobVersion, jobList, w.client.BatchV1().Jobs(w.Namespace).Watch)
+	w.report()
+	jobChanges, err := changes(ctx, jobVersion, w.ofJob(), w.client.BatchV1().Jobs(w.Namespace).Watch)
 	if err != nil {
-		return w.explain("watch Job "+w.job, err)
+		return w.explain("watch Job "+w.name, err)
 	}
-	podEvents, err := follow(ctx, podVersion, podList, w.client.CoreV1().Pods(w.Namespace).Watch)
+	podChanges, err := changes(ctx, podVersion, w.ofPods(), w.client.CoreV1().Pods(w.Namespace).Watch)
 	if err != nil {
-		return w.explain("watch pods of Job "+w.job, err)
+		return w.explain("watch pods of Job "+w.name, err)
 	}
 	beat := time.NewTicker(w.times.heartbeat)
 	defer beat.Stop()
-	examined, busy := make(chan examination, 1), false
 	for {
+		var change watch.Event
+		open := true
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case e, open := <-jobEvents:
-			if !open {
-				return fmt.Errorf("%w: the watch of Job %s has ended", ErrUnreachable, w.job)
-			}
-			if err := w.jobEvent(ctx, e, podList); err != nil {
-				return err
-			}
-		case e, open := <-podEvents:
-			if !open {
-				return fmt.Errorf("%w: the watch of the pods of Job %s has ended", ErrUnreachable, w.job)
-			}
-			if err := w.podEvent(e); err != nil {
-				return err
-			}
 		case <-beat.C:
-			if !busy {
-				busy = true
-				go func(q questions) { examined <- w.examine(ctx, q) }(w.questions())
-			}
-		case e := <-examined:
-			busy = false
-			if err := w.take(ctx, e); err != nil {
+			if err := w.ask(ctx); err != nil {
 				return err
 			}
+			continue
+		case change, open = <-jobChanges:
+		case change, open = <-podChanges:
+		}
+		if !open {
+			return fmt.Errorf("%w: the watch of Job %s has ended", ErrUnreachable, w.name)
+		}
+		if err := w.take(ctx, change); err != nil {
+			return err
 		}
 	}
 }
 
-// follow returns the changes after a version, across connections that break.
-func follow(ctx context.Context, version string, list metav1.ListOptions, watchFrom func(context.Context, metav1.ListOptions) (watch.Interface, error)) (<-chan watch.Event, error) {
-	w, err := retry.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		o.FieldSelector, o.LabelSelector = list.FieldSelector, list.LabelSelector
-		return watchFrom(ctx, o)
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return w.ResultChan(), nil
+func (w *watcher) ofJob() metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: "metadata.name=" + w.name}
 }
 
-// answer notes that the server answered.
-func (w *watcher) answer() { w.answered = time.Now() }
-
-func (w *watcher) listJob(ctx context.Context, o metav1.ListOptions) (version string, err error) {
-	asked, cancel := call(ctx)
-	defer cancel()
-	list, err := w.client.BatchV1().Jobs(w.Namespace).List(asked, o)
-	if err != nil {
-		return "", w.explain("read Job "+w.job, err)
-	}
-	w.answer()
-	if len(list.Items) == 0 {
-		return "", w.removed()
-	}
-	w.setJob(&list.Items[0])
-	return list.ResourceVersion, nil
+func (w *watcher) ofPods() metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: jobs.JobNameLabel + "=" + w.name}
 }
 
 func (w *watcher) removed() error {
-	return fmt.Errorf("%w: Job %s was removed", ErrGone, w.job)
+	return fmt.Errorf("%w: Job %s was removed", ErrGone, w.name)
 }
 
-// listPods lists all pods, in pages, and reports those that have gone meanwhile.
-func (w *watcher) listPods(ctx context.Context, o metav1.ListOptions) (version string, err error) {
+func (w *watcher) listJob(ctx context.Context) (version string, err error) {
+	asked, cancel := call(ctx)
+	defer cancel()
+	list, err := w.client.BatchV1().Jobs(w.Namespace).List(asked, w.ofJob())
+	if err != nil {
+		return "", w.explain("read Job "+w.name, err)
+	}
+	w.answered = time.Now()
+	if len(list.Items) == 0 {
+		return "", w.removed()
+	}
+	w.job = &list.Items[0]
+	return list.ResourceVersion, nil
+}
+
+// listPods lists all pods, in pages, and reports those that have changed or gone meanwhile.
+func (w *watcher) listPods(ctx context.Context) (version string, err error) {
 	there := map[string]bool{}
-	for o.Limit = 500; ; {
+	for o, more := w.ofPods(), true; more; more = o.Continue != "" {
+		o.Limit = 500
 		asked, cancel := call(ctx)
 		list, err := w.client.CoreV1().Pods(w.Namespace).List(asked, o)
 		cancel()
 		if err != nil {
-			return "", w.explain("read pods of Job "+w.job, err)
+			return "", w.explain("read pods of Job "+w.name, err)
 		}
-		w.answer()
+		w.answered = time.Now()
 		for i := range list.Items {
 			there[list.Items[i].Name] = true
 			w.setPod(&list.Items[i])
 		}
-		if version, o.Continue = list.ResourceVersion, list.Continue; o.Continue == "" {
-			break
-		}
+		version, o.Continue = list.ResourceVersion, list.Continue
 	}
 	for name := range w.pods {
 		if !there[name] {
@@ -224,76 +206,67 @@ func (w *watcher) listPods(ctx context.Context, o metav1.ListOptions) (version s
 	return version, nil
 }
 
-// failed returns the error of a watch, nil where listing again mends it.
-func (w *watcher) failed(o runtime.Object) error {
-	err := apierrors.FromObject(o)
-	if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
-		return fmt.Errorf("%w: the server has forgotten where the watch was", ErrUnreachable)
+// changes returns the changes after a version, across connections that break.
+func changes(ctx context.Context, version string, of metav1.ListOptions, from func(context.Context, metav1.ListOptions) (watch.Interface, error)) (<-chan watch.Event, error) {
+	w, err := retry.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		o.FieldSelector, o.LabelSelector = of.FieldSelector, of.LabelSelector
+		return from(ctx, o)
+	}})
+	if err != nil {
+		return nil, err
 	}
-	return w.explain("watch Job "+w.job, err)
+	return w.ResultChan(), nil
 }
 
-func (w *watcher) jobEvent(ctx context.Context, e watch.Event, pods metav1.ListOptions) error {
-	if e.Type == watch.Error {
-		return w.failed(e.Object)
+// take takes a change of the Job or of a pod.
+func (w *watcher) take(ctx context.Context, change watch.Event) error {
+	if change.Type == watch.Error {
+		err := apierrors.FromObject(change.Object)
+		if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
+			return fmt.Errorf("%w: the server has forgotten where the watch was", ErrUnreachable)
+		}
+		return w.explain("watch Job "+w.name, err)
 	}
-	w.answer()
-	j, ok := e.Object.(*jobs.Job)
-	switch {
-	case !ok:
-		return nil
-	case e.Type == watch.Deleted:
-		return w.removed()
-	}
-	w.setJob(j)
-	if stateOf(j).Done {
-		// The two watches have no common order: look at the pods before Done is reported.
-		if _, err := w.listPods(ctx, pods); err != nil {
-			return err
+	w.answered = time.Now()
+	switch o := change.Object.(type) {
+	case *jobs.Job:
+		if change.Type == watch.Deleted {
+			return w.removed()
+		}
+		if w.job = o; stateOf(o).Done {
+			// The two watches have no common order: look at the pods before Done is reported.
+			if _, err := w.listPods(ctx); err != nil {
+				return err
+			}
+		}
+		w.report()
+	case *corev1.Pod:
+		w.setPod(o)
+		if change.Type == watch.Deleted { // its last state may say how it ended
+			w.deletePod(o.Name)
 		}
 	}
-	w.tell()
 	return nil
 }
 
-func (w *watcher) podEvent(e watch.Event) error {
-	if e.Type == watch.Error {
-		return w.failed(e.Object)
-	}
-	w.answer()
-	if p, ok := e.Object.(*corev1.Pod); ok && e.Type == watch.Deleted {
-		w.setPod(p) // its last state may say how it ended
-		w.deletePod(p.Name)
-	} else if ok {
-		w.setPod(p)
-	}
-	return nil
-}
-
-// setJob takes a state of the Job.
-func (w *watcher) setJob(j *jobs.Job) {
-	w.object = j
-	switch s := stateOf(j); {
-	case s.Done || s.Active >= wanted(j) || j.DeletionTimestamp != nil:
-		w.lacking, w.blocked = time.Time{}, nil
+// report reports the Job's state if it has changed.
+func (w *watcher) report() {
+	s := stateOf(w.job)
+	switch {
+	case s.Done || s.Active >= wanted(w.job) || w.job.DeletionTimestamp != nil:
+		w.lacking, w.refused = time.Time{}, nil
 	case w.lacking.IsZero():
 		w.lacking = time.Now()
 	}
-}
-
-// tell reports the Job's state if it has changed.
-func (w *watcher) tell() {
-	s := stateOf(w.object)
-	s.Err = w.blocked
-	old := w.reported
-	if w.told && s.Active == old.Active && s.Succeeded == old.Succeeded && s.Failed == old.Failed && s.Done == old.Done && s.Failure == old.Failure && errorText(s.Err) == errorText(old.Err) {
-		return
+	s.Err = w.refused
+	// As text, since two errors that say the same are not equal.
+	if w.reported == nil || fmt.Sprint(s) != fmt.Sprint(*w.reported) {
+		w.reported = &s
+		w.state(s)
 	}
-	w.reported, w.told = s, true
-	w.state(s)
 }
 
-// setPod takes a state of a pod and reports it if it has changed.
+// setPod takes a state of a pod.
 func (w *watcher) setPod(p *corev1.Pod) {
 	seen := w.pods[p.Name]
 	if seen == nil {
@@ -301,32 +274,31 @@ func (w *watcher) setPod(p *corev1.Pod) {
 		w.pods[p.Name] = seen
 	}
 	seen.object = p
-	if p.DeletionTimestamp != nil && seen.terminating.IsZero() {
-		seen.terminating = time.Now()
+	if p.DeletionTimestamp != nil && seen.deleted.IsZero() {
+		seen.deleted = time.Now()
 	}
-	w.tellPod(seen)
+	w.reportPod(seen)
 }
 
-func (w *watcher) tellPod(seen *watched) {
-	p := w.describe(seen.object, seen.events)
+// reportPod reports the state of a pod if it has changed.
+func (w *watcher) reportPod(seen *watched) {
+	p := describe(seen.object, seen.warnings)
 	if seen.forced {
-		p.Phase, p.Disrupted, p.Reason = Gone, true, fmt.Sprintf("%s does not answer; the pod was removed by force", nodeName(p.Node))
+		p.Phase, p.Disrupted, p.Reason = Gone, true, nodeName(p.Node)+" does not answer; the pod was removed by force"
 	}
-	if samePod(p, seen.reported) {
-		return
+	if fmt.Sprint(p) != fmt.Sprint(seen.reported) {
+		seen.reported = p
+		w.pod(p)
 	}
-	seen.reported = p
-	w.pod(p)
 }
 
 // deletePod reports that a pod is gone, unless its container had ended before.
 func (w *watcher) deletePod(name string) {
-	seen := w.pods[name]
+	p := w.pods[name].reported
 	delete(w.pods, name)
-	if seen == nil || seen.reported.Phase == Ended || seen.reported.Phase == Gone {
+	if p.Phase == Ended || p.Phase == Gone {
 		return
 	}
-	p := seen.reported
 	p.Phase, p.Exit, p.Disrupted = Gone, -1, true
 	if p.Reason == "" || p.Reason == beingDeleted {
 		p.Reason = wasDeleted
@@ -334,55 +306,84 @@ func (w *watcher) deletePod(name string) {
 	w.pod(p)
 }
 
-// stateOf returns the state of a Job without Err.
-func stateOf(j *jobs.Job) JobState {
-	s := JobState{Active: int(j.Status.Active), Succeeded: int(j.Status.Succeeded), Failed: int(j.Status.Failed)}
-	for _, c := range j.Status.Conditions {
-		if c.Status != corev1.ConditionTrue {
-			continue
+// At most so many pods are asked about at once, and each so often: what holds one pod of a Job
+// back holds back the others.
+const (
+	askedPods  = 4
+	askedEvery = 10 * time.Second
+)
+
+// ask asks the server what no watch says: whether it still answers, why the Job has fewer pods
+// than it wants, why pods do not start, and whether the nodes of pods that do not end live.
+func (w *watcher) ask(ctx context.Context) error {
+	asked, cancel := call(ctx)
+	defer cancel()
+	if _, err := w.client.BatchV1().Jobs(w.Namespace).Get(asked, w.name, metav1.GetOptions{}); err != nil {
+		switch err = w.explain("read Job "+w.name, err); {
+		case errors.Is(err, ErrGone):
+			return w.removed()
+		case temporary(err) && time.Since(w.answered) <= w.times.patience:
+			return nil
 		}
-		switch c.Type {
-		case jobs.JobComplete:
-			s.Done = true
-		case jobs.JobFailed:
-			s.Done, s.Failure = true, c.Message
-			if s.Failure == "" {
-				s.Failure = c.Reason
+		return err
+	}
+	w.answered = time.Now()
+	if !w.lacking.IsZero() && time.Since(w.lacking) >= w.times.diagnose {
+		if texts := w.warnings(asked, w.job.UID, "FailedCreate"); len(texts) > 0 {
+			w.refused = w.refusal("make the pods of Job "+w.name, texts[len(texts)-1])
+		}
+	}
+	w.report()
+	most := askedPods
+	for _, seen := range w.pods {
+		p := seen.object
+		switch {
+		case seen.forced:
+		case !seen.deleted.IsZero():
+			if time.Since(seen.deleted) < gracePeriod(p)+w.times.hang {
+				continue
 			}
+			if gone, _ := w.nodeGone(asked, p); gone && w.force(asked, p) == nil {
+				seen.forced = true
+				w.reportPod(seen)
+			}
+		case most > 0 && seen.reported.Phase == Waiting && p.Spec.NodeName != "" &&
+			time.Since(seen.since) >= w.times.diagnose && time.Since(seen.asked) >= askedEvery:
+			most--
+			seen.asked = time.Now()
+			if texts := w.warnings(asked, p.UID, "Failed"); texts != nil { // others are remarks, such as about name servers
+				seen.warnings = texts
+			}
+			w.reportPod(seen)
 		}
 	}
-	return s
+	return nil
 }
 
-// wanted returns how many pods a Job wants at least to be active now.
-func wanted(j *jobs.Job) int {
-	if j.Spec.Suspend != nil && *j.Spec.Suspend {
-		return 0
+// warnings returns the warnings about an object whose reason begins so, oldest first; none where
+// they cannot be read, which needs a right that users may lack.
+func (c *Cluster) warnings(ctx context.Context, of types.UID, reason string) (texts []string) {
+	list, err := c.client.CoreV1().Events(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(of)})
+	if err != nil {
+		return nil
 	}
-	n := 1
-	if j.Spec.Parallelism != nil {
-		n = int(*j.Spec.Parallelism)
+	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	for _, e := range list.Items {
+		if e.Type == corev1.EventTypeWarning && strings.HasPrefix(e.Reason, reason) {
+			texts = append(texts, strings.TrimSpace(e.Message))
+		}
 	}
-	if j.Spec.Completions != nil {
-		// Of an index that has failed for good there is no pod either; Failed counts every
-		// pod, so that this is a lower bound.
-		n = min(n, int(*j.Spec.Completions)-int(j.Status.Succeeded)-int(j.Status.Failed))
-	}
-	return max(n, 0)
+	return texts
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return ""
+func eventTime(e corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
 	}
-	return err.Error()
+	return e.CreationTimestamp.Time
 }
-
-func samePod(a, b Pod) bool {
-	sameError := errorText(a.Err) == errorText(b.Err)
-	a.Err, b.Err = nil, nil
-	return sameError && a == b
-}
-
-// errNode says that nobody can tell whether a node lives.
-var errNode = errors.New("node not readable")

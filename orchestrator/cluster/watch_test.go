@@ -366,7 +366,6 @@ func TestWatchNodeGone(t *testing.T) {
 
 // TestDescribe holds what becomes of the states of pods.
 func TestDescribe(t *testing.T) {
-	c := &Cluster{}
 	waits := func(reason, message string) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 	}
@@ -405,7 +404,7 @@ func TestDescribe(t *testing.T) {
 		{"node silent", testPod("p", corev1.PodRunning, running, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}), nil, Running, nil, "does not answer", false},
 		{"preempted", testPod("p", corev1.PodFailed, exited(143), corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler"}), nil, Ended, nil, "higher priority", true},
 	} {
-		got := c.describe(tt.pod, tt.events)
+		got := describe(tt.pod, tt.events)
 		if got.Phase != tt.phase || !errors.Is(got.Err, tt.err) || (tt.err == nil) != (got.Err == nil) || !strings.Contains(got.Reason, tt.text) || got.Disrupted != tt.gone {
 			t.Errorf("%s: got %+v, want %s, %v, %q, disrupted %v", tt.name, got, tt.phase, tt.err, tt.text, tt.gone)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/batch/batchtest"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -23,10 +24,7 @@ import (
 
 // The test program is the csiglab of the trials, too.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "run" {
-		os.Exit(run(os.Args[2:]))
-	}
-	os.Exit(m.Run())
+	os.Exit(checkout.Main(m, map[string]func([]string) int{"run": run}))
 }
 
 // run is csiglab run as far as trial.Local knows it. Its metrics are of the experiment's

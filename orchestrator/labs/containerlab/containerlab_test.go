@@ -25,21 +25,16 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// victimEnv holds the Lab that this test binary is to deploy instead of running
-// tests: TestContainers kills it on the way.
-const victimEnv = "CONTAINERLAB_TEST_DEPLOY"
+// victimRole is a process that deploys a Lab: TestContainers kills it on the way.
+const victimRole = "test-deploy"
 
 func TestMain(m *testing.M) {
-	if text, ok := os.LookupEnv(victimEnv); ok {
-		victim(text)
-		return
-	}
-	os.Exit(m.Run())
+	os.Exit(checkout.Main(m, map[string]func([]string) int{victimRole: victim}))
 }
 
-func victim(text string) {
+func victim(args []string) int {
 	var lab containerlab.Lab
-	err := json.Unmarshal([]byte(text), &lab)
+	err := json.Unmarshal([]byte(args[0]), &lab)
 	if err == nil {
 		var e *containerlab.Engine
 		if e, err = containerlab.Open(context.Background()); err == nil {
@@ -367,8 +362,7 @@ func testKill(t *testing.T, b *bench) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), victimEnv+"="+string(text))
+		cmd := exec.Command(os.Args[0], victimRole, string(text))
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
