@@ -137,18 +137,6 @@ func TestCompareRefuses(t *testing.T) {
 	}
 }
 
-// The command that shows all has the flags of this one.
-func TestCompareSaysHowToSeeAll(t *testing.T) {
-	f := compareFlags{metrics: []string{"fct_us.*", "trims"}, single: true, delta: "0.1%"}
-	if got, want := f.whole([]string{"runs/a", "it's:v"}), `csiglab compare runs/a 'it'\''s:v' --metric 'fct_us.*' --metric trims --single --delta 0.1% --html compare.html`; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-	f = compareFlags{delta: defaultDelta}
-	if got, want := f.whole([]string{"a", "b"}), "csiglab compare a b --html compare.html"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 // Ctrl-C ends it with exit code 3, and leaves no file.
 func TestCompareInterrupted(t *testing.T) {
 	a, page := comparable(t, nil), filepath.Join(t.TempDir(), "c.html")

@@ -160,7 +160,7 @@ func testProgramsContainer(u *tool, docker *client.Client) {
 		{"", []string{"h0", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, ""},
 		{"", []string{"h0", "--", "sh", "-c", "read name </proc/sys/kernel/hostname; echo $name; while read line; do echo $line; done </etc/hosts"}, 0, "h0\n10.0.0.1 h0\nfd00:c51c::1 h0-v6\n127.0.0.1 localhost\n"},
 		{"", []string{"h0", "--", "no-such-command"}, labs.ExitNotExecutable, "*"}, // so says the engine
-		{"", []string{"h1", "--", "test", "-e", "/etc/passwd"}, 0, ""},        // without programs: this machine's files
+		{"", []string{"h1", "--", "test", "-e", "/etc/passwd"}, 0, ""},             // without programs: this machine's files
 	} {
 		code, stdout, stderr := u.run(c.stdin, append([]string{"exec", r.ID}, c.args...)...)
 		if code != c.code || stdout != c.stdout && c.stdout != "*" || (c.code == 7) != (stderr == "err\n") {

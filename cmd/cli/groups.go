@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/comparisons"
 	"github.com/csiglab/csiglab/cmd/cli/fabrics"
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/cmd/cli/machine"
@@ -17,7 +18,7 @@ var groups = []struct {
 	commands func(*command.App) []*cobra.Command
 }{
 	{"Experiments:", experimentsCommands},
-	{"Comparisons:", comparisons},
+	{"Comparisons:", comparisons.Commands},
 	{"Labs, in real time:", labs.Commands},
 	{"Packets, tables and dashboards:", telemetry.Commands},
 	{"Fabrics and workloads:", fabrics.Commands},
@@ -38,10 +39,4 @@ func group(root *cobra.Command, a *command.App) {
 	}
 	root.SetHelpCommandGroupID(machineTitle)
 	root.SetCompletionCommandGroupID(machineTitle)
-}
-
-func comparisons(a *command.App) []*cobra.Command {
-	return []*cobra.Command{
-		sweepCommand(a), stressCommand(a), compareCommand(a), regressCommand(a), baselineCommand(a), bisectCommand(a), trialCommand(a),
-	}
 }

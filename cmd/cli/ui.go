@@ -27,6 +27,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/compare"
 	"github.com/csiglab/csiglab/reports/regression"
 )
 
@@ -149,24 +150,39 @@ func pageCommand(a *command.App) *cobra.Command {
 		Use:    pageName,
 		Hidden: true,
 		Args:   cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
+			var page bytes.Buffer
+			write := writePage
 			if len(args) == 2 {
-				return compareFolders(cmd.Context(), a, args, &compareFlags{html: command.StdoutName, delta: defaultDelta})
+				write = writeComparison
 			}
-			var text bytes.Buffer
-			if err := writePage(&text, args[0]); err != nil {
+			if err := write(&page, args); err != nil {
 				return command.FolderError(err)
 			}
-			return a.Print(text.String())
+			return a.Print(page.String())
 		},
 	}
+}
+
+// writeComparison writes the page of a comparison of two folders.
+func writeComparison(w io.Writer, folders []string) error {
+	pair, err := compare.Open(folders[0], folders[1], compare.Design{Meaning: measure.Meaning, Confidence: 0.95, Delta: 0.01})
+	if err != nil {
+		return err
+	}
+	c, err := pair.Compare()
+	if err != nil {
+		return err
+	}
+	return pair.WriteHTML(w, c)
 }
 
 // mostVerdict is how many bytes a verdict has at most.
 const mostVerdict = 64 << 20
 
 // writePage writes the page of a run's or a verdict's folder.
-func writePage(w io.Writer, folder string) error {
+func writePage(w io.Writer, folders []string) error {
+	folder := folders[0]
 	f, err := runfolder.OpenKept(folder)
 	if err == nil {
 		var report *reports.Report

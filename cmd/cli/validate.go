@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -264,7 +267,7 @@ func validateCommand(a *command.App) *cobra.Command {
 			case uncut != nil:
 				return perform.RunError(uncut, nil)
 			}
-			if c.Points, err = validatePoints(a, cmd, set, &s, args); err != nil {
+			if c.Points, err = validatePoints(cmd.Context(), set, &s, args); err != nil {
 				return err
 			}
 			f.Notes = slices.Concat(set.Notes, f.Notes)
@@ -322,6 +325,21 @@ func validateCommand(a *command.App) *cobra.Command {
 	f.BoolVar(&anew, "calibrate", false, "measure anew what runs cost on this machine, before the prediction")
 	f.BoolVar(&asJSON, "json", false, "print JSON on standard output and nothing else there")
 	return cmd
+}
+
+// validatePoints validates an experiment at the points of its key sweep. It returns their
+// number, 0 without the key.
+func validatePoints(ctx context.Context, set *experiment.Set, s *choose.Selection, args []string) (int, error) {
+	if set.Base.Sweep == nil {
+		return 0, nil
+	}
+	r := sweep.Request{Experiment: args[0], Options: s.Used, Parallel: runtime.NumCPU()}
+	r.Options.Runtime = "" // a sweep does not know it
+	plan, err := command.Interruptible(ctx, func() (*sweep.Plan, error) { return r.Plan(ctx) })
+	if err != nil {
+		return 0, perform.RunError(err, nil)
+	}
+	return len(plan.Points), nil
 }
 
 // checkedFiles are the counts of a topology and a workload, and how they were read.

@@ -95,13 +95,7 @@ type Design struct {
 	Single     bool                     // also those of single flows and ports
 }
 
-// VariantError says that two folders have no variants to compare.
-type VariantError struct{ text string }
-
-func (e *VariantError) Error() string { return e.text }
-
-// Folders compares two folders. It returns a *VariantError if there is nothing to
-// compare.
+// Folders compares two folders. It returns an *Error if there is nothing to compare.
 func Folders(a, b *Measured, d Design) (*Comparison, error) {
 	pairs, err := pairCases(a, b, &d)
 	if err != nil {
@@ -166,10 +160,10 @@ func pairCases(a, b *Measured, d *Design) ([][2]*Case, error) {
 		variant string
 	}{{a, d.VariantA}, {b, d.VariantB}} {
 		if len(side.of.Cases) == 0 {
-			return nil, &VariantError{side.of.Folder + " has no variant"}
+			return nil, misuse("%s has no variant", side.of.Folder)
 		}
 		if side.variant != "" && !slices.Contains(side.of.names(), side.variant) {
-			return nil, &VariantError{fmt.Sprintf("%s has no variant %q; known: %s", side.of.Folder, side.variant, strings.Join(side.of.names(), " "))}
+			return nil, misuse("%s has no variant %q; known: %s", side.of.Folder, side.variant, strings.Join(side.of.names(), " "))
 		}
 	}
 	named := func(of *Measured, variant, other string) string {
@@ -205,12 +199,12 @@ func pairCases(a, b *Measured, d *Design) ([][2]*Case, error) {
 	case len(pairs) > 0:
 		return pairs, nil
 	case a.Sweep || b.Sweep:
-		return nil, &VariantError{fmt.Sprintf("%s and %s have no point and variant in common", a.Folder, b.Folder)}
+		return nil, misuse("%s and %s have no point and variant in common", a.Folder, b.Folder)
 	case va != "":
-		return nil, &VariantError{fmt.Sprintf("%s has no variant %q; known: %s; name one: %s:VARIANT", b.Folder, vb, strings.Join(b.names(), " "), b.Folder)}
+		return nil, misuse("%s has no variant %q; known: %s; name one: %s:VARIANT", b.Folder, vb, strings.Join(b.names(), " "), b.Folder)
 	}
-	return nil, &VariantError{fmt.Sprintf("no variant is in both: %s has %s, and %s has %s; name two: %s:%s %s:%s", a.Folder, strings.Join(a.names(), " "), b.Folder, strings.Join(b.names(), " "),
-		a.Folder, a.names()[0], b.Folder, b.names()[0])}
+	return nil, misuse("no variant is in both: %s has %s, and %s has %s; name two: %s:%s %s:%s", a.Folder, strings.Join(a.names(), " "), b.Folder, strings.Join(b.names(), " "),
+		a.Folder, a.names()[0], b.Folder, b.names()[0])
 }
 
 // names returns the names of the variants, each once.

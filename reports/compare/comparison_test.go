@@ -274,7 +274,7 @@ func TestComparisonPairsVariants(t *testing.T) {
 		d.VariantA, d.VariantB = one.va, one.vb
 		c, err := compare.Folders(variants("a", strings.Fields(one.a)...), variants("b", strings.Fields(one.b)...), d)
 		if one.err != "" {
-			var wrong *compare.VariantError
+			var wrong *compare.Error
 			if !errors.As(err, &wrong) || err.Error() != one.err {
 				t.Errorf("%+v: error %v", one, err)
 			}

@@ -1,4 +1,4 @@
-package cli
+package comparisons
 
 import (
 	"cmp"
@@ -148,21 +148,6 @@ func sweepPlan(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath str
 		return nil, command.Usage("--parallel %d: runs in real time (clock %s) disturb each other; want 1", s.parallel, runtimes.Wall)
 	}
 	return plan, nil
-}
-
-// validatePoints validates an experiment at the points of its key sweep. It returns their
-// number, 0 without the key.
-func validatePoints(a *command.App, cmd *cobra.Command, set *experiment.Set, s *choose.Selection, args []string) (int, error) {
-	if set.Base.Sweep == nil {
-		return 0, nil
-	}
-	r := sweep.Request{Experiment: args[0], Options: s.Used, Parallel: runtime.NumCPU()}
-	r.Options.Runtime = "" // a sweep does not know it
-	plan, err := command.Interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
-	if err != nil {
-		return 0, sweepError(err)
-	}
-	return len(plan.Points), nil
 }
 
 // sweepResume does the trials that a folder lacks.

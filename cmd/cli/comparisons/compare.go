@@ -1,12 +1,9 @@
-package cli
+package comparisons
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +12,6 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/wildcard"
-	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports/compare"
@@ -93,50 +89,17 @@ func (f *compareFlags) whole(args []string) string {
 	return strings.Join(append(parts, "--html compare.html"), " ")
 }
 
-// comparedFolder is one argument of csiglab compare.
-type comparedFolder struct {
-	name, variant string
-	folder        *runfolder.Folder // nil: of a sweep
-	measured      *compare.Measured
-}
-
-// openCompared opens a folder. A name that is a file is taken as it is; otherwise a variant
-// may follow the last colon.
-func openCompared(side, argument string, only func(metric string) bool) (*comparedFolder, error) {
-	c := &comparedFolder{name: argument}
-	if _, err := os.Stat(argument); errors.Is(err, fs.ErrNotExist) {
-		if at := strings.LastIndexByte(argument, ':'); at > 0 {
-			c.name, c.variant = argument[:at], argument[at+1:]
-			if c.variant == "" {
-				return nil, command.Usage("%s: name a variant after the colon", argument)
-			}
-		}
-	}
-	if compare.IsSweep(c.name) {
-		var err error
-		if c.measured, err = compare.MeasureSweep(c.name, measure.Meaning, only); err != nil {
-			return nil, comparedSweepError(c.name, err)
-		}
-		return c, nil
-	}
-	folder, err := runfolder.Open(c.name)
-	if err != nil {
-		return nil, command.FolderError(err)
-	}
-	if s := &folder.Summary; !s.Valid {
-		return nil, command.Infrastructure(fmt.Errorf("%s: %s is not valid, and its figures say nothing: %s", side, c.name, strings.Join(s.Reasons, "; ")))
-	}
-	c.folder, c.measured = folder, compare.Measure(folder)
-	return c, nil
-}
-
-// comparedSweepError gives an error of the folder of a sweep its exit code.
-func comparedSweepError(name string, err error) error {
+// comparedError gives an error of two folders its exit code.
+func comparedError(err error) error {
+	var exit *command.ExitError
+	var wrong *compare.Error
 	switch {
-	case errors.Is(err, compare.ErrNoSweep), errors.Is(err, compare.ErrTooMany):
+	case err == nil || errors.As(err, &exit):
+		return err
+	case !errors.As(err, &wrong):
+		return command.FolderError(err)
+	case wrong.Misuse:
 		return command.Misuse(err)
-	case errors.Is(err, compare.ErrSweepIncomplete):
-		err = fmt.Errorf("%w; csiglab sweep --resume %s does what is missing", err, name)
 	}
 	return command.Infrastructure(err)
 }
@@ -153,35 +116,38 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		}
 		taken = taken || name == command.StdoutName
 	}
-	sides, err := command.Interruptible(ctx, func() (both [2]*comparedFolder, err error) {
-		for i, side := range []string{"A", "B"} {
-			if both[i], err = openCompared(side, args[i], design.Only); err != nil {
-				return both, err
-			}
-		}
-		return both, nil
-	})
+	pair, err := command.Interruptible(ctx, func() (*compare.Pair, error) { return compare.Open(args[0], args[1], design) })
 	if err != nil {
-		return err
+		return comparedError(err)
 	}
-	if a, b := sides[0], sides[1]; a.measured.Sweep != b.measured.Sweep {
-		return command.Usage("%s and %s: one is the folder of a sweep, and the other one of a run; compare two of one kind", a.name, b.name)
-	}
-	design.VariantA, design.VariantB = sides[0].variant, sides[1].variant
-	c, err := command.Interruptible(ctx, func() (*compare.Comparison, error) {
-		return compare.Folders(sides[0].measured, sides[1].measured, design)
-	})
-	var none *compare.VariantError
+	c, err := command.Interruptible(ctx, pair.Compare)
 	switch {
-	case errors.As(err, &none):
-		return command.Usage("%w", err)
 	case err != nil:
-		return err
-	case len(f.metrics) > 0 && !slices.ContainsFunc(c.Cases, func(one compare.CaseComparison) bool { return len(one.Metrics) > 0 }):
-		return command.Usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), command.DidYouMean(f.metrics[0], sides[0].measured.Metrics()))
+		return comparedError(err)
+	case len(f.metrics) > 0 && !c.Any():
+		return command.Usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), command.DidYouMean(f.metrics[0], pair.Metrics()))
 	}
-	if err := writeCompared(ctx, a, c, sides, f); err != nil {
-		return err
+	if f.markdown != "" {
+		var text bytes.Buffer
+		if err := compare.WriteMarkdown(&text, c); err != nil {
+			return command.Infrastructure(err)
+		}
+		if err := writeFlag(a, "--markdown", f.markdown, text.Bytes()); err != nil {
+			return err
+		}
+	}
+	if f.html != "" {
+		page, err := command.Interruptible(ctx, func() ([]byte, error) {
+			var page bytes.Buffer
+			err := pair.WriteHTML(&page, c)
+			return page.Bytes(), err
+		})
+		if err != nil {
+			return comparedError(err)
+		}
+		if err := writeFlag(a, "--html", f.html, page); err != nil {
+			return err
+		}
 	}
 	if f.asJSON {
 		return a.PrintJSON(c)
@@ -194,53 +160,6 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		return command.Infrastructure(err)
 	}
 	return a.Print(text.String())
-}
-
-// writeCompared writes the files that flags ask for.
-func writeCompared(ctx context.Context, a *command.App, c *compare.Comparison, sides [2]*comparedFolder, f *compareFlags) error {
-	if f.markdown != "" {
-		var text bytes.Buffer
-		if err := compare.WriteMarkdown(&text, c); err != nil {
-			return command.Infrastructure(err)
-		}
-		if err := writeFlag(a, "--markdown", f.markdown, text.Bytes()); err != nil {
-			return err
-		}
-	}
-	if f.html == "" {
-		return nil
-	}
-	page, err := command.Interruptible(ctx, func() ([]byte, error) {
-		var overlays []compare.Overlay
-		if sides[0].folder != nil && sides[1].folder != nil {
-			var err error
-			if overlays, err = compare.ReadOverlays(sides[0].folder, sides[1].folder, measure.Meaning, overlaid(c)); err != nil {
-				return nil, command.FolderError(err)
-			}
-		}
-		var page bytes.Buffer
-		if err := compare.WriteHTML(&page, c, overlays); err != nil {
-			return nil, command.Infrastructure(err)
-		}
-		return page.Bytes(), nil
-	})
-	if err != nil {
-		return err
-	}
-	return writeFlag(a, "--html", f.html, page)
-}
-
-// overlaid names the variants whose figures are laid over each other.
-func overlaid(c *compare.Comparison) (pairs []compare.VariantPair) {
-	for i := range c.Cases {
-		one := &c.Cases[i]
-		p := compare.VariantPair{A: one.VariantA, B: one.VariantB, LabelA: "A", LabelB: "B"}
-		if p.A != p.B {
-			p.LabelA, p.LabelB = "A: "+p.A, "B: "+p.B
-		}
-		pairs = append(pairs, p)
-	}
-	return pairs
 }
 
 // writeFlag writes a whole result to the file that a flag names.
