@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/experiments"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -159,7 +160,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	code, stdout, _ = executed(t, "check", folder, "--json", "--expect", "on.fair > off.fair", "--expect", `off["fct_us.1-3"] > 1`)
-	var out checkedRun
+	var out experiments.CheckedRun
 	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != command.ExitFailed || !out.Valid || len(out.Expectations) != 2 {
 		t.Fatalf("--json: exit code %d, %v:\n%s", code, err, stdout)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"image/png"
@@ -14,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/reports/figures"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
@@ -26,9 +25,9 @@ func TestReportFigures(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	dir := filepath.Join(t.TempDir(), "a", "figures")
-	read := func() (index figuresOf) {
+	read := func() (index figures.Index) {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join(dir, figuresIndex))
+		text, err := os.ReadFile(filepath.Join(dir, figures.IndexFile))
 		if err == nil {
 			err = json.Unmarshal(text, &index)
 		}
@@ -42,7 +41,7 @@ func TestReportFigures(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
 	}
 	index := read()
-	if !slices.IsSortedFunc(index.Figures, func(a, b figureFile) int { return strings.Compare(a.Name, b.Name) }) || len(index.Figures) < 7 || index.Colours != "light" {
+	if !slices.IsSortedFunc(index.Figures, func(a, b figures.File) int { return strings.Compare(a.Name, b.Name) }) || len(index.Figures) < 7 || index.Colours != "light" {
 		t.Errorf("index %+v", index)
 	}
 	if !strings.HasPrefix(stdout, filepath.Join(dir, index.Figures[0].SVG)+"\n") {
@@ -69,7 +68,7 @@ func TestReportFigures(t *testing.T) {
 	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", paper, "--format", "pdf,pgf", "--size", "one"); code != command.ExitOK || !strings.Contains(stdout, filepath.Join(paper, "fabric.pdf")+"\n") {
 		t.Fatalf("paper: exit %d: %s%s", code, stdout, stderr)
 	}
-	for name, begins := range map[string]string{"fabric.pdf": "%PDF-", "slowest.pgf": "", "slowest.csv": "", "fabric.svg": "none", figuresIndex: "{"} {
+	for name, begins := range map[string]string{"fabric.pdf": "%PDF-", "slowest.pgf": "", "slowest.csv": "", "fabric.svg": "none", figures.IndexFile: "{"} {
 		text, err := os.ReadFile(filepath.Join(paper, name))
 		if begins == "none" != errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.HasPrefix(text, []byte(begins)) {
 			t.Errorf("paper: %s: %.40q, %v", name, text, err)
@@ -78,12 +77,12 @@ func TestReportFigures(t *testing.T) {
 
 	// Again, dark: its own files are replaced, those that are no longer listed are removed.
 	old := index
-	old.Figures = append(old.Figures, figureFile{Name: "gone", SVG: "gone.svg", PNG: "../gone.png"})
+	old.Figures = append(old.Figures, figures.File{Name: "gone", SVG: "gone.svg", PNG: "../gone.png"})
 	text, err := json.Marshal(old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string]string{figuresIndex: string(text), "gone.svg": "x", "mine.txt": "mine", "../gone.png": "mine"} {
+	for name, data := range map[string]string{figures.IndexFile: string(text), "gone.svg": "x", "mine.txt": "mine", "../gone.png": "mine"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -127,88 +126,5 @@ func TestReportFigures(t *testing.T) {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report"}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
 		}
-	}
-}
-
-// An interrupted "--figures" leaves nothing, and files that cannot be placed leave the folder
-// as it was.
-func TestFiguresAllOrNone(t *testing.T) {
-	read, err := perform.Analyse(readingtest.ThreeFlow().Folder(t, nil).Dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	above := t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = figuresInto(ctx, read, pageFigures(filepath.Join(above, "a", "b")))
-	if left, bad := os.ReadDir(above); err == nil || command.ExitCode(err) != command.ExitInfrastructure || err.Error() != "interrupted" || bad != nil || len(left) != 0 {
-		t.Errorf("interrupted: %v, %v; left %v", err, bad, left)
-	}
-	_, err = lookAt(ctx, (&command.App{}), above, "report.html", read)
-	if want := "csiglab report " + above + " --figures " + above + "/figures writes its figures"; err == nil || command.ExitCode(err) != command.ExitInfrastructure || !strings.Contains(err.Error(), want) {
-		t.Errorf("interrupted demo: %v, want %q", err, want)
-	}
-	if left, err := os.ReadDir(above); err != nil || len(left) != 0 {
-		t.Errorf("interrupted demo: %v, left %v", err, left)
-	}
-
-	dir := t.TempDir()
-	for _, name := range []string{"index.json", "a.svg", "gone.svg"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// A file cannot take the place of a folder, which is found when others are in place.
-	if err := os.MkdirAll(filepath.Join(dir, "c.svg", "in it"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	texts := map[string][]byte{"index.json": []byte("new"), "a.svg": []byte("new"), "b.svg": []byte("new"), "c.svg": []byte("new")}
-	if err := placeFigures(dir, texts, []string{"a.svg", "gone.svg", "index.json"}); err == nil {
-		t.Fatal("no error about a file that cannot be placed")
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "c.svg")); err != nil {
-		t.Fatal(err)
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 3 {
-		t.Errorf("%v, %v", left, err)
-	}
-	for _, f := range left {
-		if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err != nil || string(text) != "old" {
-			t.Errorf("%s: %q, %v", f.Name(), text, err)
-		}
-	}
-}
-
-// endsAfter is a context that ends after so many looks at it.
-type endsAfter struct {
-	context.Context
-	looks *int
-}
-
-func (c endsAfter) Err() error {
-	if *c.looks--; *c.looks < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// Ctrl-C while "--figures" draws: when the command has ended, nothing is left.
-func TestReportFiguresInterrupted(t *testing.T) {
-	checkout.SkipLong(t)
-	checkout.SkipSlowRace(t)
-	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
-	numbers, err := perform.Analyse(folder, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "figures")
-	looks := 2
-	_, err = figuresInto(endsAfter{t.Context(), &looks}, numbers, pageFigures(dir))
-	if _, left := os.Lstat(dir); err == nil || err.Error() != "interrupted" || command.ExitCode(err) != command.ExitInfrastructure || !errors.Is(left, fs.ErrNotExist) {
-		t.Fatalf("%v; folder: %v", err, left)
-	}
-	if code, _, stderr := csiglab(&fakeLab{}, nil, "report", folder, "--figures", dir); code != command.ExitOK {
-		t.Errorf("again: exit %d: %s", code, stderr)
 	}
 }

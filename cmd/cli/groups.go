@@ -5,6 +5,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/comparisons"
+	"github.com/csiglab/csiglab/cmd/cli/experiments"
 	"github.com/csiglab/csiglab/cmd/cli/fabrics"
 	"github.com/csiglab/csiglab/cmd/cli/labs"
 	"github.com/csiglab/csiglab/cmd/cli/machine"
@@ -17,7 +18,7 @@ var groups = []struct {
 	title    string
 	commands func(*command.App) []*cobra.Command
 }{
-	{"Experiments:", experimentsCommands},
+	{"Experiments:", experiments.Commands},
 	{"Comparisons:", comparisons.Commands},
 	{"Labs, in real time:", labs.Commands},
 	{"Packets, tables and dashboards:", telemetry.Commands},

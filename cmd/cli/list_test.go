@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/experiments"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -45,7 +46,7 @@ func TestListJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
 		t.Fatalf("exit %d, %s, %v", code, stderr, err)
 	}
-	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library(), suiteSection())
+	sections := append(experiment.Catalogue(experiment.StandardTables()), experiment.Library(), experiments.SuiteSection())
 	if len(got) != len(sections)+1 {
 		t.Errorf("%d tables, want %d", len(got), len(sections)+1)
 	}
@@ -69,18 +70,18 @@ func TestListJSON(t *testing.T) {
 // Every metric of the catalogue is listed, with all that is known of it.
 func TestListMetrics(t *testing.T) {
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "list", "metrics", "--json")
-	var got struct{ Metrics []listedMetric }
+	var got struct{ Metrics []experiments.ListedMetric }
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || stderr != "" {
 		t.Fatalf("exit %d, %s, %v", code, stderr, err)
 	}
-	byName := map[string]listedMetric{}
+	byName := map[string]experiments.ListedMetric{}
 	for _, m := range got.Metrics {
 		byName[m.Name] = m
 		if m.Doc == "" || strings.Contains(m.Doc, "](") {
 			t.Errorf("%s: doc %q", m.Name, m.Doc)
 		}
 	}
-	want := listedMetric{Name: "schedule_hold_us.<statistic>.<job>", Unit: "µs", Needs: []string{"jobs", "one with a schedule"}, Statistics: []string{"mean", "p50", "p99", "max"},
+	want := experiments.ListedMetric{Name: "schedule_hold_us.<statistic>.<job>", Unit: "µs", Needs: []string{"jobs", "one with a schedule"}, Statistics: []string{"mean", "p50", "p99", "max"},
 		Doc: "of a job with a schedule, over ranks and steps: how long a rank was held back until its slot; 0 where it was late"}
 	if d := cmp.Diff(byName[want.Name], want, cmpopts.IgnoreUnexported(want)); d != "" {
 		t.Errorf("got %s", d)
@@ -94,16 +95,5 @@ func TestListUnknown(t *testing.T) {
 	code, _, stderr := csiglab(&fakeLab{}, nil, "list", "workload")
 	if want := `unknown table "workload" (did you mean "workloads"?)`; code != command.ExitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, %s; want %d and %s", code, stderr, command.ExitUsage, want)
-	}
-}
-
-// The arguments of list are the sections that it has.
-func TestListTables(t *testing.T) {
-	var names []string
-	for _, s := range allTables() {
-		names = append(names, s.name)
-	}
-	if want := slices.DeleteFunc(slices.Clone(tables), func(name string) bool { return name == algorithms }); !slices.Equal(names, want) {
-		t.Errorf("sections %q, and arguments %q", names, tables)
 	}
 }

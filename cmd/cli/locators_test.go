@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/experiments"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -43,7 +44,7 @@ func TestLocatorsOfThreeFlow(t *testing.T) {
 		if strings.HasSuffix(text, sharedByThreeFlow) != shared || strings.Contains(text, "locator") != shared {
 			t.Errorf("%s: validate prints\n%s", scheme, text)
 		}
-		var check struct{ Locators []sharedLocators }
+		var check struct{ Locators []experiments.SharedLocators }
 		if err := json.Unmarshal([]byte(command(append([]string{"validate", "three-flow", "--json"}, set...)...)), &check); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/experiments"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -143,7 +144,7 @@ func TestPredictions(t *testing.T) {
 		if code := execute(t.Context(), command.Linked{}, newWork(command.Linked{}), args, nil, &stdout, &stderr); code != command.ExitOK {
 			t.Fatalf("%s: exit %d, %s", e.name, code, stderr.String())
 		}
-		var check experimentCheck
+		var check experiments.Check
 		if err := json.Unmarshal(stdout.Bytes(), &check); err != nil {
 			t.Fatal(err)
 		}

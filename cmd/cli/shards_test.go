@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/experiments"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
@@ -42,7 +43,7 @@ func TestValidateShards(t *testing.T) {
 	}
 
 	code, stdout, stderr := validate("all-to-all", "--shards", "4", "--json")
-	var check experimentCheck
+	var check experiments.Check
 	if err := json.Unmarshal([]byte(stdout), &check); code != command.ExitOK || err != nil || len(check.Cuts) != 1 {
 		t.Fatalf("exit %d, %s, %v: %s", code, stderr, err, stdout)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/experiments"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -124,7 +125,7 @@ func TestVerboseCompilesOnce(t *testing.T) {
 	if code := execute(t.Context(), command.Linked{}, l, []string{"validate", "three-flow", "--verbose", "--json"}, nil, &stdout, &stderr); code != command.ExitOK {
 		t.Fatalf("exit %d, %s", code, stderr.String())
 	}
-	var check experimentCheck
+	var check experiments.Check
 	if err := json.Unmarshal(stdout.Bytes(), &check); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ var layers = []layer{
 	{"commands", []string{
 		"cmd/cli/startup", "cmd/cli/settings", "cmd/cli/doctor", "cmd/cli/command", "cmd/cli/choose", "cmd/cli/resources", "cmd/cli/perform",
 		"cmd/cli/fit", "cmd/cli/holder", "cmd/cli/top", "cmd/cli/ui",
-		"cmd/cli/comparisons", "cmd/cli/labs", "cmd/cli/telemetry", "cmd/cli/fabrics", "cmd/cli/machine",
+		"cmd/cli/experiments", "cmd/cli/comparisons", "cmd/cli/labs", "cmd/cli/telemetry", "cmd/cli/fabrics", "cmd/cli/machine",
 		"cmd/cli", "cmd", "internal/mutants", "internal/testlog",
 	}},
 }
@@ -53,7 +53,7 @@ var alsoPure = []string{
 var judges = []string{"orchestrator/compare/statistics", "orchestrator/compare/results", "orchestrator/compare/verdict"}
 
 // commandGroups are the packages of csiglab's commands, a package for each heading of csiglab --help.
-var commandGroups = []string{"cmd/cli/comparisons", "cmd/cli/fabrics", "cmd/cli/labs", "cmd/cli/machine", "cmd/cli/telemetry"}
+var commandGroups = []string{"cmd/cli/comparisons", "cmd/cli/experiments", "cmd/cli/fabrics", "cmd/cli/labs", "cmd/cli/machine", "cmd/cli/telemetry"}
 
 // testsOnly lists the folders that hold tests and nothing that can be imported.
 var testsOnly = []string{"docs", "docs/arrows", "docs/changes"}

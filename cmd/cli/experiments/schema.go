@@ -1,4 +1,4 @@
-package cli
+package experiments
 
 import (
 	"github.com/spf13/cobra"

@@ -1,4 +1,4 @@
-package cli
+package experiments
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
-// checkedRun is what check --json prints.
-type checkedRun struct {
+// CheckedRun is what check --json prints.
+type CheckedRun struct {
 	Valid        bool                    `json:"valid"`
 	Reasons      []string                `json:"reasons"`
 	Expectations []runfolder.Expectation `json:"expectations"`
@@ -64,7 +64,7 @@ func checkCommand(a *command.App) *cobra.Command {
 
 func printChecked(a *command.App, out *campaign.Evaluated, asJSON bool) error {
 	if asJSON {
-		c := checkedRun{out.Valid, out.Reasons, out.Expectations}
+		c := CheckedRun{out.Valid, out.Reasons, out.Expectations}
 		if c.Reasons == nil {
 			c.Reasons = []string{}
 		}

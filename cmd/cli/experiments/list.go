@@ -1,4 +1,4 @@
-package cli
+package experiments
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 // suiteSectionName is the name of the section of the embedded suites.
 const suiteSectionName = "suites"
 
-// suiteSection returns the embedded suites as a section; their entries have no keys.
-func suiteSection() experiment.Section {
+// SuiteSection returns the embedded suites as a section; their entries have no keys.
+func SuiteSection() experiment.Section {
 	s := experiment.Section{Name: suiteSectionName}
 	for _, name := range suites.Names() {
 		suite, err := regress.FindSuite(name)
@@ -51,7 +51,7 @@ type table struct {
 
 // allTables returns everything that list can print.
 func allTables() (all []table) {
-	for _, s := range append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...) {
+	for _, s := range append([]experiment.Section{experiment.Library(), SuiteSection()}, experiment.Catalogue(experiment.StandardTables())...) {
 		all = append(all, table{s.Name, s.Algorithms, s.Entries, func() string { return sectionText(&s) }})
 	}
 	metrics := listedMetrics()
@@ -139,8 +139,8 @@ func sectionText(s *experiment.Section) string {
 // metricTableName is the name of the table of the metrics of runs.
 const metricTableName = "metrics"
 
-// listedMetric is an entry of the catalogue of metrics.
-type listedMetric struct {
+// ListedMetric is an entry of the catalogue of metrics.
+type ListedMetric struct {
 	Name       string   `json:"name"`           // with <placeholders>
 	Unit       string   `json:"unit,omitempty"` // empty: a bare number
 	Better     string   `json:"better,omitempty"`
@@ -153,19 +153,19 @@ type listedMetric struct {
 // markdownLink is a link of Markdown with its text.
 var markdownLink = lazy.Regexp(`\[([^]]+)\]\([^)]+\)`)
 
-func listedMetrics() (all []listedMetric) {
+func listedMetrics() (all []ListedMetric) {
 	group := ""
 	for _, g := range measure.Catalogue {
 		group = cmp.Or(g.Title, group)
 		for _, m := range g.Entries {
-			all = append(all, listedMetric{m.Form, m.FormUnit(), m.Better.String(), m.Needed(), m.Statistics(), markdownLink().ReplaceAllString(m.Doc, "$1"), group})
+			all = append(all, ListedMetric{m.Form, m.FormUnit(), m.Better.String(), m.Needed(), m.Statistics(), markdownLink().ReplaceAllString(m.Doc, "$1"), group})
 		}
 	}
 	return all
 }
 
 // metricsText returns a line for each metric with the first sentence of its description.
-func metricsText(metrics []listedMetric) string {
+func metricsText(metrics []ListedMetric) string {
 	var text bytes.Buffer
 	text.WriteString("metrics: of each run, for expect and derived; with unit, better direction and what the experiment must have\n")
 	group, t := "", tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -1,4 +1,4 @@
-package cli
+package experiments
 
 import (
 	"context"
@@ -46,8 +46,8 @@ type inputCounts struct {
 	Bytes *units.Size `json:"bytes,omitempty"`
 }
 
-// experimentCheck is the output of validate for an experiment.
-type experimentCheck struct {
+// Check is the output of validate for an experiment.
+type Check struct {
 	Name     string   `json:"name"`
 	Variants []string `json:"variants"`
 	Seeds    int      `json:"seeds"`
@@ -65,7 +65,7 @@ type experimentCheck struct {
 	Streams  int      `json:"streams,omitempty"`  // of raw frames, likewise
 	Notes    []string `json:"notes,omitempty"`    // as on standard error
 	// Locators are those that several switch ports share.
-	Locators []sharedLocators `json:"locators,omitempty"`
+	Locators []SharedLocators `json:"locators,omitempty"`
 	Points   int              `json:"points,omitempty"` // of the key sweep
 	// Cuts are how the fabric is cut into parts, with --shards: one for all variants unless
 	// their traffic differs much.
@@ -74,8 +74,8 @@ type experimentCheck struct {
 	Parameters map[string]*runfolder.Parameters `json:"parameters,omitempty"`
 }
 
-// sharedLocators are the locators of variants that stand for several switch ports each.
-type sharedLocators struct {
+// SharedLocators are the locators of variants that stand for several switch ports each.
+type SharedLocators struct {
 	Variants []string        `json:"variants"`
 	Format   string          `json:"format,omitempty"` // of the tags, in a fabric of two formats
 	Scheme   string          `json:"scheme"`
@@ -91,8 +91,8 @@ type sharedLocator struct {
 	Ports   []string `json:"ports"`
 }
 
-func newSharedLocators(l *predict.Locators) sharedLocators {
-	s := sharedLocators{Variants: l.Variants, Format: l.Table.FormatName(), Scheme: l.Table.Scheme.String(), Ports: l.Table.Ports, Distinct: len(l.Table.Locators), Remedy: l.Table.Remedy}
+func newSharedLocators(l *predict.Locators) SharedLocators {
+	s := SharedLocators{Variants: l.Variants, Format: l.Table.FormatName(), Scheme: l.Table.Scheme.String(), Ports: l.Table.Ports, Distinct: len(l.Table.Locators), Remedy: l.Table.Remedy}
 	s.Sharing, _ = l.Table.SharedPorts()
 	for _, one := range l.Table.Locators {
 		if one.Shared() {
@@ -109,7 +109,7 @@ const (
 )
 
 // text returns the locators in words. It names the variants if there are several.
-func (s *sharedLocators) text(variants int) string {
+func (s *SharedLocators) text(variants int) string {
 	of := ""
 	if variants > 1 {
 		of = " of " + strings.Join(s.Variants, ", ")
@@ -137,7 +137,7 @@ func (s *sharedLocators) text(variants int) string {
 }
 
 // text returns the check in words; where names the runtime and the clock.
-func (c *experimentCheck) text(where string) string {
+func (c *Check) text(where string) string {
 	var load []string
 	if c.Flows > 0 {
 		load = append(load, spelling.Plural(c.Flows, "flow"), units.Size(c.Bytes).String())
@@ -185,7 +185,7 @@ func (c *experimentCheck) text(where string) string {
 }
 
 // verbose writes the parameters of the variants in words.
-func (c *experimentCheck) verbose(words io.Writer) error {
+func (c *Check) verbose(words io.Writer) error {
 	variants := make([]reading.Variant, len(c.Variants))
 	for i, name := range c.Variants {
 		variants[i] = reading.Variant{Name: name, Parameters: c.Parameters[name]}
@@ -238,7 +238,7 @@ func validateCommand(a *command.App) *cobra.Command {
 			defer stop()
 			options := predict.Options{Meter: perform.Meter(a, perform.WorthForPrediction, stop)}
 			options.Meter.Anew = anew
-			c := experimentCheck{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
+			c := Check{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
 			if verbose {
 				c.Parameters = map[string]*runfolder.Parameters{}
 			}

@@ -1,4 +1,5 @@
-package cli
+// Package experiments has the commands that check and run one experiment and show its results.
+package experiments
 
 import (
 	"github.com/spf13/cobra"
@@ -7,8 +8,8 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 )
 
-// experimentsCommands returns the commands of this group.
-func experimentsCommands(a *command.App) []*cobra.Command {
+// Commands returns the commands of this group.
+func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
 		demoCommand(a), initCommand(a), validateCommand(a), runCommand(a), checkCommand(a), reportCommand(a), uiCommand(a), listCommand(a),
 		schemaCommand(a), shardCommand(a), pageCommand(a), perform.MeasureCommand(a),

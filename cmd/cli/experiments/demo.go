@@ -1,4 +1,4 @@
-package cli
+package experiments
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/figures"
 )
 
 // demonstration is an entry of the table of demos.
@@ -103,7 +104,7 @@ func lookAt(ctx context.Context, a *command.App, folder, report string, read *re
 	if err != nil {
 		return "", fmt.Errorf("%w\nthe run is whole; %s writes its figures", err, perform.FiguresCommand(folder))
 	}
-	figure := figuresIndex
+	figure := figures.IndexFile
 	for _, f := range index.Figures {
 		if strings.HasPrefix(f.Name, "signature") && !strings.HasPrefix(f.Name, "signature-available") {
 			figure = f.SVG
