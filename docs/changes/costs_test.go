@@ -41,6 +41,8 @@ var costs = []change{
 		[]string{"reports/section/NEW/NEW.go", "reports/report.go"}, "reports/newsection_test.go TestANewSection"},
 	{"a backend", 2, // its package, which may have several files, and a line with its import
 		[]string{"orchestrator/backend/NEW/NEW.go", "orchestrator/run/campaign/backends.go"}, "docs/changes/backend_test.go TestBackend"},
+	{"a command of csiglab", 2, // its file, and its name in the list of its group
+		[]string{"cmd/cli/experiments/NEW.go", "cmd/cli/experiments/experiments.go"}, "docs/changes/command_test.go TestCommand"},
 }
 
 // TestCosts checks that no kind of change costs more files than its bound, and that
