@@ -90,6 +90,7 @@ var violations = []violation{
 
 	{"node program imports holder", with("cmd/csig-host/main.go", "// Command csig-host is made up.\npackage main\nimport _ \""+modulePath+"/cmd/cli/holder\"\n"), "cmd/csig-host imports cmd/cli/holder: "},
 	{"group of commands imports another", with("cmd/cli/fabrics/fabrics.go", importing("fabrics", "cmd/cli/machine")), "no group of commands imports another"},
+	{"what groups share imports a group", with("cmd/cli/command/app.go", importing("command", "cmd/cli/labs")), "cmd/cli/command (commands) imports cmd/cli/labs (commands, room cmd/cli/labs): imports go down"},
 	{"holder imports its command", with("cmd/cli/holder/list.go", importing("holder", "cmd/csiglab")), "commands are the top"},
 
 	{"host imports switch", with("nodes/host/host.go", importing("host", "nodes/switch/aqm")), "host and switch share"},
