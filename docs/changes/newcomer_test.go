@@ -34,8 +34,8 @@ func TestNewcomersController(t *testing.T) {
 	}
 	wants := []string{
 		"no limit of its window is known here: add a line to limits in nodes/host/congestion/suite_test.go, such as",
-		"docs/reference/experiment.md is not what the code says; the line before says which command writes it:",
-		"docs/reference/metrics.md is not what the code says; the line before says which command writes it:",
+		"docs/reference/experiment.md is not what the code says; the line before says which command writes it: <!-- From here on this page is made from the tags of the keys: go test ./orchestrator/experiment -run TestReference -update -->",
+		"docs/reference/metrics.md is not what the code says; the line before says which command writes it: <!-- What follows is written by go test ./orchestrator/run/measure -run TestReference -update -->",
 	}
 	for _, want := range wants {
 		if !strings.Contains(text, want) {
