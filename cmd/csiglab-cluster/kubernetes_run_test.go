@@ -21,7 +21,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/parts/shards"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 	"github.com/csiglab/csiglab/orchestrator/programs/programstest"
 )
 
@@ -127,7 +127,7 @@ type cutRun struct {
 	shards []int      // their processes, where they are on this machine
 }
 
-// startRun begins a run in two pods, and returns when frames cross between the shards.
+// startRun begins a run in two pods, and returns when frames cross between the parts.
 func (c *realCluster) startRun(size string) *cutRun {
 	c.Helper()
 	r := &cutRun{folder: filepath.Join(c.TempDir(), "run")}
@@ -172,7 +172,7 @@ func shardProcess(t *testing.T, pod string) int {
 			continue
 		}
 		line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if !bytes.Contains(line, []byte("\x00"+shards.Command+"\x00--pod\x00")) {
+		if !bytes.Contains(line, []byte("\x00"+parts.Command+"\x00--pod\x00")) {
 			continue
 		}
 		if group, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cgroup")); bytes.Contains(group, []byte(pod)) {
@@ -329,7 +329,7 @@ func TestSecretsOnKubernetes(t *testing.T) {
 	r := c.startRun("2MB")
 	var foreign string
 	for _, text := range []string{"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x00\x05hello"} {
-		conn, err := net.DialTimeout("tcp", net.JoinHostPort(r.pods[0].Status.PodIP, strconv.Itoa(shards.PeerPort)), 5*time.Second)
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(r.pods[0].Status.PodIP, strconv.Itoa(parts.PeerPort)), 5*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

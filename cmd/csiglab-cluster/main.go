@@ -12,7 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli"
 	"github.com/csiglab/csiglab/cmd/cli/command"
-	pods "github.com/csiglab/csiglab/orchestrator/parts/pods"
+	"github.com/csiglab/csiglab/orchestrator/parts/pods"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 

@@ -164,6 +164,9 @@ type File struct {
 	most, left int64
 }
 
+// Stat describes the file.
+func (f *File) Stat() (fs.FileInfo, error) { return f.file.Stat() }
+
 // Read implements io.Reader.
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.file.Read(p)

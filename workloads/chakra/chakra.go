@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -140,6 +141,7 @@ type reader struct {
 	// Of the rank that is being read:
 	rank     int
 	name     string
+	size     int64          // of a file of messages, packed or not; 0: not known
 	embedded map[string]int // groups
 	entries  []trace.Entry
 	grouped  []grouped
@@ -176,7 +178,7 @@ func (r *reader) file(f tracefile.File, budget *tracefile.Budget) error {
 		return fmt.Errorf("%s: byte 0: %w", f.Name, err)
 	}
 	buffered := bufio.NewReaderSize(unpacked, 64<<10)
-	r.embedded, r.entries, r.grouped = map[string]int{}, nil, nil
+	r.embedded, r.entries, r.grouped, r.size = map[string]int{}, nil, nil, 0
 	head, err := buffered.Peek(1)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -186,6 +188,11 @@ func (r *reader) file(f tracefile.File, budget *tracefile.Budget) error {
 	case strings.Contains("{[ \t\r\n\"", string(head)) && isText(buffered):
 		err = r.json(buffered)
 	default:
+		if file, ok := in.(interface{ Stat() (fs.FileInfo, error) }); ok {
+			if info, err := file.Stat(); err == nil {
+				r.size = info.Size()
+			}
+		}
 		err = r.protobuf(buffered)
 	}
 	if err != nil {
@@ -238,10 +245,23 @@ func (r *reader) add(n *node) error {
 		return err
 	}
 	if len(r.entries) == cap(r.entries) {
-		r.entries = slices.Grow(r.entries, max(64, len(r.entries)/2)) // append would grow it by a quarter
+		r.entries = slices.Grow(r.entries, r.more(n))
 	}
 	r.entries = append(r.entries, e)
 	return nil
+}
+
+// more returns for how many further nodes there is to be room, with one of which the last is
+// known: where the size of the file is known, for those that are in it if the rest is as the
+// part before. Copying a long list costs more than reading the nodes.
+func (r *reader) more(n *node) int {
+	have := len(r.entries)
+	if have < 1024 || r.size == 0 {
+		return max(64, have/2) // append would grow it by a quarter
+	}
+	const most = 7 // times what there is: a file may begin with many small nodes
+	rest := int(1.02 * float64(have) * float64(r.size-n.pos) / float64(n.pos))
+	return min(max(rest, have/2), most*have, max(1, r.o.Limits.Nodes-r.nodes+1))
 }
 
 // keep returns a copy of lists of ids, one after the other.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
-	"github.com/csiglab/csiglab/orchestrator/parts/placement"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
@@ -43,8 +43,8 @@ type variantCost struct {
 }
 
 // addCut adds the cut of a variant's plan to those of the variants before it.
-func addCut(cuts []fabricCut, variant string, clock string, p *plan.Plan, parts int) ([]fabricCut, error) {
-	placed, err := placement.Cut(p, parts)
+func addCut(cuts []fabricCut, variant string, clock string, p *plan.Plan, n int) ([]fabricCut, error) {
+	placed, err := parts.Cut(p, n)
 	if err != nil {
 		return cuts, err
 	}
@@ -61,7 +61,7 @@ func addCut(cuts []fabricCut, variant string, clock string, p *plan.Plan, parts 
 	return cuts, nil
 }
 
-func newFabricCut(p *plan.Plan, placed *placement.Placement) fabricCut {
+func newFabricCut(p *plan.Plan, placed *parts.Placement) fabricCut {
 	c := fabricCut{Links: []string{}, Control: placed.Control, Lookahead: placed.Lookahead.String(), of: placed.Of}
 	for _, part := range placed.Parts {
 		c.Parts = append(c.Parts, fabricPart{Hosts: part.Hosts, Switches: part.Switches, Load: part.Load})

@@ -5,27 +5,27 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
-	"github.com/csiglab/csiglab/orchestrator/parts/shards"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 )
 
 // shardCommand runs one part of a run: in a pod, or as a process that run --shards starts.
 func shardCommand(a *command.App) *cobra.Command {
 	var pod bool
 	var digest string
-	var options shards.Options
+	var options parts.Options
 	cmd := &cobra.Command{
-		Use:    shards.Command,
+		Use:    parts.Command,
 		Short:  "Run one part of a run, for run --shards",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !pod {
-				return command.Infrastructure(shards.ServeLocal(cmd.Context(), nil))
+				return command.Infrastructure(parts.ServeLocal(cmd.Context(), nil))
 			}
 			if options.Identity, err = trial.Identity(""); err != nil {
 				return command.Infrastructure(err)
 			}
-			return command.Infrastructure(shards.ServePod(cmd.Context(), options, digest))
+			return command.Infrastructure(parts.ServePod(cmd.Context(), options, digest))
 		},
 	}
 	f := cmd.Flags()

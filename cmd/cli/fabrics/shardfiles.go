@@ -17,7 +17,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/clab"
-	"github.com/csiglab/csiglab/orchestrator/parts/placement"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 )
@@ -110,13 +110,13 @@ func exportShards(a *command.App, e command.Exporter, g *topologies.Graph, f *fa
 }
 
 // cut cuts the fabric, as csiglab run does if it is that of an experiment.
-func (f *fabricFlags) cut(g *topologies.Graph, parts int) (*placement.Placement, error) {
+func (f *fabricFlags) cut(g *topologies.Graph, n int) (*parts.Placement, error) {
 	if f.experiment == nil {
-		return placement.CutGraph(g, parts)
+		return parts.CutGraph(g, n)
 	}
 	p, err := plan.Compile(f.experiment, f.experiment.Seeds[0])
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	return placement.Cut(p, parts)
+	return parts.Cut(p, n)
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/labs/application"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/tunnel"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/run/check"
 )
@@ -143,9 +143,9 @@ func (m machines) tunnels(t testing.TB, i int, r *backend.Run, meeting *backend.
 	if m == nil {
 		return
 	}
-	var set *tunnel.Set
+	var set *parts.Tunnels
 	err := application.Within(m[i], func() (err error) {
-		set, err = tunnel.Make(r)
+		set, err = parts.MakeTunnels(r)
 		return err
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ func (m machines) tunnels(t testing.TB, i int, r *backend.Run, meeting *backend.
 			t.Error(err)
 		}
 	})
-	r.Part.Tunnels, meeting.Move = set.Tunnels(), set.Move
+	r.Part.Tunnels, meeting.Move = set.List(), set.Move
 }
 
 // budget is that of experiments.

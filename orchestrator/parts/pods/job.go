@@ -1,4 +1,4 @@
-package kubernetes
+package pods
 
 import (
 	"net"
@@ -15,7 +15,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/shards"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 )
 
 // Ends of the Job of a run whose csiglab has died. Its shards end by themselves before, as
@@ -43,8 +43,8 @@ const (
 var wallCapabilities = []string{"NET_ADMIN", "NET_RAW", "SETFCAP"}
 
 // jobSpec returns the Job of a run in n parts, whose coordinator has a key.
-func jobSpec(in *cluster.Cluster, r *backend.Run, of []int, n int, key shards.Key) *batch.JobSpecApplyConfiguration {
-	args := []string{shards.Command, "--pod", "--key-digest", key.Digest(), "--listen", net.JoinHostPort("", strconv.Itoa(shards.PeerPort)), "--folder", runFolder}
+func jobSpec(in *cluster.Cluster, r *backend.Run, of []int, n int, key parts.Key) *batch.JobSpecApplyConfiguration {
+	args := []string{parts.Command, "--pod", "--key-digest", key.Digest(), "--listen", net.JoinHostPort("", strconv.Itoa(parts.PeerPort)), "--folder", runFolder}
 	var capabilities []string
 	longest := longestRun
 	if r.Wall != nil {

@@ -27,6 +27,7 @@ type Costs struct {
 
 	// Wall time in lockstep, on one machine with two cores.
 	LockstepHop time.Duration // a frame-hop
+	Exchange    time.Duration // of bounds between two parts: a write and the wait for the other part's, over TCP between two pods
 
 	// Memory: of the program, and of the rest what is in use, to which the collector adds.
 	Base       float64 // the program with a small run
@@ -61,8 +62,8 @@ var Reference = Costs{
 	Growth:    []Growth{{200e3, 1}, {4.7e6, 2.2}, {37e6, 4.7}},
 	Operation: 400 * time.Nanosecond, Row: 700 * time.Nanosecond,
 	Start: 220 * time.Millisecond, Port: 130 * time.Microsecond, TagPort: 160 * time.Microsecond, Flow: 95 * time.Microsecond, EndRow: 4 * time.Microsecond,
-	LockstepHop: 3500 * time.Nanosecond,
-	Base:        49e6, Tables: 45e6, PortMem: 4e3, TagPortMem: 600, FlowMem: 1e3, LiveMem: 120, ValueMem: 165,
+	LockstepHop: 3500 * time.Nanosecond, Exchange: 49 * time.Microsecond,
+	Base: 49e6, Tables: 45e6, PortMem: 4e3, TagPortMem: 600, FlowMem: 1e3, LiveMem: 120, ValueMem: 165,
 	Process: 3.7e6, Container: 9e6,
 }
 
@@ -124,6 +125,9 @@ func (c *Costs) Rest(w *Work) time.Duration {
 
 // Lockstep returns the wall time of so many frame-hops in lockstep.
 func (c *Costs) Lockstep(hops float64) time.Duration { return times(hops, c.LockstepHop) }
+
+// Exchanges returns the wall time that so many exchanges between parts add in lockstep.
+func (c *Costs) Exchanges(n float64) time.Duration { return times(n, c.Exchange) }
 
 // Memory returns the bytes of a run beyond Base.
 func (c *Costs) Memory(w *Work) float64 {

@@ -8,13 +8,13 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/shards"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 )
 
 // table has the backends of this program. All programs have these two.
 var table = []backend.Runtime{
 	inproc.Runtime,
-	{Runtime: netns.Runtime.Runtime, Backend: netns.Runtime.Backend, Cut: shards.Local{}},
+	{Runtime: netns.Runtime.Runtime, Backend: netns.Runtime.Backend, Cut: parts.Local{}},
 }
 
 func init() {

@@ -1,4 +1,4 @@
-package tunnel
+package parts
 
 import (
 	"bytes"
@@ -114,10 +114,10 @@ hosts: {cc: {name: nscc}}
 }
 
 // makeAt makes the tunnels of one part on its machine.
-func makeAt(t *testing.T, space *os.File, r *backend.Run) (s *Set, err error) {
+func makeAt(t *testing.T, space *os.File, r *backend.Run) (s *Tunnels, err error) {
 	t.Helper()
 	err = application.Within(space, func() (err error) {
-		s, err = Make(r)
+		s, err = MakeTunnels(r)
 		return err
 	})
 	if err == nil {
@@ -157,7 +157,7 @@ func TestTunnel(t *testing.T) {
 				if got := strings.Join(set.Notes(), ""); got == "" != (c.notes == "") || !strings.Contains(got, c.notes) {
 					t.Errorf("notes %q, want %q", got, c.notes)
 				}
-				tunnels := set.Tunnels()
+				tunnels := set.List()
 				if len(tunnels) != 1 || r.Part.Of[tunnels[0].End.Node] != i || tunnels[0].MTU != r.MTU() {
 					t.Fatalf("tunnels %+v, want one of part %d with MTU %d", tunnels, i, r.MTU())
 				}
@@ -187,7 +187,7 @@ func TestTunnel(t *testing.T) {
 }
 
 // otherProcess moves the tunnels into the namespace of a new process, and returns that.
-func otherProcess(t *testing.T, set *Set) *os.File {
+func otherProcess(t *testing.T, set *Tunnels) *os.File {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}

@@ -1,8 +1,15 @@
-// Package shards runs a plan in several parts, each with a kernel of its own: the pods of a
-// cluster, or supervisors on this machine. The coordinator, in csiglab, orders the parts over
-// one connection each and puts their outcomes together. A shard, Serve, makes its part with
-// the backend of network namespaces as it is. Shards reach each other by TCP with mutual TLS,
-// of an authority made for the run.
+// Package parts runs a plan in several parts. It cuts the fabric where the lookahead is largest,
+// then balances the predicted load, then lets the fewest frames cross (Cut):
+//
+//	plan ─▶ pieces: nodes that links shorter than the largest possible cut join
+//	     ─▶ pods, else racks, else pieces, into parts of about the same load
+//	     ─▶ moves between parts while fewer frames cross
+//
+// Each part has a kernel of its own: a pod of a cluster (package pods), or a supervisor on this machine
+// (Local). The coordinator, in csiglab, orders the parts over one connection each, and merges
+// their records and outcomes. A shard, Serve, makes its part with the backend of network
+// namespaces as it is. Shards carry frames to each other by TCP with mutual TLS, of an authority
+// made for the run; in real time by Tunnels.
 //
 //	csiglab: Coordinate ── connection (port-forward, Unix socket) ──▶ Serve: shard 0 ── netns
 //	                    ── connection ─────────────────────────────▶ Serve: shard 1 ── netns
@@ -14,7 +21,7 @@
 //	coordinator        order ──────▶ go ──────────▶ end (of a held run)            ─▶ stop
 //
 // Both sides show life every second. A side that hears nothing for long gives the other up.
-package shards
+package parts
 
 import (
 	"context"

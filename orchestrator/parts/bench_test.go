@@ -1,4 +1,4 @@
-package shards_test
+package parts_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/shards"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 )
 
 // BenchmarkCut runs three-flow with CSIG in lockstep in one part and in two, in turn, and
@@ -23,9 +23,9 @@ func BenchmarkCut(b *testing.B) {
 	b.Setenv(runs.EnvironmentList, filepath.Join(b.TempDir(), "list"))
 	p := backendtest.Embedded(b, "three-flow", 1)
 	whole := netns.Backend{HostProgram: nodes, SwitchProgram: nodes}
-	run := func(of backend.Backend, parts int) (results []backendtest.Result, wall, cpu float64) {
+	run := func(of backend.Backend, n int) (results []backendtest.Result, wall, cpu float64) {
 		records := backendtest.NewRecords(len(p.Nodes))
-		r := &backend.Run{Name: "parts", Plan: p, Processes: backend.ProcessPerNode, Folder: b.TempDir(), Shards: parts}
+		r := &backend.Run{Name: "parts", Plan: p, Processes: backend.ProcessPerNode, Folder: b.TempDir(), Shards: n}
 		start, before := time.Now(), childrenCPU(b)
 		_, err := backend.Perform(b.Context(), backend.Runtime{Runtime: runtimes.Get(runtimes.Netns), Backend: of}, r, backend.Control{Records: records})
 		if errors.Is(err, backend.ErrUnavailable) {
@@ -40,7 +40,7 @@ func BenchmarkCut(b *testing.B) {
 	for b.Loop() {
 		want, w, c := run(whole, 0)
 		wall[0], cpu[0] = wall[0]+w, cpu[0]+c
-		got, w, c := run(shards.Local{Backend: whole}, 2)
+		got, w, c := run(parts.Local{Backend: whole}, 2)
 		wall[1], cpu[1] = wall[1]+w, cpu[1]+c
 		backendtest.Same(b, got, want)
 	}

@@ -1,11 +1,4 @@
-// Package placement cuts the fabric of a plan into parts that run on several machines: it
-// cuts where the lookahead is largest, then balances the predicted load, then lets the
-// fewest frames cross. It predicts what the cut costs. It runs nothing.
-//
-//	plan ─▶ pieces: nodes that links shorter than the largest possible cut join
-//	     ─▶ pods, else racks, else pieces, into parts of about the same load
-//	     ─▶ moves between parts while fewer frames cross
-package placement
+package parts
 
 import (
 	"cmp"
@@ -194,4 +187,26 @@ func (pl *Placement) describe(f *fabric) {
 		}
 	}
 	pl.predict(f)
+}
+
+// busyWindows is the share of windows of a cut's lookahead in which there is an exchange in
+// lockstep: in the others no node can do anything.
+const busyWindows = 0.85
+
+// predict predicts the exchanges of a cut and what they cost.
+func (pl *Placement) predict(f *fabric) {
+	model := f.work.ModelTime
+	if f.end != units.Never {
+		model = min(model, units.Duration(f.end))
+	}
+	costs := &estimate.Reference
+	alone := costs.Lockstep(float64(f.work.PacketHops)).Seconds()
+	pl.Seconds = alone
+	if pl.Lookahead > 0 {
+		pl.Exchanges = busyWindows * float64(model) / float64(pl.Lookahead)
+		pl.Seconds += (costs.Exchanges(pl.Exchanges) + costs.Lockstep(pl.Crossing)).Seconds()
+	}
+	if alone > 0 {
+		pl.Slowdown = pl.Seconds / alone
+	}
 }

@@ -1,4 +1,4 @@
-package placement_test
+package parts_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
-	"github.com/csiglab/csiglab/orchestrator/parts/placement"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -45,7 +45,7 @@ func TestPods(t *testing.T) {
 		{"dragonfly-72", 2, 20}, // five groups and four
 	} {
 		p := compile(t, c.name)
-		got, err := placement.Cut(p, c.parts)
+		got, err := parts.Cut(p, c.parts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,12 +79,12 @@ func TestErrors(t *testing.T) {
 		{p, 13, "into 13 parts: it has 12 nodes, and each part needs one"},
 		{&instant, 7, "into 7 parts: link " + p.Links[0].Name + " and 9 others have no delay, and so no lookahead: without cutting one of them there are"},
 	} {
-		_, err := placement.Cut(c.plan, c.parts)
+		_, err := parts.Cut(c.plan, c.parts)
 		if !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
-	if got, err := placement.Cut(p, 12); err != nil || len(got.Links) != len(p.Graph.Links) {
+	if got, err := parts.Cut(p, 12); err != nil || len(got.Links) != len(p.Graph.Links) {
 		t.Errorf("a part for each node: %v, %+v", err, got)
 	}
 }
@@ -104,7 +104,7 @@ func TestPrediction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := placement.Cut(p, 2)
+		got, err := parts.Cut(p, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestPrediction(t *testing.T) {
 		if got.Slowdown < 1.2 || got.Slowdown > 1.7 || got.Lookahead != units.Microsecond {
 			t.Errorf("slowdown %v, lookahead %v", got.Slowdown, got.Lookahead)
 		}
-		alone, err := placement.Cut(p, 1)
+		alone, err := parts.Cut(p, 1)
 		if err != nil || alone.Slowdown != 1 || alone.Exchanges != 0 || alone.Links != nil {
 			t.Errorf("one part: %+v, %v", alone, err)
 		}
@@ -132,7 +132,7 @@ func ExampleCutGraph() {
 	g.Connect(0, 2, 100*units.Gbps, units.Microsecond)
 	g.Connect(1, 3, 100*units.Gbps, units.Microsecond)
 	g.Connect(2, 3, 100*units.Gbps, 5*units.Microsecond)
-	cut, err := placement.CutGraph(g, 2)
+	cut, err := parts.CutGraph(g, 2)
 	fmt.Println(cut.Of, g.LinkName(cut.Links[0]), cut.Lookahead, err)
 	// Output: [0 1 0 1] s0-s1 5us <nil>
 }
@@ -142,27 +142,27 @@ func ExampleCutGraph() {
 func TestEmbedded(t *testing.T) {
 	for _, name := range experiment.Names() {
 		p := compile(t, name)
-		for _, parts := range []int{2, 3} {
-			got, err := placement.Cut(p, parts)
+		for _, n := range []int{2, 3} {
+			got, err := parts.Cut(p, n)
 			if err != nil {
-				t.Errorf("%s in %d parts: %v", name, parts, err)
+				t.Errorf("%s in %d parts: %v", name, n, err)
 				continue
 			}
-			again, err := placement.Cut(p, parts)
+			again, err := parts.Cut(p, n)
 			if diff := cmp.Diff(again, got); err != nil || diff != "" {
-				t.Errorf("%s in %d parts: another cut (%v):\n%s", name, parts, err, diff)
+				t.Errorf("%s in %d parts: another cut (%v):\n%s", name, n, err, diff)
 			}
 			load := 0.0
 			for i, part := range got.Parts {
 				if load += part.Load; part.Hosts+part.Switches == 0 {
-					t.Errorf("%s in %d parts: part %d is empty", name, parts, i)
+					t.Errorf("%s in %d parts: part %d is empty", name, n, i)
 				}
 			}
 			if math.Abs(load-1) > 1e-9 || got.Lookahead <= 0 || len(got.Links)+got.Control == 0 || math.IsNaN(got.Slowdown) || got.Slowdown < 0 {
-				t.Errorf("%s in %d parts: load %v, %+v", name, parts, load, got)
+				t.Errorf("%s in %d parts: load %v, %+v", name, n, load, got)
 			}
 			t.Logf("%s in %d parts: %+v, lookahead %v, %d links and %d control links cut, %.0f frames cross, %.2f times one machine's time",
-				name, parts, got.Parts, got.Lookahead, len(got.Links), got.Control, got.Crossing, got.Slowdown)
+				name, n, got.Parts, got.Lookahead, len(got.Links), got.Control, got.Crossing, got.Slowdown)
 		}
 	}
 }

@@ -1,10 +1,10 @@
-// Package kubernetes is the backend that runs plans in the pods of a Kubernetes cluster: an
-// Indexed Job with a pod for each part of the fabric (placement), which the coordinator
-// (shards) reaches by port-forward. Inside of each pod runs the backend of network
+// Package pods is the backend that runs plans in the pods of a Kubernetes cluster: an
+// Indexed Job with a pod for each part of the fabric, which the coordinator
+// (parts.Coordinate) reaches by port-forward. Inside of each pod runs the backend of network
 // namespaces.
 //
-//	Job ─▶ pods run ─▶ port-forward ─▶ shards.Coordinate ─▶ Remove
-package kubernetes
+//	Job ─▶ pods run ─▶ port-forward ─▶ parts.Coordinate ─▶ Remove
+package pods
 
 import (
 	"context"
@@ -19,8 +19,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/placement"
-	"github.com/csiglab/csiglab/orchestrator/parts/shards"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 )
 
 // Runtime is the pods of a cluster as a runtime.
@@ -41,7 +40,7 @@ func (Backend) Check(ctx context.Context, r *backend.Run) error {
 		return failure.Configuration(errors.New("runtime kubernetes needs an image with csiglab: name it by --image; csiglab image push makes one"))
 	}
 	if r.Shards > 1 {
-		if err := shards.CheckCut(r); err != nil {
+		if err := parts.CheckCut(r); err != nil {
 			return err
 		}
 	}
@@ -77,9 +76,9 @@ func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (ou
 	n := max(r.Shards, 1)
 	of := make([]int, len(r.Plan.Graph.Nodes))
 	if n > 1 {
-		cut, err := placement.Cut(r.Plan, n)
+		cut, err := parts.Cut(r.Plan, n)
 		if err != nil {
-			return nil, failure.Configuration(err)
+			return nil, err
 		}
 		of = cut.Of
 	}
@@ -87,7 +86,7 @@ func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (ou
 	if err != nil {
 		return nil, err
 	}
-	key := shards.NewKey()
+	key := parts.NewKey()
 	name, err := in.Job(ctx, r.ID, part, jobSpec(in, r, of, n, key))
 	if name == "" {
 		return nil, err
@@ -121,7 +120,7 @@ func (b Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (ou
 			c.Note(fmt.Sprintf("shard %d, with %d nodes, ran in pod %s on %s", i, count(of, i), p.Name, p.Node))
 		}
 	}
-	return shards.Coordinate(ctx, r, of, list, c)
+	return parts.Coordinate(ctx, r, of, list, c)
 }
 
 // count returns how many nodes a part has.
@@ -142,17 +141,17 @@ func nameOf(p cluster.Pod) string {
 	return fmt.Sprintf("shard %d (pod %s on %s)", p.Index, p.Name, p.Node)
 }
 
-// dialAll connects to all shards.
-func dialAll(ctx context.Context, in *cluster.Cluster, pods *pods, running []cluster.Pod, key shards.Key) ([]shards.Shard, error) {
-	list := make([]shards.Shard, len(running))
+// dialAll connects to all parts.
+func dialAll(ctx context.Context, in *cluster.Cluster, pods *pods, running []cluster.Pod, key parts.Key) ([]parts.Shard, error) {
+	list := make([]parts.Shard, len(running))
 	errs := make(chan error)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for i, p := range running {
 		go func() {
 			conn, err := dial(ctx, in, pods, p, key)
-			list[i] = shards.Shard{
-				Name: nameOf(p), Conn: conn, Address: net.JoinHostPort(p.IP, strconv.Itoa(shards.PeerPort)),
+			list[i] = parts.Shard{
+				Name: nameOf(p), Conn: conn, Address: net.JoinHostPort(p.IP, strconv.Itoa(parts.PeerPort)),
 				Fate:  func(ctx context.Context) string { return pods.fate(ctx, i) },
 				Place: runs.Shard{Index: i, Machine: p.Node, Pod: p.Name, Context: in.Context, Namespace: in.Namespace},
 			}
@@ -184,11 +183,11 @@ const (
 )
 
 // dial connects to a shard, which says hello at once.
-func dial(ctx context.Context, in *cluster.Cluster, pods *pods, p cluster.Pod, key shards.Key) (net.Conn, error) {
+func dial(ctx context.Context, in *cluster.Cluster, pods *pods, p cluster.Pod, key parts.Key) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
 	for {
-		conn, err := in.Dial(limited, p.Name, shards.Port)
+		conn, err := in.Dial(limited, p.Name, parts.Port)
 		if err == nil {
 			if conn, err = greeted(limited, conn, key); err == nil {
 				return conn, nil
@@ -210,7 +209,7 @@ func dial(ctx context.Context, in *cluster.Cluster, pods *pods, p cluster.Pod, k
 
 // greeted shows the key, waits for the first byte of the answer, and returns the connection
 // with it.
-func greeted(ctx context.Context, conn net.Conn, key shards.Key) (net.Conn, error) {
+func greeted(ctx context.Context, conn net.Conn, key parts.Key) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	g := &greetedConn{Conn: conn, first: make([]byte, 1)}
 	err := key.Show(conn)

@@ -1,4 +1,4 @@
-package placement
+package parts
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ const seed = 20261123
 
 // small returns a random fabric with up to eight nodes: hosts at switches that are joined
 // somehow, with delays of 1 to 3 us and random frames.
-func small(r *rand.Rand) *fabric {
+func smallFabric(r *rand.Rand) *fabric {
 	hosts, switches := 1+r.IntN(4), 1+r.IntN(4)
 	g := &topologies.Graph{}
 	for i := range hosts {
@@ -92,7 +92,7 @@ func (f *fabric) lookahead(of []int) units.Duration {
 func TestAgainstAllCuts(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for i := range 400 {
-		f := small(r)
+		f := smallFabric(r)
 		parts := 1 + r.IntN(min(4, len(f.loads)))
 		got, err := f.cut(parts)
 		if err != nil {

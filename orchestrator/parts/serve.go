@@ -1,4 +1,4 @@
-package shards
+package parts
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/tunnel"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -237,16 +236,16 @@ func (s *server) control(ctx context.Context, r *backend.Run, entry *runs.Entry)
 		return c, nil, err
 	}
 	closers = append(closers, func() { c.Entrance.Close() })
-	set, err := tunnel.Make(r)
+	tunnels, err := MakeTunnels(r)
 	if err != nil {
 		done()
 		return c, nil, err
 	}
-	closers = append(closers, func() { set.Close() })
-	for _, text := range set.Notes() {
+	closers = append(closers, func() { tunnels.Close() })
+	for _, text := range tunnels.Notes() {
 		send(message{Note: text})
 	}
-	r.Part.Tunnels, c.Meeting.Move = set.Tunnels(), set.Move
+	r.Part.Tunnels, c.Meeting.Move = tunnels.List(), tunnels.Move
 	return c, done, nil
 }
 

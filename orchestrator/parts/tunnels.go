@@ -1,15 +1,4 @@
-// Package tunnel makes the links between the parts of a run in real time: each link that is
-// cut becomes a pair of vxlan interfaces, one in each part, that carry its frames over the
-// network between the machines. It does not know what the frames are, and it shapes nothing;
-// the driver of the nodes (backend.Drive) does that as for any other link.
-//
-//	node ── pN (vxlan) ══ UDP between the machines ══ (vxlan) pM ── node
-//
-// A part makes its interfaces in the network namespace that reaches the other machines, and
-// moves them into the namespace of the process that drives the part. A vxlan interface sends
-// and receives in the namespace where it was made, wherever it is moved to. It is removed
-// with the namespace that it has been moved to.
-package tunnel
+package parts
 
 import (
 	"errors"
@@ -26,9 +15,9 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// Port is the UDP port of the tunnels of all runs. It is not vxlan's own, 4789, which some
+// tunnelPort is the UDP port of the tunnels of all runs. It is not vxlan's own, 4789, which some
 // networks of clusters use or drop.
-const Port = 7703
+const tunnelPort = 7703
 
 // Bytes that a tunnel adds to the IP packet that a frame carries: the frame's Ethernet header,
 // the headers of vxlan and UDP, and the outer IP header (RFC 7348 §5).
@@ -37,23 +26,33 @@ const (
 	overheadIPv6 = wire.EthernetLen + 8 + 8 + 40
 )
 
-// Set is the tunnels of one part of a run.
-type Set struct {
+// Tunnels are the links in real time between one part of a run and the others: each link that is
+// cut is a pair of vxlan interfaces, one in each part, that carry its frames over the network
+// between the machines. They shape nothing; the driver of the nodes (backend.Drive) does that as
+// for any other link.
+//
+//	node ── pN (vxlan) ══ UDP between the machines ══ (vxlan) pM ── node
+//
+// A part makes its interfaces in the network namespace that reaches the other machines, and
+// moves them into the namespace of the process that drives the part. A vxlan interface sends
+// and receives in the namespace where it was made, wherever it is moved to. It is removed
+// with the namespace that it has been moved to.
+type Tunnels struct {
 	handle  *netlink.Handle
 	tunnels []backend.Tunnel
 	left    []netlink.Link // those that have not been moved away
 	notes   []string
 }
 
-// Make makes the tunnels of part r.Part, in the network namespace of the calling thread. It
+// MakeTunnels makes the tunnels of part r.Part, in the network namespace of the calling thread. It
 // needs CAP_NET_ADMIN there; an error wraps backend.ErrUnavailable if this machine cannot
-// have them. The caller closes the Set.
-func Make(r *backend.Run) (*Set, error) {
+// have them. The caller closes them.
+func MakeTunnels(r *backend.Run) (*Tunnels, error) {
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("%w: tunnels: netlink: %w", backend.ErrUnavailable, err)
 	}
-	s := &Set{handle: h}
+	s := &Tunnels{handle: h}
 	paths := map[int]path{} // by the other part
 	for id, l := range r.Plan.Links {
 		here, there := l.A, l.B
@@ -102,7 +101,7 @@ func (p path) room() int {
 	return p.mtu - overheadIPv4
 }
 
-func (s *Set) findPath(part *backend.Part, peer int) (p path, err error) {
+func (s *Tunnels) findPath(part *backend.Part, peer int) (p path, err error) {
 	for _, end := range []struct {
 		part int
 		ip   *net.IP
@@ -136,7 +135,7 @@ func (s *Set) findPath(part *backend.Part, peer int) (p path, err error) {
 // fit compares the run's frames with what fits into one packet on the way to a part. The
 // kernel sends a longer frame as fragments of IP, which the machine of the peer puts
 // together: a frame then costs as many packets, and is lost with any of them.
-func (s *Set) fit(r *backend.Run, peer int, p path) error {
+func (s *Tunnels) fit(r *backend.Run, peer int, p path) error {
 	if r.MTU() <= p.room() {
 		return nil
 	}
@@ -158,11 +157,11 @@ func (s *Set) fit(r *backend.Run, peer int, p path) error {
 func fragment(mtu int) int { return (mtu - 20) &^ 7 }
 
 // make makes the tunnel of one end of a link.
-func (s *Set) make(end topologies.End, id int, p path, mtu int) error {
+func (s *Tunnels) make(end topologies.End, id int, p path, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	mac := wire.MAC(end.Node, end.Port)
 	attrs.Name, attrs.MTU, attrs.HardwareAddr = fmt.Sprintf("csig%06x", id), mtu, mac[:]
-	vxlan := &netlink.Vxlan{LinkAttrs: attrs, VxlanId: id, SrcAddr: p.local, Group: p.remote, Port: Port}
+	vxlan := &netlink.Vxlan{LinkAttrs: attrs, VxlanId: id, SrcAddr: p.local, Group: p.remote, Port: tunnelPort}
 	err := s.handle.LinkAdd(vxlan)
 	switch {
 	case errors.Is(err, unix.EPERM):
@@ -181,15 +180,15 @@ func (s *Set) make(end topologies.End, id int, p path, mtu int) error {
 	return nil
 }
 
-// Tunnels returns the tunnels, for backend.Part.
-func (s *Set) Tunnels() []backend.Tunnel { return slices.Clone(s.tunnels) }
+// List returns the tunnels, for backend.Part.
+func (s *Tunnels) List() []backend.Tunnel { return slices.Clone(s.tunnels) }
 
 // Notes returns remarks for the user: what the network between the machines costs.
-func (s *Set) Notes() []string { return slices.Clone(s.notes) }
+func (s *Tunnels) Notes() []string { return slices.Clone(s.notes) }
 
 // Move moves the tunnels into the network namespace of a process. It needs CAP_NET_ADMIN
 // there as well.
-func (s *Set) Move(pid int) error {
+func (s *Tunnels) Move(pid int) error {
 	for len(s.left) > 0 {
 		if err := s.handle.LinkSetNsPid(s.left[0], pid); err != nil {
 			return fmt.Errorf("move tunnel %s to the network namespace of process %d: %w", s.left[0].Attrs().Name, pid, err)
@@ -200,7 +199,7 @@ func (s *Set) Move(pid int) error {
 }
 
 // Close removes the tunnels that have not been moved.
-func (s *Set) Close() (err error) {
+func (s *Tunnels) Close() (err error) {
 	for _, link := range s.left {
 		if e := s.handle.LinkDel(link); e != nil {
 			err = errors.Join(err, fmt.Errorf("%w: tunnel %s: %w", backend.ErrRemains, link.Attrs().Name, e))

@@ -1,4 +1,4 @@
-package shards_test
+package parts_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/shards"
+	"github.com/csiglab/csiglab/orchestrator/parts"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "test-node":
 			os.Exit(process.Main())
-		case shards.Command:
-			if err := shards.ServeLocal(context.Background(), netns.Backend{HostProgram: nodes, SwitchProgram: nodes}); err != nil {
+		case parts.Command:
+			if err := parts.ServeLocal(context.Background(), netns.Backend{HostProgram: nodes, SwitchProgram: nodes}); err != nil {
 				os.Stderr.WriteString(err.Error())
 				os.Exit(3)
 			}
@@ -44,15 +44,15 @@ func TestMain(m *testing.M) {
 var nodes = []string{"/proc/self/exe", "test-node"}
 
 // local runs a plan in so many parts on this machine.
-func local(t *testing.T, text string, parts int, c backend.Control, records *backendtest.Records) (string, *backend.Outcome, error) {
+func local(t *testing.T, text string, n int, c backend.Control, records *backendtest.Records) (string, *backend.Outcome, error) {
 	t.Helper()
 	checkout.SkipSlowRace(t)
 	t.Setenv(runs.EnvironmentList, filepath.Join(t.TempDir(), "list"))
 	p := backendtest.Compile(t, text)
 	*records = *backendtest.NewRecords(len(p.Nodes))
 	c.Records = records
-	r := &backend.Run{Name: "parts", Plan: p, Processes: backend.ProcessPerNode, Folder: t.TempDir(), Shards: parts}
-	b := shards.Local{Backend: netns.Backend{HostProgram: nodes, SwitchProgram: nodes}}
+	r := &backend.Run{Name: "parts", Plan: p, Processes: backend.ProcessPerNode, Folder: t.TempDir(), Shards: n}
+	b := parts.Local{Backend: netns.Backend{HostProgram: nodes, SwitchProgram: nodes}}
 	out, err := backend.Perform(t.Context(), backend.Runtime{Runtime: runtimes.Get(runtimes.Netns), Backend: b}, r, c)
 	if errors.Is(err, backend.ErrUnavailable) {
 		t.Skip(err)

@@ -1,4 +1,4 @@
-package shards
+package parts
 
 import (
 	"context"
@@ -19,9 +19,7 @@ import (
 	"github.com/csiglab/csiglab/internal/crash"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
-	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
-	"github.com/csiglab/csiglab/orchestrator/parts/placement"
 )
 
 // Local is the backend that runs the parts of a plan on this machine, each in a process of
@@ -43,11 +41,10 @@ const localFile = 3
 // localFolder, in the folder of a run, has the folders of its parts while it lasts.
 const localFolder = ".shards"
 
-// CheckCut returns an error that wraps failure.ErrConfiguration if a run cannot be cut into
-// its number of parts.
+// CheckCut returns the error of Cut if a run cannot be cut into its number of parts.
 func CheckCut(r *backend.Run) error {
-	if _, err := placement.Cut(r.Plan, r.Shards); err != nil {
-		return failure.Configuration(fmt.Errorf("--shards %d: %w", r.Shards, err))
+	if _, err := Cut(r.Plan, r.Shards); err != nil {
+		return fmt.Errorf("--shards %d: %w", r.Shards, err)
 	}
 	return nil
 }
@@ -62,9 +59,9 @@ func (l Local) Check(ctx context.Context, r *backend.Run) error {
 
 // Run implements backend.Backend.
 func (l Local) Run(ctx context.Context, r *backend.Run, c backend.Control) (out *backend.Outcome, err error) {
-	cut, err := placement.Cut(r.Plan, r.Shards)
+	cut, err := Cut(r.Plan, r.Shards)
 	if err != nil {
-		return nil, failure.Configuration(err)
+		return nil, err
 	}
 	if c.Entrance != nil {
 		c.Entrance.Close() // the parts have entrances of their own
