@@ -27,7 +27,10 @@ func (prometheus) Serve(ctx context.Context, r command.ServeRequest) (err error)
 		return err
 	}
 	defer listener.Close()
-	server, err := promserver.New(promserver.Config{Token: r.Token, Interval: r.Interval, LocalNames: r.LocalNames, Limits: r.Limits, Say: r.Say})
+	user := ctx
+	ctx, fail := context.WithCancelCause(user)
+	defer fail(nil)
+	server, err := promserver.New(promserver.Config{Token: r.Token, Interval: r.Interval, LocalNames: r.LocalNames, Limits: r.Limits, Say: r.Say, Fail: fail})
 	if err != nil {
 		return err
 	}
@@ -53,7 +56,13 @@ func (prometheus) Serve(ctx context.Context, r command.ServeRequest) (err error)
 	if err := r.Print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
 		return err
 	}
-	return serveUntil(ctx, listener, server.Handler(), promserver.MaxHeader(&r.Limits))
+	if err := serveUntil(ctx, listener, server.Handler(), promserver.MaxHeader(&r.Limits)); err != nil {
+		return err
+	}
+	if user.Err() == nil {
+		return context.Cause(ctx) // the server cannot go on
+	}
+	return nil
 }
 
 // watchInterval is how often serve without arguments looks for labs.

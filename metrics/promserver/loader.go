@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -25,6 +26,7 @@ const (
 type loader struct {
 	ctx      context.Context
 	db       *tsdb.DB
+	full     *atomic.Bool // see mapChunks
 	appender storage.Appender
 	series   []loadedSeries
 	seen     map[uint64]bool // hashes of the labels of series
@@ -83,11 +85,11 @@ func (l *loader) End(at int, ms int64) error {
 func (l *loader) commit() error {
 	a := l.appender
 	l.appender, l.mapped, l.pending = nil, l.mapped+l.pending, 0
-	if l.mapped >= mapSamples {
-		l.mapped = 0
-		defer l.db.ForceHeadMMap()
+	if err := a.Commit(); err != nil || l.mapped < mapSamples {
+		return err
 	}
-	return a.Commit()
+	l.mapped = 0
+	return mapChunks(l.db, l.full)
 }
 
 // end commits what has been appended.
@@ -95,7 +97,8 @@ func (l *loader) end() error {
 	if l.appender == nil {
 		return nil
 	}
-	err := l.commit()
-	l.db.ForceHeadMMap()
-	return err
+	if err := l.commit(); err != nil {
+		return err
+	}
+	return mapChunks(l.db, l.full)
 }

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/csiglab/csiglab/internal/own"
@@ -42,6 +43,9 @@ type Config struct {
 	// Say gets a line of text when a lab comes, fails or ends; nil: nobody does. It is called
 	// from several goroutines.
 	Say func(text string)
+	// Fail is called once if the server can keep no more of what it scrapes, as its temporary
+	// folder is full; nil: nobody is told.
+	Fail func(err error)
 }
 
 // Defaults of Config.
@@ -55,6 +59,7 @@ type Server struct {
 	config  Config
 	dir     *own.Temporary
 	storage both
+	full    atomic.Bool // a storage could not write
 	limits  limits.Limits
 	parser  *limitedParser
 	engine  *engine
@@ -89,6 +94,9 @@ func New(c Config) (*Server, error) {
 	if c.Say == nil {
 		c.Say = func(string) {}
 	}
+	if c.Fail == nil {
+		c.Fail = func(error) {}
+	}
 	own.RemoveLeft("", own.ServerFolders) //nolint:errcheck // what cannot be removed does not concern this server
 	dir, err := own.NewTemporary("", own.ServerFolders)
 	if err != nil {
@@ -113,6 +121,7 @@ func (s *Server) open() (err error) {
 	s.limits = s.config.Limits.WithDefaults()
 	s.parser = newParser(&s.limits)
 	s.engine = newEngine(s.storage, &s.limits, s.parser)
+	s.tasks.Go(func() { s.mapScraped(mapInterval) })
 	return nil
 }
 
@@ -161,6 +170,9 @@ func (s *Server) Close() error {
 		// What a request still uses stays in memory: it must not be unmapped under it.
 		return errors.Join(fmt.Errorf("serve: a request still worked %v after its end", patience), s.dir.Remove())
 	}
+	if s.full.Load() {
+		return s.dir.Remove() // Prometheus cannot close a storage whose file it could not begin
+	}
 	return errors.Join(s.storage.close(), s.dir.Remove())
 }
 
@@ -181,7 +193,7 @@ func (s *Server) Load(ctx context.Context, folder string, o series.Options) (Loa
 		o.Run = filepath.Base(path)
 	}
 	o.Run = s.reserve(o.Run)
-	to := &loader{ctx: ctx, db: s.storage.loaded, seen: map[uint64]bool{}}
+	to := &loader{ctx: ctx, db: s.storage.loaded, full: &s.full, seen: map[uint64]bool{}}
 	numbers, err := series.Read(ctx, f, o, to)
 	if end := to.end(); err == nil {
 		err = end

@@ -3,12 +3,18 @@ package promserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
+
+	"github.com/csiglab/csiglab/internal/cause"
 )
 
 // loadedRange is the range of a block, in ms, of the storage of run folders: so long that
@@ -40,7 +46,48 @@ func storageOptions() *tsdb.Options {
 	o.WALSegmentSize = -1
 	o.NoLockfile = true
 	o.StripeSize = 1 << 10
+	o.BlockReloadInterval = time.Duration(loadedRange) * time.Millisecond // see mapChunks
 	return o
+}
+
+// mapInterval is how often full chunks of labs are written to files.
+const mapInterval = time.Minute
+
+// mapChunks writes full chunks to files, which need not stay in memory. A storage does this by itself
+// at each BlockReloadInterval, and panics if it cannot, for example because the disk is full.
+// The error says so, and full is set: the storage cannot be closed then.
+func mapChunks(db *tsdb.DB, full *atomic.Bool) (err error) {
+	defer func() {
+		wrong := recover()
+		if wrong == nil {
+			return
+		}
+		cannot, ok := wrong.(error)
+		if _, bug := wrong.(runtime.Error); bug || !ok {
+			panic(wrong)
+		}
+		full.Store(true)
+		err = fmt.Errorf("temporary folder %s: %w", filepath.Dir(db.Dir()), cause.Of(cannot))
+	}()
+	db.ForceHeadMMap()
+	return nil
+}
+
+// mapScraped writes full chunks of labs to files from time to time, until the server is closed.
+func (s *Server) mapScraped(interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			return
+		}
+		if err := mapChunks(s.storage.scraped, &s.full); err != nil {
+			s.config.Fail(fmt.Errorf("serve: %w", err))
+			return
+		}
+	}
 }
 
 // both are the two storages as one that is read.
