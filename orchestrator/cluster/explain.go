@@ -99,7 +99,7 @@ func (c *Cluster) explainStatus(task string, err error, s metav1.Status) error {
 	case s.Code == 404 && s.Details != nil && s.Details.Name != "":
 		return fmt.Errorf("%w: %s: %s", ErrGone, task, text)
 	case s.Code == 404:
-		return fmt.Errorf("%w: %s: server %s: it has no such resource (404); is it a Kubernetes API server, and 1.33 or newer?", ErrUnreachable, task, c.Server)
+		return fmt.Errorf("%w: %s: server %s: it has no such resource (404); is it a Kubernetes API server, and %s or newer?", ErrUnreachable, task, c.Server, oldest)
 	case s.Code == 429 || s.Code >= 500:
 		return fmt.Errorf("%w: %s: server %s: error %d: %s", ErrUnreachable, task, c.Server, s.Code, text)
 	case s.Code == 400 || s.Code == 409 || s.Code == 413 || s.Code == 422:

@@ -11,7 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
@@ -45,49 +47,55 @@ func (r *remains) holder() string {
 
 // object is an object of a run.
 type object struct {
-	kind string
-	meta metav1.ObjectMeta
-	pod  *corev1.Pod // of a pod
+	kind kind
+	metav1.Object
+	pod *corev1.Pod // of a pod
+}
+
+func (o object) String() string { return o.kind.name + "/" + o.GetName() }
+
+// kind is a kind of objects that csiglab makes.
+type kind struct {
+	name   string
+	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	delete func(context.Context, string, metav1.DeleteOptions) error
+}
+
+// kinds returns the kinds of objects, Jobs first.
+func (c *Cluster) kinds() []kind {
+	jobs, pods := c.client.BatchV1().Jobs(c.Namespace), c.client.CoreV1().Pods(c.Namespace)
+	configs, secrets := c.client.CoreV1().ConfigMaps(c.Namespace), c.client.CoreV1().Secrets(c.Namespace)
+	return []kind{
+		{"Job", anyList(jobs.List), jobs.Delete},
+		{"Pod", anyList(pods.List), pods.Delete},
+		{"ConfigMap", anyList(configs.List), configs.Delete},
+		{"Secret", anyList(secrets.List), secrets.Delete},
+	}
+}
+
+func anyList[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) }
 }
 
 // objects returns what carries a label, Jobs first. Users who may not list pods, ConfigMaps
 // or Secrets cannot have made them either.
-func (c *Cluster) objects(ctx context.Context, selector string) (list []object, err error) {
+func (c *Cluster) objects(ctx context.Context, selector string) (objects []object, err error) {
 	asked, cancel := call(ctx)
 	defer cancel()
-	o := metav1.ListOptions{LabelSelector: selector}
-	jobList, err := c.client.BatchV1().Jobs(c.Namespace).List(asked, o)
-	if err != nil {
-		return nil, c.explain("list Jobs", err)
-	}
-	for _, j := range jobList.Items {
-		list = append(list, object{kind: "Job", meta: j.ObjectMeta})
-	}
-	pods, err := c.client.CoreV1().Pods(c.Namespace).List(asked, o)
-	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, c.explain("list pods", err)
-	} else if err == nil {
-		for i := range pods.Items {
-			list = append(list, object{kind: "Pod", meta: pods.Items[i].ObjectMeta, pod: &pods.Items[i]})
+	for i, k := range c.kinds() {
+		list, err := k.list(asked, metav1.ListOptions{LabelSelector: selector})
+		if err == nil {
+			err = meta.EachListItem(list, func(o runtime.Object) error {
+				pod, _ := o.(*corev1.Pod)
+				objects = append(objects, object{kind: k, Object: o.(metav1.Object), pod: pod})
+				return nil
+			})
+		}
+		if err != nil && (i == 0 || !apierrors.IsForbidden(err)) {
+			return nil, c.explain("list "+k.name+"s", err)
 		}
 	}
-	configs, err := c.client.CoreV1().ConfigMaps(c.Namespace).List(asked, o)
-	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, c.explain("list ConfigMaps", err)
-	} else if err == nil {
-		for _, m := range configs.Items {
-			list = append(list, object{kind: "ConfigMap", meta: m.ObjectMeta})
-		}
-	}
-	secrets, err := c.client.CoreV1().Secrets(c.Namespace).List(asked, o)
-	if err != nil && !apierrors.IsForbidden(err) {
-		return nil, c.explain("list Secrets", err)
-	} else if err == nil {
-		for _, s := range secrets.Items {
-			list = append(list, object{kind: "Secret", meta: s.ObjectMeta})
-		}
-	}
-	return list, nil
+	return objects, nil
 }
 
 // Find returns what csiglab has made in the namespace, by run, in the order of their ids.
@@ -98,15 +106,15 @@ func (c *Cluster) Find(ctx context.Context) ([]remains, error) {
 	}
 	byRun := map[string]*remains{}
 	for _, o := range list {
-		id := o.meta.Labels[LabelRun]
+		id := o.GetLabels()[LabelRun]
 		r := byRun[id]
 		if r == nil {
 			r = &remains{Run: id}
 			byRun[id] = r
 		}
-		r.Objects = append(r.Objects, o.kind+"/"+o.meta.Name)
+		r.Objects = append(r.Objects, o.String())
 		if r.Owner == "" {
-			r.Owner, r.Machine = o.meta.Annotations[AnnotationOwner], o.meta.Annotations[AnnotationMachine]
+			r.Owner, r.Machine = o.GetAnnotations()[AnnotationOwner], o.GetAnnotations()[AnnotationMachine]
 		}
 	}
 	found := []remains{}
@@ -162,7 +170,7 @@ const removeEvery = 200 * time.Millisecond
 func (c *Cluster) unremoved(run string, left []object, why error) error {
 	var names []string
 	for _, o := range left {
-		names = append(names, o.kind+"/"+o.meta.Name)
+		names = append(names, o.String())
 	}
 	slices.Sort(names)
 	const most = 5
@@ -174,41 +182,32 @@ func (c *Cluster) unremoved(run string, left []object, why error) error {
 
 // remove asks for the removal of an object, once, and by force where its node is gone.
 func (c *Cluster) remove(ctx context.Context, o object, done map[string]bool, hanging map[string]time.Time) error {
-	key := string(o.meta.UID) + o.kind + o.meta.Name
-	if o.kind == "Pod" && o.meta.DeletionTimestamp != nil {
+	if o.pod != nil && o.pod.DeletionTimestamp != nil {
 		return c.removeHanging(ctx, o.pod, hanging)
 	}
+	uid := o.GetUID()
+	key := string(uid) + o.String()
 	if done[key] {
 		return nil
 	}
-	asked, cancel := call(ctx)
-	defer cancel()
-	var err error
-	uid := o.meta.UID
-	how := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
-	if uid == "" {
-		how.Preconditions = nil
+	how := metav1.DeleteOptions{}
+	if uid != "" {
+		how.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	switch o.kind {
-	case "Job":
+	switch {
+	case o.kind.name == "Job":
 		foreground := metav1.DeletePropagationForeground
 		how.PropagationPolicy = &foreground
-		err = c.client.BatchV1().Jobs(c.Namespace).Delete(asked, o.meta.Name, how)
-	case "Pod":
+	case o.pod != nil && o.pod.Status.Phase == corev1.PodPending:
 		// A Job's pods go with it; to remove them here too is faster. What has not started
 		// has nothing to end in order, and its node may be busy with the pull of its image.
-		if o.pod.Status.Phase == corev1.PodPending {
-			now := int64(0)
-			how.GracePeriodSeconds = &now
-		}
-		err = c.client.CoreV1().Pods(c.Namespace).Delete(asked, o.meta.Name, how)
-	case "ConfigMap":
-		err = c.client.CoreV1().ConfigMaps(c.Namespace).Delete(asked, o.meta.Name, how)
-	case "Secret":
-		err = c.client.CoreV1().Secrets(c.Namespace).Delete(asked, o.meta.Name, how)
+		now := int64(0)
+		how.GracePeriodSeconds = &now
 	}
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return c.explain("remove "+o.kind+" "+o.meta.Name, err)
+	asked, cancel := call(ctx)
+	defer cancel()
+	if err := o.kind.delete(asked, o.GetName(), how); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return c.explain("remove "+o.kind.name+" "+o.GetName(), err)
 	}
 	done[key] = true
 	return nil
