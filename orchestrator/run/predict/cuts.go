@@ -1,4 +1,4 @@
-package experiments
+package predict
 
 import (
 	"fmt"
@@ -10,31 +10,30 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/parts"
 	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/run/predict"
 )
 
-// fabricCut is how a fabric is cut into parts, which is alike for some variants, and what
+// Cut is how a fabric is cut into parts, which is alike for some variants, and what
 // that costs each of them.
-type fabricCut struct {
-	Parts     []fabricPart  `json:"parts"`
-	Links     []string      `json:"cutLinks"`
-	Control   int           `json:"cutControlLinks,omitempty"`
-	Lookahead string        `json:"lookahead"`
-	Variants  []variantCost `json:"variants"`
+type Cut struct {
+	Parts     []CutPart `json:"parts"`
+	Links     []string  `json:"cutLinks"`
+	Control   int       `json:"cutControlLinks,omitempty"`
+	Lookahead string    `json:"lookahead"`
+	Variants  []CutCost `json:"variants"`
 
 	of []int
 }
 
-// fabricPart is a part of a fabric.
-type fabricPart struct {
+// CutPart is a part of a fabric.
+type CutPart struct {
 	Hosts    int      `json:"hosts"`
 	Switches int      `json:"switches"`
 	Load     float64  `json:"predictedLoad"` // share, of 1, in the first of the variants
 	Nodes    []string `json:"nodes"`
 }
 
-// variantCost is what a cut is predicted to cost a variant: under clock lockstep, one run.
-type variantCost struct {
+// CutCost is what a cut is predicted to cost a variant: under clock lockstep, one run.
+type CutCost struct {
 	Name      string  `json:"name"`
 	Crossing  float64 `json:"predictedCrossingFrames"`
 	Exchanges float64 `json:"predictedExchanges,omitempty"`
@@ -43,17 +42,17 @@ type variantCost struct {
 }
 
 // addCut adds the cut of a variant's plan to those of the variants before it.
-func addCut(cuts []fabricCut, variant string, clock string, p *plan.Plan, n int) ([]fabricCut, error) {
+func addCut(cuts []Cut, variant string, clock string, p *plan.Plan, n int) ([]Cut, error) {
 	placed, err := parts.Cut(p, n)
 	if err != nil {
 		return cuts, err
 	}
-	i := slices.IndexFunc(cuts, func(c fabricCut) bool { return slices.Equal(c.of, placed.Of) })
+	i := slices.IndexFunc(cuts, func(c Cut) bool { return slices.Equal(c.of, placed.Of) })
 	if i < 0 {
 		i = len(cuts)
-		cuts = append(cuts, newFabricCut(p, placed))
+		cuts = append(cuts, newCut(p, placed))
 	}
-	cost := variantCost{Name: variant, Crossing: placed.Crossing}
+	cost := CutCost{Name: variant, Crossing: placed.Crossing}
 	if !(runtimes.Way{Clock: clock}).Has(runtimes.RealTime) { // in real time there are no exchanges
 		cost.Exchanges, cost.Seconds, cost.Slowdown = placed.Exchanges, placed.Seconds, placed.Slowdown
 	}
@@ -61,10 +60,10 @@ func addCut(cuts []fabricCut, variant string, clock string, p *plan.Plan, n int)
 	return cuts, nil
 }
 
-func newFabricCut(p *plan.Plan, placed *parts.Placement) fabricCut {
-	c := fabricCut{Links: []string{}, Control: placed.Control, Lookahead: placed.Lookahead.String(), of: placed.Of}
+func newCut(p *plan.Plan, placed *parts.Placement) Cut {
+	c := Cut{Links: []string{}, Control: placed.Control, Lookahead: placed.Lookahead.String(), of: placed.Of}
 	for _, part := range placed.Parts {
-		c.Parts = append(c.Parts, fabricPart{Hosts: part.Hosts, Switches: part.Switches, Load: part.Load})
+		c.Parts = append(c.Parts, CutPart{Hosts: part.Hosts, Switches: part.Switches, Load: part.Load})
 	}
 	for node, part := range placed.Of {
 		c.Parts[part].Nodes = append(c.Parts[part].Nodes, p.Graph.Nodes[node].Name)
@@ -79,7 +78,7 @@ func newFabricCut(p *plan.Plan, placed *parts.Placement) fabricCut {
 const shownCutLinks = 8
 
 // text returns the cut in words. It names the variants if there are several.
-func (c *fabricCut) text(variants int) string {
+func (c *Cut) text(variants int) string {
 	of := ""
 	if variants > 1 {
 		names := make([]string, len(c.Variants))
@@ -111,7 +110,7 @@ func (c *fabricCut) text(variants int) string {
 		}
 		fmt.Fprintf(&b, "  %sabout %.0f frames cross", name, v.Crossing)
 		if v.Exchanges > 0 {
-			fmt.Fprintf(&b, "; in lockstep about %.0f exchanges, %s", v.Exchanges, predict.Roughly(time.Duration(v.Seconds*float64(time.Second))))
+			fmt.Fprintf(&b, "; in lockstep about %.0f exchanges, %s", v.Exchanges, Roughly(time.Duration(v.Seconds*float64(time.Second))))
 		}
 		if v.Slowdown > 0 {
 			fmt.Fprintf(&b, ", %.2f times one machine's time", v.Slowdown)
