@@ -30,9 +30,8 @@ func newWork(linked command.Linked) command.Work {
 		elsewhere.InPod = linked.Cluster.InPod
 	}
 	return command.Work{
-		Campaigns: command.Campaigns{Run: campaign.Run, Resume: campaign.Resume, Validate: predict.Validate, Report: perform.WriteReport},
+		Campaigns: command.Campaigns{Run: campaign.Run, Validate: predict.Validate, Report: perform.WriteReport},
 		Labs:      command.Labs{List: holder.List, Damaged: runs.ListDamaged, Clean: holder.Clean, Enter: elsewhere.Enter, Start: holder.Start, Down: runs.Down},
 		Captures:  command.Captures{Recapture: packets.Recapture.Write, Live: packets.Live.Write},
-		Self:      perform.Self,
 	}
 }

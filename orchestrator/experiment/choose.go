@@ -73,3 +73,16 @@ func variantsIn(text string, scope expression.Scope, names []string) []string {
 	e, _ := expression.Compile(text, scope)
 	return slices.DeleteFunc(e.Variants(), func(variant string) bool { return !slices.Contains(names, variant) })
 }
+
+// Single reduces a set to one run: of a variant, with the first seed, without what compares
+// runs or wants them to end by themselves.
+func (s *Set) Single(variant int) {
+	name := s.Variants[variant].Name
+	s.Variants = s.Variants[variant : variant+1]
+	s.Base.Seeds = s.Base.Seeds[:1]
+	s.Variants[0].Experiment.Seeds = s.Base.Seeds
+	for _, e := range []*Experiment{s.Base, s.Variants[0].Experiment} {
+		e.Expect, e.Robust = nil, nil
+	}
+	s.Base.Published = slices.DeleteFunc(slices.Clone(s.Base.Published), func(p Published) bool { return p.Variant != name })
+}

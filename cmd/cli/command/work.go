@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"io"
-	"os/exec"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -19,9 +18,6 @@ type Work struct {
 	Labs
 	Captures
 
-	// Self returns csiglab itself as a process.
-	Self func(ctx context.Context, args ...string) *exec.Cmd
-
 	// Become puts another program in the place of this one; nil: nothing does.
 	Become func(ctx context.Context, a *App, program string) error
 }
@@ -29,7 +25,6 @@ type Work struct {
 // Campaigns do runs and predict them.
 type Campaigns struct {
 	Run      func(context.Context, *experiment.Set, campaign.Options) (*campaign.Result, error)
-	Resume   func(ctx context.Context, folder string, opts campaign.Options) (*campaign.Result, error)
 	Validate func(*experiment.Set, predict.Visit) (*predict.Validation, error)
 	Report   func(ctx context.Context, folder string, progress func(share float64)) (file string, read *reports.Report, err error)
 }

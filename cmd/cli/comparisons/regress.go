@@ -3,16 +3,13 @@ package comparisons
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
@@ -35,12 +32,11 @@ type regressFlags struct {
 	strict              bool
 	cluster             clusterFlags
 
-	// A suite of one experiment.
-	experiment        string
-	variants, set     []string
-	metrics           []string
-	delta, of, better string
+	one regress.OneFlags // a suite of one experiment
 }
+
+// oneFlagNames are those of a suite of one experiment.
+var oneFlagNames = []string{"experiment", "variant", "set", "metric", "delta", "of", "better"}
 
 func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -55,14 +51,14 @@ func (r *regressFlags) suiteFlags(cmd *cobra.Command) {
 
 func (r *regressFlags) oneFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.experiment, "experiment", "", "instead of a suite: compare one `EXPERIMENT`, with --metric and --delta")
+	f.StringVar(&r.one.Experiment, "experiment", "", "instead of a suite: compare one `EXPERIMENT`, with --metric and --delta")
 	command.CompleteFlag(cmd, "experiment", experiment.Names())
-	f.StringArrayVar(&r.variants, "variant", nil, "the `NAME` of a variant, with --experiment (repeatable; default: all)")
-	f.StringArrayVar(&r.set, "set", nil, "override a value on both sides, as `PATH=VALUE`, with --experiment (repeatable)")
-	f.StringArrayVar(&r.metrics, "metric", nil, "a `METRIC` that must not get worse, with --experiment (repeatable)")
-	f.StringVar(&r.delta, "delta", "", "the smallest effect that matters, with --experiment: a `SHARE` of the baseline's value such as 5%, or a number in the metric's unit")
-	f.StringVar(&r.of, "of", "median", "which `QUANTILE` over the seeds is compared, with --experiment: median, or p1 to p99")
-	f.StringVar(&r.better, "better", "", "which `DIRECTION` is better, lower or higher, for a metric that csiglab does not know, with --experiment")
+	f.StringArrayVar(&r.one.Variants, "variant", nil, "the `NAME` of a variant, with --experiment (repeatable; default: all)")
+	f.StringArrayVar(&r.one.Set, "set", nil, "override a value on both sides, as `PATH=VALUE`, with --experiment (repeatable)")
+	f.StringArrayVar(&r.one.Metrics, "metric", nil, "a `METRIC` that must not get worse, with --experiment (repeatable)")
+	f.StringVar(&r.one.Delta, "delta", "", "the smallest effect that matters, with --experiment: a `SHARE` of the baseline's value such as 5%, or a number in the metric's unit")
+	f.StringVar(&r.one.Of, "of", "median", "which `QUANTILE` over the seeds is compared, with --experiment: median, or p1 to p99")
+	f.StringVar(&r.one.Better, "better", "", "which `DIRECTION` is better, lower or higher, for a metric that csiglab does not know, with --experiment")
 }
 
 func regressCommand(a *command.App) *cobra.Command {
@@ -209,9 +205,9 @@ func regressionPlan(a *command.App, cmd *cobra.Command, r *regressFlags, args []
 // suite returns the suite that the command line names, and the arguments that name it
 // again.
 func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite, []string, error) {
-	if r.experiment == "" {
-		for _, flag := range []string{"variant", "set", "metric", "delta", "of", "better"} {
-			if f := cmd.Flags().Lookup(flag); f != nil && f.Changed {
+	if r.one.Experiment == "" {
+		for _, flag := range oneFlagNames {
+			if f := cmd.Flags().Lookup(flag); f != nil && f.Changed && flag != "experiment" {
 				return nil, nil, command.Usage("--%s goes with --experiment; a suite has its own", flag)
 			}
 		}
@@ -223,46 +219,16 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 	}
 	switch {
 	case len(args) > 0:
-		return nil, nil, command.Usage("suite %q and --experiment %s exclude each other", args[0], r.experiment)
-	case len(r.metrics) == 0:
-		return nil, nil, command.Usage("--experiment %s: --metric is missing, such as --metric fct_us.p99", r.experiment)
-	case r.delta == "":
-		return nil, nil, command.Usage("--experiment %s: --delta is missing: the smallest effect that matters, such as --delta 5%%", r.experiment)
+		return nil, nil, command.Usage("suite %q and --experiment %s exclude each other", args[0], r.one.Experiment)
 	case len(r.only) > 0:
 		return nil, nil, command.Usage("--only %s goes with a suite; --variant chooses variants", r.only[0])
 	}
-	delta, absolute, err := regress.ParseDelta(r.delta)
+	one, err := r.one.Suite()
 	if err != nil {
-		return nil, nil, command.Usage("--delta: %w", err)
-	}
-	if err := regress.ParseOf(r.of); err != nil {
-		return nil, nil, command.Usage("--of: %w", err)
-	}
-	rule := regress.Rule{Delta: delta, Absolute: absolute, Of: r.of}
-	if r.better != "" {
-		if rule.Better, err = regress.ParseBetter(r.better); err != nil {
-			return nil, nil, command.Usage("--better: %w", err)
-		}
-	}
-	if _, err := choose.Overrides(r.set); err != nil {
-		return nil, nil, err
-	}
-	var rules []regress.Rule
-	for _, metric := range r.metrics {
-		if slices.ContainsFunc(rules, func(other regress.Rule) bool { return other.Metric == metric }) {
-			return nil, nil, command.Usage("--metric %s is given twice", metric)
-		}
-		rule.Metric = metric
-		rules = append(rules, rule)
-	}
-	name := r.experiment
-	if !slices.Contains(experiment.Names(), name) {
-		if name, err = filepath.Abs(name); err != nil {
-			return nil, nil, command.Infrastructure(err)
-		}
+		return nil, nil, comparisonError(err)
 	}
 	var arguments []string
-	for _, flag := range []string{"experiment", "variant", "set", "metric", "delta", "of", "better"} {
+	for _, flag := range oneFlagNames {
 		f := cmd.Flags().Lookup(flag)
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			for _, value := range list.GetSlice() {
@@ -270,12 +236,6 @@ func (r *regressFlags) suite(cmd *cobra.Command, args []string) (*regress.Suite,
 			}
 		} else if f.Changed {
 			arguments = append(arguments, "--"+flag, f.Value.String())
-		}
-	}
-	one := regress.One(name, r.variants, r.set, regress.DefaultSeeds, rules)
-	if len(r.set) > 0 {
-		if one.Entries[0].Dir, err = os.Getwd(); err != nil {
-			return nil, nil, command.Infrastructure(err)
 		}
 	}
 	return one, arguments, nil

@@ -59,7 +59,7 @@ func resume(a *command.App, cmd *cobra.Command, folder string, r *perform.Flags,
 		return err
 	}
 	return perform.Show(cmd.Context(), a, r, func() (*campaign.Result, error) {
-		return a.Work.Resume(cmd.Context(), folder, r.Options)
+		return campaign.Resume(cmd.Context(), folder, r.Options)
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/cmd/cli/ui"
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
@@ -76,7 +77,7 @@ func serveUI(ctx context.Context, a *command.App, folder string, port uint16) er
 		return command.Infrastructure(fmt.Errorf("--port %d: %w", port, cause.Of(err)))
 	}
 	defer listener.Close()
-	server := ui.New(ui.Config{Folder: path, Reports: pageMaker{a.Work.Self}, List: a.Work.List})
+	server := ui.New(ui.Config{Folder: path, Reports: pageMaker{}, List: a.Work.List})
 	if err := a.Print(fmt.Sprintf("http://%s/\n", listener.Addr())); err != nil {
 		return err
 	}
@@ -109,26 +110,24 @@ const pageName = "page-of-ui"
 
 // pageMaker implements ui.Reports by a process for each page: its memory goes with it, it can
 // be ended in the midst of a folder, and a folder that it cannot cope with ends it alone.
-type pageMaker struct {
-	self func(ctx context.Context, args ...string) *exec.Cmd
-}
+type pageMaker struct{}
 
 // Report implements ui.Reports.
-func (p pageMaker) Report(ctx context.Context, folder string, w io.Writer) error {
-	return p.make(ctx, w, folder)
+func (pageMaker) Report(ctx context.Context, folder string, w io.Writer) error {
+	return makePage(ctx, w, folder)
 }
 
 // Compare implements ui.Reports.
-func (p pageMaker) Compare(ctx context.Context, a, b string, w io.Writer) error {
-	return p.make(ctx, w, a, b)
+func (pageMaker) Compare(ctx context.Context, a, b string, w io.Writer) error {
+	return makePage(ctx, w, a, b)
 }
 
 // mostWords is how many bytes of an error of a page's process are shown.
 const mostWords = 4096
 
-// make writes the page of the folders.
-func (p pageMaker) make(ctx context.Context, w io.Writer, folders ...string) error {
-	cmd := p.self(ctx, append([]string{pageName, "--"}, folders...)...)
+// makePage writes the page of the folders.
+func makePage(ctx context.Context, w io.Writer, folders ...string) error {
+	cmd := perform.Self(ctx, append([]string{pageName, "--"}, folders...)...)
 	var words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = w, &words
 	cmd.Cancel = func() error { return cmd.Process.Kill() } // it has nothing to remove

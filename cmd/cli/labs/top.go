@@ -59,16 +59,22 @@ func topCommand(a *command.App) *cobra.Command {
 				return command.Usage("%w", err)
 			}
 			defer reader.Close()
-			w := &watching{App: a, run: r, reader: reader, interval: interval}
-			out, ok := terminal(a)
-			if once || all || !ok {
-				size := top.Size{Rows: plainRows}
-				if all {
-					size.Rows = 0
-				}
-				return w.print(cmd.Context(), size)
+			w := &top.Watch{Run: &r, Reader: reader, Interval: interval, List: a.Work.List}
+			switch out, ok := terminal(a); {
+			case all:
+				err = w.Print(cmd.Context(), a.Stdout, top.Size{})
+			case once || !ok:
+				err = w.Print(cmd.Context(), a.Stdout, top.Size{Rows: plainRows})
+			default:
+				err = w.Draw(cmd.Context(), out, os.Stdin)
 			}
-			return w.watch(cmd.Context(), out)
+			switch {
+			case errors.Is(err, top.ErrEnded):
+				return a.Print(fmt.Sprintf("lab %s %s has ended\n", top.Printable(r.Name), r.ID))
+			case errors.Is(err, context.Canceled):
+				err = errors.New("interrupted")
+			}
+			return command.Infrastructure(err)
 		},
 	})
 	cmd.Flags().DurationVar(&interval, "interval", interval, "time between two looks")
@@ -85,121 +91,4 @@ func terminal(a *command.App) (*os.File, bool) {
 	}
 	f, ok := w.Writer.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-}
-
-// watching is a lab that is looked at.
-type watching struct {
-	*command.App
-	run      runs.Run
-	reader   *live.Reader
-	interval time.Duration
-	before   *top.Moment
-}
-
-// errEnded reports that the lab is no longer there.
-var errEnded = errors.New("the lab has ended")
-
-// look returns the table of the time since the last look, nil at the first one. The error
-// is errEnded, or says that the list of runs cannot be read.
-func (w *watching) look(ctx context.Context, size top.Size) ([]string, error) {
-	now := top.NewMoment(w.before, w.reader.Read(ctx))
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if len(now.Silent) > 0 {
-		if err := w.ended(ctx); err != nil {
-			return nil, err
-		}
-	}
-	before := w.before
-	w.before = now
-	return top.NewView(before, now).Table(w.run.Name+" "+w.run.ID, size), nil
-}
-
-// ended returns errEnded if the lab is no longer on the list, or its csiglab is gone.
-func (w *watching) ended(ctx context.Context) error {
-	list, err := w.Work.List(ctx)
-	if err != nil {
-		return command.Infrastructure(err)
-	}
-	for _, r := range list {
-		if r.ID == w.run.ID && r.State != runs.Dead && r.End == nil {
-			return nil
-		}
-	}
-	return errEnded
-}
-
-// print prints the table of one interval.
-func (w *watching) print(ctx context.Context, size top.Size) error {
-	_, err := w.look(ctx, size)
-	if err == nil {
-		if err = pause(ctx, w.interval); err == nil {
-			var lines []string
-			if lines, err = w.look(ctx, size); err == nil {
-				return top.Print(w.Stdout, lines)
-			}
-		}
-	}
-	return w.end(err)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
-// watch draws the table on a terminal until the user or the lab ends it.
-func (w *watching) watch(ctx context.Context, out *os.File) error {
-	screen, err := top.OpenScreen(out, os.Stdin)
-	if err != nil {
-		return command.Infrastructure(err)
-	}
-	defer screen.Close()
-	ctx, quit := context.WithCancel(ctx)
-	defer quit()
-	go func() {
-		for {
-			select {
-			case key := <-screen.Keys():
-				if top.Quits(key) {
-					quit()
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	for {
-		next := time.Now().Add(w.interval)
-		lines, err := w.look(ctx, screen.Size())
-		if err == nil {
-			err = screen.Draw(lines)
-		}
-		if err == nil {
-			err = pause(ctx, time.Until(next))
-		}
-		if err != nil {
-			screen.Close()
-			if ctx.Err() != nil { // the user has asked for it
-				return nil
-			}
-			return w.end(err)
-		}
-	}
-}
-
-// end returns the error with which top ends. That the lab has ended is none.
-func (w *watching) end(err error) error {
-	switch {
-	case errors.Is(err, errEnded):
-		return w.App.Print(fmt.Sprintf("lab %s %s has ended\n", top.Printable(w.run.Name), w.run.ID))
-	case errors.Is(err, context.Canceled):
-		return command.Infrastructure(errors.New("interrupted"))
-	}
-	return err
 }

@@ -117,15 +117,7 @@ func (l *labFlags) one(set *experiment.Set) error {
 			}
 		}
 	}
-	name := set.Variants[i].Name
-	set.Variants = set.Variants[i : i+1]
-	set.Base.Seeds = set.Base.Seeds[:1]
-	set.Variants[0].Experiment.Seeds = set.Base.Seeds
-	// Expectations compare variants and runs that end by themselves.
-	for _, e := range []*experiment.Experiment{set.Base, set.Variants[0].Experiment} {
-		e.Expect, e.Robust = nil, nil
-	}
-	set.Base.Published = slices.DeleteFunc(slices.Clone(set.Base.Published), func(p experiment.Published) bool { return p.Variant != name })
+	set.Single(i)
 	return nil
 }
 
