@@ -1,6 +1,7 @@
 package topologies
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/csiglab/csiglab/units"
@@ -139,12 +140,7 @@ func (s ParkingLotSpec) Auto(key string) string {
 }
 
 func (c *chain) build() *Graph {
-	if c.bottleneckRate == 0 {
-		c.bottleneckRate = c.rate
-	}
-	if c.bottleneckDelay == 0 {
-		c.bottleneckDelay = c.delay
-	}
+	rate, delay := cmp.Or(c.bottleneckRate, c.rate), cmp.Or(c.bottleneckDelay, c.delay)
 	b := newBuilder(c.name, len(c.racks), c.switches)
 	for i := range c.switches {
 		b.addSwitch(fmt.Sprintf("s%d", i), TierToR, NoPod, c.switchDelay)
@@ -153,7 +149,7 @@ func (c *chain) build() *Graph {
 		b.connect(h, len(c.racks)+rack, c.rate, c.delay)
 	}
 	for i := range c.switches - 1 {
-		b.connect(len(c.racks)+i, len(c.racks)+i+1, c.bottleneckRate, c.bottleneckDelay)
+		b.connect(len(c.racks)+i, len(c.racks)+i+1, rate, delay)
 	}
 	return b.graph
 }

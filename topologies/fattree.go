@@ -1,6 +1,7 @@
 package topologies
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 
@@ -361,23 +362,15 @@ type LeafSpineSpec struct {
 // oversubscription is whatever the numbers give.
 func LeafSpine(s LeafSpineSpec) (FatTree, error) {
 	bundle := max(1, s.Bundle)
-	if s.SpineRate == 0 {
-		s.SpineRate = s.Rate
-	}
-	for _, v := range []struct {
-		name  string
-		value int
-	}{{"leaves", s.Leaves}, {"spines", s.Spines}, {"hosts per leaf", s.HostsPerLeaf}, {"bundle", bundle}} {
-		if v.value < 1 || v.value > MaxRadix {
-			return FatTree{}, fmt.Errorf("%w: leaf-spine: %s is %d, want 1 to %d", ErrInvalid, v.name, v.value, MaxRadix)
-		}
+	if err := counts("leaf-spine", count{"leaves", s.Leaves}, count{"spines", s.Spines}, count{"hosts per leaf", s.HostsPerLeaf}, count{"bundle", bundle}); err != nil {
+		return FatTree{}, err
 	}
 	hosts := s.Leaves * s.HostsPerLeaf
 	f := FatTree{
 		Name: fmt.Sprintf("leaf-spine-%d", hosts), Hosts: hosts, PodSize: hosts,
 		Tiers: []FatTreeTier{
 			{Rate: s.Rate, Delay: s.Delay, SwitchDelay: s.SwitchDelay, RadixDown: s.HostsPerLeaf, RadixUp: s.Spines * bundle},
-			{Rate: s.SpineRate, Delay: s.Delay, SwitchDelay: s.SwitchDelay, RadixDown: s.Leaves * bundle, Bundle: bundle},
+			{Rate: cmp.Or(s.SpineRate, s.Rate), Delay: s.Delay, SwitchDelay: s.SwitchDelay, RadixDown: s.Leaves * bundle, Bundle: bundle},
 		},
 	}
 	return f, f.Check()

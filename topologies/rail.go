@@ -1,6 +1,7 @@
 package topologies
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -26,16 +27,8 @@ type RailSpec struct {
 
 // complete returns the spec with the zero values replaced by what they mean.
 func (s RailSpec) complete() RailSpec {
-	if s.Group == 0 {
-		s.Group = s.Servers
-	}
-	if s.SpineRate == 0 {
-		s.SpineRate = s.Rate
-	}
-	if s.SpineDelay == 0 {
-		s.SpineDelay = s.Delay
-	}
-	s.Bundle = max(1, s.Bundle)
+	s.Group, s.Bundle = cmp.Or(s.Group, s.Servers), max(1, s.Bundle)
+	s.SpineRate, s.SpineDelay = cmp.Or(s.SpineRate, s.Rate), cmp.Or(s.SpineDelay, s.Delay)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package topologies
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -67,12 +68,7 @@ func Ring(s RingSpec) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.RingRate == 0 {
-		s.RingRate = s.Rate
-	}
-	if s.RingDelay == 0 {
-		s.RingDelay = s.Delay
-	}
+	rate, delay := cmp.Or(s.RingRate, s.Rate), cmp.Or(s.RingDelay, s.Delay)
 	b := newBuilder(fmt.Sprintf("ring-%d", s.Switches), size.Hosts, size.Switches)
 	for i := range s.Switches {
 		b.addSwitch(fmt.Sprintf("s%d", i), TierToR, NoPod, s.SwitchDelay)
@@ -81,7 +77,7 @@ func Ring(s RingSpec) (*Graph, error) {
 		b.connect(h, size.Hosts+h/s.Hosts, s.Rate, s.Delay)
 	}
 	for i := range s.Switches {
-		b.connect(size.Hosts+i, size.Hosts+(i+1)%s.Switches, s.RingRate, s.RingDelay)
+		b.connect(size.Hosts+i, size.Hosts+(i+1)%s.Switches, rate, delay)
 		b.graph.Links[len(b.graph.Links)-1].OneWay = s.Routes == Clockwise
 	}
 	return b.graph, nil

@@ -101,7 +101,7 @@ func (a *attacker) frame(sent bool) []byte {
 			a.t.Fatal(err)
 		}
 		for _, f := range batch[:n] {
-			if _, ok := emu.Arrival(f.Data); ok && bytes.Equal(f.Data[6:12], source[:]) == sent {
+			if _, ok := emu.ReadTrailer(f.Data); ok && bytes.Equal(f.Data[6:12], source[:]) == sent {
 				return bytes.Clone(f.Data)
 			}
 		}

@@ -79,6 +79,20 @@ func (r *Reader) Next() ([]Word, error) {
 	}
 }
 
+// Each calls do with the words of each further line that has any, as Next returns them. It
+// returns the first error, which is that of do or an *Error.
+func (r *Reader) Each(do func(words []Word) error) error {
+	for {
+		words, err := r.Next()
+		if err == nil && words != nil {
+			err = do(words)
+		}
+		if err != nil || words == nil {
+			return err
+		}
+	}
+}
+
 // Line returns the next line as it is, without its end, and whether there is one. Its
 // number is that of Last. The error is an *Error.
 func (r *Reader) Line() (text string, ok bool, err error) {

@@ -122,16 +122,6 @@ func (t Table[T]) Lookup(name string) (entry T, ok bool) {
 	return entry, false
 }
 
-// Check returns an error when the table has no such algorithm, or when the
-// algorithm refuses the parameters by themselves.
-func (t Table[T]) Check(c Choice) error {
-	e, ok := t.Lookup(c.Name)
-	if !ok {
-		return fmt.Errorf("unknown algorithm %q; use one of %q", c.Name, t.Names())
-	}
-	return e.Describe().Check(c.Params)
-}
-
 // Names returns the names of the algorithms.
 func (t Table[T]) Names() []string {
 	names := make([]string, len(t))

@@ -220,17 +220,13 @@ func TestTable(t *testing.T) {
 		t.Errorf("specs %+v", specs)
 	}
 	for _, test := range []struct {
-		choice algorithm.Choice
-		want   string
+		hops, want string
 	}{
-		{algorithm.Choice{Name: "toy"}, ""},
-		{algorithm.Choice{Name: "toy", Params: algorithm.Values{"hops": "1"}}, ""},
-		{algorithm.Choice{Name: "toy", Params: algorithm.Values{"hops": "x"}}, `toy: parameter hops: "x" is not a whole number`},
-		{algorithm.Choice{Name: "toys"}, `unknown algorithm "toys"; use one of ["toy" "other"]`},
+		{"1", "<nil>"},
+		{"x", `toy: parameter hops: "x" is not a whole number`},
 	} {
-		err := table.Check(test.choice)
-		if text := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && text != test.want {
-			t.Errorf("%+v: error %v, want %q", test.choice, err, test.want)
+		if text := fmt.Sprint(toy.Check(algorithm.Values{"hops": test.hops})); text != test.want {
+			t.Errorf("hops %s: error %s, want %s", test.hops, text, test.want)
 		}
 	}
 }

@@ -122,6 +122,16 @@ func Share(text string) error {
 	return nil
 }
 
+// Between returns a Check of an Int or a Number: from low to high.
+func Between(low, high float64) func(text string) error {
+	return func(text string) error {
+		if v, err := parseNumber(text); err != nil || v < low || v > high {
+			return fmt.Errorf("%s is not from %v to %v", text, low, high)
+		}
+		return nil
+	}
+}
+
 // Positive returns a Check of what parse reads, such as units.ParseSize: above 0.
 func Positive[T ~int64](parse func(string) (T, error)) func(string) error {
 	return func(text string) error {

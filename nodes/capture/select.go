@@ -12,17 +12,8 @@ import (
 // ErrForeign reports a file that no Writer wrote.
 var ErrForeign = errors.New("capture: not a pcapng file as csiglab writes it")
 
-// Blocks of pcapng (draft-ietf-opsawg-pcapng, section 4), and the option with the
-// interface's name.
-const (
-	blockSection   = 0x0a0d0d0a
-	blockInterface = 1
-	blockPacket    = 6
-	optionName     = 2
-
-	byteOrder  = 0x1a2b3c4d // little endian, as a Writer has it
-	longestEPB = 1 << 20    // a frame, its comments, and much more
-)
+// longestBlock bounds a packet block: a frame, its comments, and much more.
+const longestBlock = 1 << 20
 
 // Select copies what a Writer wrote, with those ports alone that have the given
 // names. The caller knows that they are there.
@@ -39,7 +30,7 @@ func Select(out io.Writer, in io.Reader, ports []string) error {
 			return fmt.Errorf("%w: %w", ErrForeign, err)
 		}
 		kind, length := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
-		if length < 12 || length%4 != 0 || length > longestEPB {
+		if length < 12 || length%4 != 0 || length > longestBlock {
 			return fmt.Errorf("%w: a block of %d bytes", ErrForeign, length)
 		}
 		block = append(slices.Grow(block[:0], int(length)), head[:]...)[:length]
@@ -48,18 +39,18 @@ func Select(out io.Writer, in io.Reader, ports []string) error {
 		}
 		body := block[8 : length-4]
 		switch kind {
-		case blockSection:
-			if len(body) < 4 || binary.LittleEndian.Uint32(body) != byteOrder {
+		case sectionBlock:
+			if len(body) < 4 || binary.LittleEndian.Uint32(body) != byteOrderMagic {
 				return ErrForeign
 			}
-		case blockInterface:
+		case interfaceBlock:
 			if !slices.Contains(ports, interfaceName(body)) {
 				places = append(places, dropped)
 				continue
 			}
 			places = append(places, kept)
 			kept++
-		case blockPacket:
+		case packetBlock:
 			if len(body) < 4 || int(binary.LittleEndian.Uint32(body)) >= len(places) {
 				return fmt.Errorf("%w: a packet of no interface", ErrForeign)
 			}
@@ -86,7 +77,7 @@ func interfaceName(body []byte) string {
 		if length > len(value) {
 			return ""
 		}
-		if code == optionName {
+		if code == nameOption {
 			return string(value[:length])
 		}
 		at += 4 + (length+3)/4*4

@@ -101,7 +101,8 @@ func TestCapture(t *testing.T) {
 // record with the headers alone and the payload's length.
 func shorten(t *testing.T, p *plan.Plan, f emu.Fabric, r *spool.Record) spool.Record {
 	t.Helper()
-	arrives, ok := emu.Arrival(r.Frame)
+	trailer, ok := emu.ReadTrailer(r.Frame)
+	arrives := trailer.Arrival
 	switch delay := units.Microsecond; {
 	case !ok:
 		t.Fatalf("a frame without a trailer at %v", r.At)

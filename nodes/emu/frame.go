@@ -24,16 +24,6 @@ const (
 // at most so much payload, trailer included.
 func MaxFrame(payload units.Size) int { return wire.MaxHeader + int(payload) + TrailerLen }
 
-// Arrival returns the model time at which a captured frame arrives at the far
-// end of its link; ok is false for a frame without a trailer.
-func Arrival(frame []byte) (at units.Time, ok bool) {
-	t := findTrailer(frame)
-	if t < 0 {
-		return 0, false
-	}
-	return units.Time(binary.BigEndian.Uint64(frame[t+8:])), true
-}
-
 // shortest is the length to which hardware interfaces pad a frame with zeros (IEEE
 // 802.3, 64 B with the frame check sequence). Only a raw frame can be shorter.
 const shortest = 60

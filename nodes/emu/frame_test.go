@@ -17,18 +17,18 @@ func TestTrailerBehindPadding(t *testing.T) {
 			at := units.Time(random.Int64())
 			f := emu.AppendTrailer(nodetest.RawFrame(0, 5, n, random), 99, at, sequence)
 			for len(f) < 60 {
-				if got, ok := emu.Arrival(f); !ok || got != at {
-					t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
+				if got, ok := emu.ReadTrailer(f); !ok || got.Arrival != at {
+					t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got.Arrival, ok, at)
 				}
 				f = append(f, 0)
 			}
-			if got, ok := emu.Arrival(f); !ok || got != at {
-				t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got, ok, at)
+			if got, ok := emu.ReadTrailer(f); !ok || got.Arrival != at {
+				t.Fatalf("%d B, padded to %d: arrival %v, %v, want %v", n, len(f), got.Arrival, ok, at)
 			}
-			if _, ok := emu.Arrival(append(f, 1)); ok {
+			if _, ok := emu.ReadTrailer(append(f, 1)); ok {
 				t.Fatalf("%d B: a trailer before a byte that is no padding", n)
 			}
-			if _, ok := emu.Arrival(f[:n]); ok && n >= 24 {
+			if _, ok := emu.ReadTrailer(f[:n]); ok && n >= 24 {
 				t.Fatalf("%d B: a trailer where there is none", n)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lines"
@@ -33,6 +34,9 @@ const (
 	keyPodsize = "Podsize"
 	keyTier    = "Tier"
 )
+
+// headKeys are what a file may have before its first tier, and the key of that.
+var headKeys = []string{keyNodes, keyTiers, keyPodsize, keyTier}
 
 // tierKey is a key of a tier's block.
 type tierKey struct {
@@ -85,7 +89,7 @@ type block struct {
 // result passes Check.
 func ReadTopology(name string, r io.Reader) (topologies.FatTree, error) {
 	rd := &reader{Reader: lines.NewReader(name, r), header: make(map[string]lines.Word)}
-	if err := rd.read(); err != nil {
+	if err := rd.Each(rd.line); err != nil {
 		return topologies.FatTree{}, err
 	}
 	f, err := rd.build()
@@ -99,37 +103,19 @@ func ReadTopology(name string, r io.Reader) (topologies.FatTree, error) {
 	return f, nil
 }
 
-// read collects the keys and values; it checks names, places and repetitions.
-func (r *reader) read() error {
-	for {
-		words, err := r.Next()
-		if err != nil {
-			return err
-		}
-		if words == nil {
-			return nil
-		}
-		key := words[0]
-		if len(words) == 1 {
-			if r.knows(key.Text) {
-				return r.Errorf(key.End(), "%s has no value", key.Text)
-			}
-			return r.unknown(key)
-		}
-		if len(words) > 2 && r.knows(key.Text) {
-			return r.Errorf(words[2].Pos, "unexpected %q after the value of %s", words[2].Text, key.Text)
-		}
-		if err := r.entry(key, words[1]); err != nil {
-			return err
-		}
-	}
-}
-
-// entry takes one key and its value.
-func (r *reader) entry(key, value lines.Word) error {
-	switch canonical := canonicalKey(key.Text); {
+// line takes a line, which is a key and its value; it checks names, places and repetitions.
+func (r *reader) line(words []lines.Word) error {
+	key := words[0]
+	canonical := canonicalKey(key.Text)
+	switch {
 	case canonical == "":
 		return r.unknown(key)
+	case len(words) == 1:
+		return r.Errorf(key.End(), "%s has no value", key.Text)
+	case len(words) > 2:
+		return r.Errorf(words[2].Pos, "unexpected %q after the value of %s", words[2].Text, key.Text)
+	}
+	switch value := words[1]; {
 	case canonical == keyTier:
 		for _, b := range r.blocks {
 			if b.number.Text == value.Text {
@@ -137,7 +123,7 @@ func (r *reader) entry(key, value lines.Word) error {
 			}
 		}
 		r.blocks = append(r.blocks, block{at: key.Pos, number: value, keys: make(map[string]lines.Word)})
-	case isHeader(canonical):
+	case slices.Contains(headKeys, canonical):
 		if earlier, ok := r.header[canonical]; ok {
 			return r.Errorf(key.Pos, "%s was set in line %d", canonical, earlier.Line)
 		}
@@ -272,27 +258,22 @@ func (r *reader) misfit(err error) error {
 	return e
 }
 
-func (r *reader) knows(key string) bool { return canonicalKey(key) != "" }
-
 func (r *reader) unknown(key lines.Word) error {
-	names := []string{keyNodes, keyTiers, keyPodsize, keyTier}
-	if len(r.blocks) > 0 {
-		names = nil
-	}
+	names := make([]string, 0, len(tierKeys)+len(headKeys))
 	for _, k := range tierKeys {
 		names = append(names, k.name)
 	}
 	if len(r.blocks) > 0 {
 		names = append(names, keyTier)
+	} else {
+		names = slices.Concat(headKeys, names)
 	}
 	return r.Unknown("key", key, names...)
 }
 
-func isHeader(key string) bool { return key == keyNodes || key == keyTiers || key == keyPodsize }
-
 // canonicalKey returns the key as this package writes it, or "".
 func canonicalKey(text string) string {
-	for _, k := range []string{keyNodes, keyTiers, keyPodsize, keyTier} {
+	for _, k := range headKeys {
 		if strings.EqualFold(k, text) {
 			return k
 		}

@@ -5,10 +5,12 @@
 package netbench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lines"
@@ -72,7 +74,10 @@ func Read(name string, r io.Reader, o Options) (*topologies.Custom, error) {
 		Reader: lines.NewReader(name, r), options: o, head: map[string]lines.Word{},
 		edges: map[pair]int{}, places: map[pair]lines.Pos{},
 	}
-	if err := rd.read(); err != nil {
+	if err := rd.Each(rd.line); err != nil {
+		return nil, err
+	}
+	if err := rd.finish(); err != nil {
 		return nil, err
 	}
 	c, err := rd.build()
@@ -83,26 +88,12 @@ func Read(name string, r io.Reader, o Options) (*topologies.Custom, error) {
 	return c, nil
 }
 
-// read takes the lines: the head, then the edges.
-func (r *reader) read() error {
-	for {
-		words, err := r.Next()
-		if err != nil {
-			return err
-		}
-		if words == nil {
-			return r.finish()
-		}
-		if strings.Contains(words[0].Text, "=") {
-			if err := r.property(words); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := r.edge(words); err != nil {
-			return err
-		}
+// line takes a line of the head, or one of the edges behind it.
+func (r *reader) line(words []lines.Word) error {
+	if strings.Contains(words[0].Text, "=") {
+		return r.property(words)
 	}
+	return r.edge(words)
 }
 
 // property takes a line key=value of the head.
@@ -112,12 +103,8 @@ func (r *reader) property(words []lines.Word) error {
 		text += w.Text
 	}
 	key, value, _ := strings.Cut(text, "=")
-	known := false
-	for _, k := range keys {
-		known = known || k == key
-	}
 	switch earlier, twice := r.head[key]; {
-	case !known:
+	case !slices.Contains(keys, key):
 		return r.Unknown("key", lines.Word{Pos: words[0].Pos, Text: key}, keys...)
 	case twice:
 		return r.Errorf(words[0].Pos, "%s was set in line %d", key, earlier.Line)
@@ -208,7 +195,7 @@ func (r *reader) set(key string, value lines.Word) error {
 	at := value.Pos
 	at.Column += len(form) + 1
 	var list []int
-	for _, text := range strings.Split(inside, ",") {
+	for text := range strings.SplitSeq(inside, ",") {
 		n, err := r.Int("the node", lines.Word{Pos: at, Text: text}, 0, int64(r.nodes)-1)
 		if err != nil {
 			return err
@@ -219,10 +206,9 @@ func (r *reader) set(key string, value lines.Word) error {
 		if len(list) != 2 || list[0] > list[1] {
 			return r.Errorf(value.Pos, "%s is %q, want the first and the last node", key, value.Text)
 		}
-		for n := list[0]; n <= list[1]; n++ {
-			r.sets[key][n] = true
+		for n := list[0] + 1; n < list[1]; n++ {
+			list = append(list, n)
 		}
-		return nil
 	}
 	for _, n := range list {
 		r.sets[key][n] = true
@@ -264,13 +250,7 @@ func (r *reader) finish() error {
 // build returns the fabric.
 func (r *reader) build() (*topologies.Custom, error) {
 	o := r.options
-	if o.HostRate == 0 {
-		o.HostRate = o.Rate
-	}
-	if o.HostDelay == 0 {
-		o.HostDelay = o.Delay
-	}
-	o.Servers = max(1, o.Servers)
+	o.HostRate, o.HostDelay, o.Servers = cmp.Or(o.HostRate, o.Rate), cmp.Or(o.HostDelay, o.Delay), max(1, o.Servers)
 	degree := make([]int, r.nodes)
 	for e, count := range r.edges {
 		degree[e.a] += count // the sum does not depend on the order

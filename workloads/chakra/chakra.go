@@ -34,7 +34,6 @@ import (
 
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/units"
-	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/trace"
 	"github.com/csiglab/csiglab/workloads/tracefile"
@@ -42,26 +41,11 @@ import (
 
 // Options say how a trace is read. The zero value reads it as it is.
 type Options struct {
+	trace.Options // At is set here
 	// Groups is the name of a JSON file of ASTRA-sim's option --comm-group-configuration, such as
 	// {"0": [0, 1], "1": [2, 3]}; "" and "empty": none.
 	Groups string
-	// Algorithms, by kind of collective; Auto if it is shorter.
-	Algorithms []collective.Algorithm
-	// Channels, Chunk and Local are those of collective.Call, for all collectives.
-	Channels int
-	Chunk    units.Size
-	Local    int
-	// Unit is the unit of durations; 0: a microsecond.
-	Unit units.Duration
-	// DataOnly ignores ctrl_deps, as ASTRA-sim does.
-	DataOnly bool
-	Steps    int // how often the trace is played; 0: once
-	// Ranks is the number of ranks; 0: those that there are files of. Replicate: ranks without a
-	// file do what the one rank does that has a file.
-	Ranks     int
-	Replicate bool
-	Limits    trace.Limits
-	MaxBytes  int64 // of all files, unpacked; 0: tracefile.DefaultBytes
+	Unit   units.Duration // of durations; 0: a microsecond
 }
 
 // Endings are those of the names of trace files.
@@ -88,15 +72,12 @@ func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) 
 	for _, f := range files {
 		r.ranks = max(r.ranks, f.Rank+1, 1)
 	}
-	r.assembler = trace.NewAssembler(trace.Options{
-		Ranks: o.Ranks, Algorithms: o.Algorithms, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local,
-		Steps: o.Steps, Limits: o.Limits, Replicate: o.Replicate,
-		At: func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) },
-	})
+	o.At = func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) }
+	r.assembler = trace.NewAssembler(o.Options)
 	if err := r.sidecar(); err != nil {
 		return nil, nil, err
 	}
-	budget := tracefile.NewBudget(o.MaxBytes)
+	budget := tracefile.NewBudget(o.Limits.Bytes)
 	for _, f := range files {
 		if err := r.file(f, budget); err != nil {
 			return nil, nil, err
@@ -264,12 +245,9 @@ func (r *reader) more(n *node) int {
 	return min(max(rest, have/2), most*have, max(1, r.o.Limits.Nodes-r.nodes+1))
 }
 
-// keep returns a copy of lists of ids, one after the other.
-func (r *reader) keep(lists ...[]uint64) []uint64 {
-	total := 0
-	for _, ids := range lists {
-		total += len(ids)
-	}
+// keep returns a copy of two lists of ids, one after the other.
+func (r *reader) keep(first, second []uint64) []uint64 {
+	total := len(first) + len(second)
 	if total == 0 {
 		return nil
 	}
@@ -277,9 +255,7 @@ func (r *reader) keep(lists ...[]uint64) []uint64 {
 		r.ids = make([]uint64, 0, max(total, 4096))
 	}
 	from := len(r.ids)
-	for _, ids := range lists {
-		r.ids = append(r.ids, ids...)
-	}
+	r.ids = append(append(r.ids, first...), second...)
 	return r.ids[from:len(r.ids):len(r.ids)]
 }
 

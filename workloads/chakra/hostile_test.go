@@ -86,7 +86,7 @@ func TestHostile(t *testing.T) {
 		{"gzip bomb of JSON", ".json", pack(t, append([]byte(`{"version":"`), bytes.Repeat([]byte("x"), 2<<20)...)), "the files hold more than 1000000 bytes, unpacked"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := Read(files(c.ending, c.data), Options{MaxBytes: 1_000_000, Limits: trace.Limits{Nodes: 200_000}})
+			_, _, err := Read(files(c.ending, c.data), Options{Options: trace.Options{Limits: trace.Limits{Nodes: 200_000, Bytes: 1_000_000}}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
@@ -135,7 +135,7 @@ func TestHostileIsCheap(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		begin := time.Now()
-		_, loss, err := Read(files(".et", data), Options{MaxBytes: 32 << 20})
+		_, loss, err := Read(files(".et", data), Options{Options: trace.Options{Limits: trace.Limits{Bytes: 32 << 20}}})
 		took := time.Since(begin)
 		runtime.ReadMemStats(&after)
 		if err == nil && loss.Empty() {
@@ -225,8 +225,8 @@ func fuzz(t *testing.T, ending string, data []byte) {
 	if len(data) > 1<<16 {
 		return
 	}
-	for _, o := range []Options{{}, {Ranks: 4, Replicate: true}} {
-		o.MaxBytes, o.Limits.Nodes = 1<<20, 20_000
+	for _, o := range []Options{{}, {Options: trace.Options{Ranks: 4, Replicate: true}}} {
+		o.Limits.Bytes, o.Limits.Nodes = 1<<20, 20_000
 		s, loss, err := Read(files(ending, data), o)
 		if err != nil {
 			if text := err.Error(); !place.MatchString(text) && !strings.Contains(text, "rank") {

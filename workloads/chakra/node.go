@@ -197,12 +197,7 @@ func cut(name string) string { return name[:min(len(name), 60)] }
 
 // entry returns what a node does. It adds to the loss report what of it is not played.
 func (r *reader) entry(n *node) (trace.Entry, error) {
-	e := trace.Entry{ID: n.id, Name: n.name, Pos: n.pos}
-	if r.o.DataOnly {
-		e.Deps = r.keep(n.data)
-	} else {
-		e.Deps = r.keep(n.data, n.control)
-	}
+	e := trace.Entry{ID: n.id, Name: n.name, Pos: n.pos, Deps: r.keep(n.data, n.control)}
 	for _, name := range n.others {
 		r.lost("attributes "+name, n)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/trace"
 )
 
 // message builds a message of a test.
@@ -206,14 +207,14 @@ func TestOptions(t *testing.T) {
 	if got := sum(read(Options{Unit: units.Nanosecond}), 0).compute; got != 7*units.Nanosecond {
 		t.Errorf("unit ns: %v", got)
 	}
-	if got := sum(read(Options{Steps: 3}), 0); got.compute != 21*units.Microsecond || got.sends != 18 {
+	if got := sum(read(Options{Options: trace.Options{Steps: 3}}), 0); got.compute != 21*units.Microsecond || got.sends != 18 {
 		t.Errorf("three steps: %+v", got)
 	}
 	algorithms := []collective.Algorithm{collective.AllReduce: collective.HalvingDoubling}
-	if got := sum(read(Options{Algorithms: algorithms}), 0); got.sends != 4 || got.bytes != 1800 {
+	if got := sum(read(Options{Options: trace.Options{Algorithms: algorithms}}), 0); got.sends != 4 || got.bytes != 1800 {
 		t.Errorf("halving-doubling: %+v", got)
 	}
-	if got := sum(read(Options{Channels: 2, Chunk: 100}), 0); got.sends != 24 || got.bytes != 1800 {
+	if got := sum(read(Options{Options: trace.Options{Channels: 2, Chunk: 100}}), 0); got.sends != 24 || got.bytes != 1800 {
 		t.Errorf("two channels, chunks: %+v", got)
 	}
 	first := func(s graph.Source) (deps []uint32) {
@@ -224,10 +225,10 @@ func TestOptions(t *testing.T) {
 		})
 		return deps
 	}
-	if all, data := first(read(Options{})), first(read(Options{DataOnly: true})); !cmp.Equal(all, []uint32{1}) || !cmp.Equal(data, []uint32{0}) {
-		t.Errorf("the collective depends on %v, and %v by data alone", all, data)
+	if all := first(read(Options{})); !cmp.Equal(all, []uint32{1}) {
+		t.Errorf("the collective depends on %v", all)
 	}
-	s, loss, err := Read(files(".et", data), Options{Ranks: 4, Replicate: true})
+	s, loss, err := Read(files(".et", data), Options{Options: trace.Options{Ranks: 4, Replicate: true}})
 	if err != nil || s.Ranks() != 4 || sum(s, 3).bytes != 1800 || len(loss.Items()) != 1 {
 		t.Errorf("one trace for four ranks: %v, lost %v", err, loss)
 	}

@@ -81,19 +81,13 @@ type pattern struct {
 
 func newPattern(p *Profile, sectors int) pattern {
 	of := pattern{demand: make([]int64, sectors)}
-	at := func(d units.Duration) int { // sectors before a time, times the period, by 128 bits
-		high, low := bits.Mul64(uint64(d), uint64(sectors))
-		q, _ := bits.Div64(high, low, uint64(p.Period))
-		return int(q)
-	}
 	for _, b := range p.Bursts {
-		first, n := at(b.At), at(b.Length)
-		if high, low := bits.Mul64(uint64(b.Length), uint64(sectors)); high != 0 || low%uint64(p.Period) != 0 {
-			if _, rest := bits.Div64(high, low, uint64(p.Period)); rest > 0 {
-				n++
-			}
+		first, _ := scaled(b.At, sectors, p.Period)
+		n, more := scaled(b.Length, sectors, p.Period)
+		if more {
+			n++
 		}
-		for a := first; a < min(first+n, sectors); a++ {
+		for a := int(first); a < min(int(first+n), sectors); a++ {
 			if rate := int64(b.Rate); rate == 0 || of.demand[a] < 0 {
 				of.demand[a] = -1
 			} else {
@@ -109,6 +103,13 @@ func newPattern(p *Profile, sectors int) pattern {
 	return of
 }
 
+// scaled returns d*by/of, rounded down, and whether that is less than it. The product has 128 bits.
+func scaled(d units.Duration, by int, of units.Duration) (whole units.Duration, less bool) {
+	high, low := bits.Mul64(uint64(d), uint64(by))
+	q, rest := bits.Div64(high, low, uint64(of))
+	return units.Duration(q), rest > 0
+}
+
 // ring is a link in sectors.
 type ring struct {
 	capacity int64
@@ -118,6 +119,7 @@ type ring struct {
 // board has the discretised circles of links that share jobs.
 type board struct {
 	sectors  int
+	whole    bool // all bursts begin and end with sectors
 	patterns []pattern
 	rings    []ring
 	on       [][]int // of each job: its rings
@@ -125,20 +127,34 @@ type board struct {
 	work     int     // what is left of the budget
 }
 
-// newBoard returns a board without load. perimeter is a multiple of every period, and
-// sectors a multiple of how often each goes into it.
-func newBoard(profiles []Profile, links []Link, sectors int, perimeter units.Duration) *board {
-	b := &board{sectors: sectors, on: make([][]int, len(profiles)), shift: make([]int, len(profiles))}
+// newBoard returns a board without load. angle is that of a sector; see score.
+func newBoard(profiles []Profile, links []Link, angle float64) (*board, error) {
+	perimeter, err := circleOf(profiles)
+	if err != nil {
+		return nil, err
+	}
+	n, err := sectors(profiles, perimeter, angle)
+	if err != nil {
+		return nil, err
+	}
+	b := &board{sectors: n, whole: true, on: make([][]int, len(profiles)), shift: make([]int, len(profiles))}
 	for i := range profiles {
-		b.patterns = append(b.patterns, newPattern(&profiles[i], int(units.Duration(sectors)/(perimeter/profiles[i].Period))))
+		p := &profiles[i]
+		own := n / int(perimeter/p.Period)
+		b.patterns = append(b.patterns, newPattern(p, own))
+		for _, burst := range p.Bursts {
+			_, early := scaled(burst.At, own, p.Period)
+			_, late := scaled(burst.Length, own, p.Period)
+			b.whole = b.whole && !early && !late
+		}
 	}
 	for i, l := range links {
-		b.rings = append(b.rings, ring{capacity: int64(l.Capacity), load: make([]int64, sectors)})
+		b.rings = append(b.rings, ring{capacity: int64(l.Capacity), load: make([]int64, n)})
 		for _, j := range l.Jobs {
 			b.on[j] = append(b.on[j], i)
 		}
 	}
-	return b
+	return b, nil
 }
 
 // put adds the demand of a job to its links, or with sign -1 takes it away.
@@ -330,50 +346,24 @@ func score(profiles []Profile, capacity units.Rate, angle float64, left *int) (*
 	for i := range profiles {
 		link.Jobs[i] = i
 	}
-	perimeter, err := circleOf(profiles)
+	b, err := newBoard(profiles, []Link{link}, angle)
 	if err != nil {
 		return nil, err
 	}
-	n, err := sectors(profiles, perimeter, angle)
-	if err != nil {
-		return nil, err
-	}
-	b := newBoard(profiles, []Link{link}, n, perimeter)
 	b.set(link.Jobs, make([]int, len(profiles)))
-	s := &Scored{Zero: b.score(0), Sectors: n, whole: whole(profiles, n, perimeter)}
+	s := &Scored{Zero: b.score(0), Sectors: b.sectors, whole: b.whole}
 	s.Proven = b.optimise(link.Jobs, left)
 	s.Best, s.Starts = b.score(0), b.starts(profiles)
 	return s, nil
 }
 
-// whole reports whether all bursts begin and end with sectors.
-func whole(profiles []Profile, sectors int, perimeter units.Duration) bool {
-	for i := range profiles {
-		of := uint64(sectors) / uint64(perimeter/profiles[i].Period)
-		for _, b := range profiles[i].Bursts {
-			for _, edge := range []units.Duration{b.At, b.Length} {
-				high, low := bits.Mul64(uint64(edge), of)
-				if _, rest := bits.Div64(high, low, uint64(profiles[i].Period)); rest > 0 {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
 // shifts returns the start offsets of jobs with the best scores of links together, in
 // sectors.
 func shifts(profiles []Profile, links []Link, angle float64, left *int) ([]units.Duration, error) {
-	perimeter, err := circleOf(profiles)
+	b, err := newBoard(profiles, links, angle)
 	if err != nil {
 		return nil, err
 	}
-	n, err := sectors(profiles, perimeter, angle)
-	if err != nil {
-		return nil, err
-	}
-	b := newBoard(profiles, links, n, perimeter)
 	all := make([]int, len(profiles))
 	for i := range all {
 		all[i] = i
@@ -386,9 +376,7 @@ func shifts(profiles []Profile, links []Link, angle float64, left *int) ([]units
 func (b *board) starts(profiles []Profile) []units.Duration {
 	all := make([]units.Duration, len(profiles))
 	for i := range profiles {
-		high, low := bits.Mul64(uint64(profiles[i].Period), uint64(b.shift[i]))
-		q, _ := bits.Div64(high, low, uint64(len(b.patterns[i].demand)))
-		all[i] = units.Duration(q)
+		all[i], _ = scaled(profiles[i].Period, b.shift[i], units.Duration(len(b.patterns[i].demand)))
 	}
 	return all
 }

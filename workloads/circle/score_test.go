@@ -70,8 +70,10 @@ func TestScoreIsBestOfAllShifts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		perimeter, _ := lcm(jobs)
-		b := newBoard(jobs, []Link{{Capacity: 50 * units.Gbps, Jobs: []int{0, 1, 2}}}, got.Sectors, perimeter)
+		b, err := newBoard(jobs, []Link{{Capacity: 50 * units.Gbps, Jobs: []int{0, 1, 2}}}, 15)
+		if err != nil {
+			t.Fatal(err)
+		}
 		best := math.Inf(-1)
 		for x := range b.patterns[0].demand { // also the first: turning all alike changes nothing
 			for y := range b.patterns[1].demand {

@@ -115,11 +115,12 @@ func (s *Source) Program(rank int, _ uint64) graph.Program {
 	for g, group := range s.Config.Groups {
 		for me, member := range group {
 			if member == rank {
-				return &program{source: s, group: g, me: me}
+				p := &program{source: s, group: g, me: me}
+				return &graph.Pieces{Append: p.append}
 			}
 		}
 	}
-	return &program{source: s, group: graph.None, step: s.Steps()}
+	return &graph.Pieces{Append: func(*graph.Builder) bool { return false }}
 }
 
 // call returns the call of a rank of a group.
@@ -141,54 +142,35 @@ type program struct {
 	source    *Source
 	group, me int
 	step      int
-	build     graph.Builder
-	at        int
 }
 
-// Next implements graph.Program.
-func (p *program) Next(op *graph.Op) bool {
-	if p.at == len(p.build.Ops) && !p.expand() {
-		return false
-	}
-	deps := append(op.Deps[:0], p.build.Ops[p.at].Deps...)
-	*op = p.build.Ops[p.at]
-	op.Deps = deps
-	p.at++
-	return true
-}
-
-// expand makes the operations of the next iteration.
-func (p *program) expand() bool {
+// append appends the next iteration.
+func (p *program) append(b *graph.Builder) bool {
 	c := &p.source.Config
-	if p.step == p.source.Steps() {
-		return false
-	}
-	next := p.build.Next()
 	var deps []uint32
 	if p.step > 0 {
-		deps = []uint32{next - 1} // the end of the iteration before
+		deps = []uint32{b.Next() - 1} // the end of the iteration before
 	}
-	p.build.Reset(next)
 	warm := p.step >= c.Warmup
 	step := graph.Tag{Step: int32(p.step), Phase: graph.None, Collective: graph.None, Group: graph.None}
-	if p.build.Tag = step; warm {
-		deps = []uint32{p.build.Begin(deps...)}
+	if b.Tag = step; warm {
+		deps = []uint32{b.Begin(deps...)}
 	}
 	if c.Gap > 0 {
-		deps = []uint32{p.build.Compute(c.Gap, deps...)}
+		deps = []uint32{b.Compute(c.Gap, deps...)}
 	}
-	p.build.Tag.Group, p.build.Tag.Collective = int32(p.group), 0
+	b.Tag.Group, b.Tag.Collective = int32(p.group), 0
 	if !warm {
-		p.build.Tag.Collective = 1
+		b.Tag.Collective = 1
 	}
 	call := p.source.call(p.group, p.me)
-	end, err := Append(&p.build, &call, deps...)
+	end, err := Append(b, &call, deps...)
 	if err != nil {
 		panic("collective: " + err.Error()) // New has validated the call
 	}
-	if p.build.Tag = step; warm {
-		p.build.Add(graph.Op{Kind: graph.End, Fence: true}, end)
+	if b.Tag = step; warm {
+		b.Add(graph.Op{Kind: graph.End, Fence: true}, end)
 	}
-	p.step, p.at = p.step+1, 0
-	return true
+	p.step++
+	return p.step < p.source.Steps()
 }

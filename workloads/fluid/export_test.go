@@ -13,6 +13,16 @@ func Remaining(intercept, slope, reference float64) Sharing {
 	return Sharing{Intercept: intercept, Slope: slope, Reference: reference}
 }
 
+// Incumbent returns the law of first come: a burst has the weight 1 if its links were free
+// when it began, and down to low, above 0 and at most 1, if one was full.
+func Incumbent(low float64) Sharing { return Sharing{Intercept: 1, Low: low} }
+
+// Solve returns the iterations of jobs that share one link, as Network.Solve does.
+func Solve(jobs []Job, s Sharing, iterations int) (Result, error) {
+	n := Network{Jobs: jobs, Sharing: s}
+	return n.Solve(iterations)
+}
+
 // Settles returns the first iteration of a job, counted from 1, from which on every
 // iteration takes a time to within a share of it, or 0 if the last one does not.
 func (r Result) Settles(job int, time units.Duration, within float64) int {

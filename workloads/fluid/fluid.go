@@ -113,12 +113,6 @@ func (j *Job) bursts() []Burst {
 	return []Burst{{Compute: j.Compute, Communicate: j.Communicate}}
 }
 
-// Solve returns the iterations of jobs that share one link, as Network.Solve does.
-func Solve(jobs []Job, s Sharing, iterations int) (Result, error) {
-	n := Network{Jobs: jobs, Sharing: s}
-	return n.Solve(iterations)
-}
-
 // maxIterations is the most iterations that Solve predicts of a job.
 const maxIterations = 100_000
 

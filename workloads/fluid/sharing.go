@@ -19,8 +19,9 @@ type Sharing struct {
 	// that to send in their iterations have the weight of the Intercept. 0: each job's own
 	// total.
 	Reference float64
-	// Low is the weight of a burst that finds its links full, from more than 0 to 1. 0: 1,
-	// which makes no difference between bursts.
+	// Low is the weight of a burst that finds its links full, from more than 0 to 1: first come,
+	// as senders that read min(ABW/C) from CSIG at the begin of a phase. 0: 1, which makes no
+	// difference between bursts.
 	Low float64
 	// Strict gives the links to the jobs of the highest priority, which divide them as
 	// above, and what these leave to the next.
@@ -39,11 +40,6 @@ var (
 	// Strict is strict priority.
 	Strict = Sharing{Intercept: 1, Strict: true}
 )
-
-// Incumbent returns the law of first come: a burst has the weight 1 if its links were free
-// when it began, and down to low, above 0 and at most 1, if one was full. It models senders
-// that read min(ABW/C) from CSIG at the begin of a phase.
-func Incumbent(low float64) Sharing { return Sharing{Intercept: 1, Low: low} }
 
 func (s *Sharing) check() error {
 	switch {

@@ -206,13 +206,15 @@ func readMatrix(name string, r io.Reader, o Options) (*Input, error) {
 	return &Input{Workload: load, Notes: notes}, nil
 }
 
-func readGOAL(name string, r io.Reader, _ Options) (*Input, error) {
-	s, loss, err := goal.Read(name, r)
+// source is the Input of a reader of sources.
+func source[S graph.Source](s S, loss *graph.Loss, err error) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
 	return &Input{Source: s, Loss: loss}, nil
 }
+
+func readGOAL(name string, r io.Reader, _ Options) (*Input, error) { return source(goal.Read(name, r)) }
 
 func readHPCC(name string, r io.Reader, _ Options) (*Input, error) {
 	load, loss, err := hpcc.Read(name, r)
@@ -223,56 +225,33 @@ func readHPCC(name string, r io.Reader, _ Options) (*Input, error) {
 }
 
 func readSimAI(name string, r io.Reader, o Options) (*Input, error) {
-	s, loss, err := simai.Read(name, r, o.Training)
-	if err != nil {
-		return nil, err
-	}
-	return &Input{Source: s, Loss: loss}, nil
+	return source(simai.Read(name, r, o.Training))
 }
 
 func readAICB(name string, r io.Reader, o Options) (*Input, error) {
-	s, loss, err := simai.ReadCSV(name, r, o.Training)
-	if err != nil {
-		return nil, err
-	}
-	return &Input{Source: s, Loss: loss}, nil
+	return source(simai.ReadCSV(name, r, o.Training))
 }
 
 func isChakra(start string) bool { return chakra.IsTrace([]byte(start)) }
 
 func readChakra(path string, o Options) (*Input, error) {
-	t := &o.Training
-	s, loss, err := chakra.Open(path, chakra.Options{
-		Groups: o.Groups, Ranks: t.Ranks, Steps: t.Passes, Unit: t.TimeUnit, Channels: t.Channels, Chunk: t.Chunk,
-		Algorithms: algorithms(t.Algorithm), Limits: o.Limits,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Input{Source: s, Loss: loss}, nil
+	return source(chakra.Open(path, chakra.Options{Options: o.trace(), Groups: o.Groups, Unit: o.Training.TimeUnit}))
 }
 
-// algorithms returns an algorithm for each kind of collective that has it.
-func algorithms(a collective.Algorithm) []collective.Algorithm {
+// trace returns the options of traces, with the algorithm for each kind of collective that has it.
+func (o *Options) trace() trace.Options {
+	t := &o.Training
 	all := make([]collective.Algorithm, len(collective.Kind(0).Names()))
 	for kind := range all {
-		if slices.Contains(collective.AlgorithmsOf(collective.Kind(kind)), a) {
-			all[kind] = a
+		if slices.Contains(collective.AlgorithmsOf(collective.Kind(kind)), t.Algorithm) {
+			all[kind] = t.Algorithm
 		}
 	}
-	return all
+	return trace.Options{Ranks: t.Ranks, Steps: t.Passes, Channels: t.Channels, Chunk: t.Chunk, Algorithms: all, Limits: o.Limits}
 }
 
 func isPyTorch(start string) bool { return pytorch.IsTrace([]byte(start)) }
 
 func readPyTorch(path string, o Options) (*Input, error) {
-	t := &o.Training
-	s, loss, err := pytorch.Open(path, pytorch.Options{
-		Ranks: t.Ranks, Steps: t.Passes, Channels: t.Channels, Chunk: t.Chunk, Algorithms: algorithms(t.Algorithm),
-		Limits: o.Limits,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Input{Source: s, Loss: loss}, nil
+	return source(pytorch.Open(path, o.trace()))
 }

@@ -426,28 +426,10 @@ func (e *Engine) expand(now units.Time, at int32) {
 
 // check reports what is wrong with the operation that a rank is about to add.
 func (e *Engine) check(r *rank) error {
-	o := &e.next
 	if e.taken == e.config.Most && e.taken > 0 {
 		return fmt.Errorf("%w: more than %d", ErrLimit, e.config.Most)
 	}
-	for _, d := range o.Deps {
-		if d >= r.id {
-			return fmt.Errorf("it depends on operation %d, which is not before it", d)
-		}
-	}
-	switch {
-	case o.Kind > End:
-		return fmt.Errorf("unknown kind %d", o.Kind)
-	case o.Duration < 0 || o.NotBefore < 0:
-		return fmt.Errorf("a time is negative")
-	case o.Kind > Recv:
-		return nil
-	case o.Peer < 0 || int(o.Peer) >= e.config.Source.Ranks() || o.Peer == r.number:
-		return fmt.Errorf("peer %d, want another rank from 0 to %d", o.Peer, e.config.Source.Ranks()-1)
-	case o.Bytes < 1:
-		return fmt.Errorf("%d bytes, want 1 or more", int64(o.Bytes))
-	}
-	return nil
+	return e.next.check(r.number, r.id, e.config.Source.Ranks())
 }
 
 // add adds the operation that was read from a rank's program.

@@ -12,6 +12,7 @@ package graph
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -81,6 +82,28 @@ type Op struct {
 	// directly or through others. A player does not expand a program behind a fence before
 	// the fence is complete, so that fences bound its memory.
 	Fence bool
+}
+
+// check reports what is wrong with an operation of one of so many ranks, and its id.
+func (o *Op) check(rank int32, id uint32, ranks int) error {
+	for _, d := range o.Deps {
+		if d >= id {
+			return fmt.Errorf("it depends on operation %d, which is not before it", d)
+		}
+	}
+	switch {
+	case o.Kind > End:
+		return fmt.Errorf("unknown kind %d", o.Kind)
+	case o.Duration < 0 || o.NotBefore < 0:
+		return errors.New("a time is negative")
+	case o.Kind > Recv:
+		return nil
+	case o.Peer < 0 || int(o.Peer) >= ranks || o.Peer == rank:
+		return fmt.Errorf("peer %d, want another rank from 0 to %d", o.Peer, ranks-1)
+	case o.Bytes < 1:
+		return fmt.Errorf("%d bytes, want 1 or more", int64(o.Bytes))
+	}
+	return nil
 }
 
 // Program is the operations of a rank, in order. It belongs to one goroutine.

@@ -2,8 +2,8 @@ package graph
 
 // Pieces is a Program that is expanded piece by piece.
 type Pieces struct {
-	// Append appends the next operations to b, at least one unless it returns false: the
-	// program has ended. It has to be set.
+	// Append appends the next operations to b, if there are any. It returns false with the
+	// last of the program. It has to be set.
 	Append func(b *Builder) bool
 
 	builder Builder

@@ -73,25 +73,12 @@ func Check(s Source, seed uint64) error {
 		return nil
 	}
 	err := each(Send, func(rank int, id uint32) error {
-		for _, d := range op.Deps {
-			if d >= id {
-				return fmt.Errorf("it depends on operation %d, which is not before it", d)
-			}
+		if err := op.check(int32(rank), id, s.Ranks()); err != nil {
+			return err
 		}
-		switch t := op.Tag; {
-		case op.Kind > End:
-			return fmt.Errorf("unknown kind %d", op.Kind)
-		case op.Duration < 0 || op.NotBefore < 0:
-			return fmt.Errorf("a time is negative")
-		case t.Step < 0 || int(t.Step) >= s.Steps() || t.Phase < None || int(t.Phase) >= len(labels.Phases) ||
-			t.Collective < None || int(t.Collective) >= len(labels.Collectives):
+		if t := op.Tag; t.Step < 0 || int(t.Step) >= s.Steps() || t.Phase < None || int(t.Phase) >= len(labels.Phases) ||
+			t.Collective < None || int(t.Collective) >= len(labels.Collectives) {
 			return fmt.Errorf("its tag is of step %d, phase %d, collective %d; there are %d, %d and %d", t.Step, t.Phase, t.Collective, s.Steps(), len(labels.Phases), len(labels.Collectives))
-		case op.Kind != Send && op.Kind != Recv:
-			return nil
-		case op.Peer < 0 || int(op.Peer) >= s.Ranks() || int(op.Peer) == rank:
-			return fmt.Errorf("peer %d, want another rank from 0 to %d", op.Peer, s.Ranks()-1)
-		case op.Bytes < 1:
-			return fmt.Errorf("%d bytes, want 1 or more", int64(op.Bytes))
 		}
 		if op.Kind == Send {
 			k := stream{int32(rank), op.Peer, op.Channel}

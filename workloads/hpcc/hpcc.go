@@ -69,20 +69,14 @@ func Read(name string, in io.Reader) (*workloads.Workload, *graph.Loss, error) {
 		return nil, nil, r.Errorf(words[1].Pos, "unexpected %q after the number of flows", words[1].Text)
 	}
 	at := words[0].Pos
-	for {
-		words, err := r.Next()
-		if err != nil {
-			return nil, nil, err
-		}
-		if words == nil {
-			break
-		}
+	err = r.Each(func(words []lines.Word) error {
 		if int64(len(r.load.Transfers)) == count {
-			return nil, nil, r.Errorf(words[0].Pos, "the first line says %d flows, here is one more", count)
+			return r.Errorf(words[0].Pos, "the first line says %d flows, here is one more", count)
 		}
-		if err := r.flow(words); err != nil {
-			return nil, nil, err
-		}
+		return r.flow(words)
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	if n := len(r.load.Transfers); int64(n) < count {
 		return nil, nil, r.Errorf(at, "the first line says %d flows, the file has %d", count, n)

@@ -48,38 +48,29 @@ const (
 
 var startUnits = []string{"auto", "ps", "us"}
 
-// Names returns the names that ParseStartUnit reads, in the order of their
-// values.
+// Names returns the names that ParseStartUnit reads, in the order of their values.
 func (StartUnit) Names() []string { return slices.Clone(startUnits) }
 
 // UnmarshalText implements encoding.TextUnmarshaler by ParseStartUnit.
 func (u *StartUnit) UnmarshalText(text []byte) error {
 	parsed, err := ParseStartUnit(string(text))
-	if err == nil {
-		*u = parsed
-	}
+	*u = parsed
 	return err
 }
 
 // String returns auto, ps or us.
-func (u StartUnit) String() string {
-	if int(u) < len(startUnits) {
-		return startUnits[u]
-	}
-	return fmt.Sprintf("start unit %d", int(u))
-}
+func (u StartUnit) String() string { return startUnits[u] }
 
 // ParseStartUnit reads auto, ps or us; the empty text is auto.
 func ParseStartUnit(text string) (StartUnit, error) {
 	if text == "" {
 		return Auto, nil
 	}
-	for i, name := range startUnits {
-		if name == text {
-			return StartUnit(i), nil
-		}
+	i := slices.Index(startUnits, text)
+	if i < 0 {
+		return Auto, fmt.Errorf("start unit %q: use %s", text, lines.Alternatives(startUnits))
 	}
-	return Auto, fmt.Errorf("start unit %q: use %s", text, lines.Alternatives(startUnits))
+	return StartUnit(i), nil
 }
 
 // Options of ReadMatrix; the zero value is htsim's file as it is, with Auto.
@@ -108,6 +99,7 @@ type matrix struct {
 	*lines.Reader
 	options  Options
 	header   map[string]count
+	body     int // the first line behind the header; 0: none yet
 	hosts    int
 	flows    []flow
 	triggers []trigger
@@ -142,7 +134,7 @@ func ReadMatrix(name string, r io.Reader, o Options) (w *workloads.Workload, not
 		Reader: lines.NewReader(name, r), options: o, header: make(map[string]count),
 		byID: make(map[int64]int), flowLine: make(map[int64]int), open: make(map[int64]*flow),
 	}
-	if err := m.read(); err != nil {
+	if err := m.Each(m.line); err != nil {
 		return nil, nil, err
 	}
 	if err := m.checkCounts(); err != nil {
@@ -182,49 +174,33 @@ const (
 	arrow           = "->"
 )
 
-// read takes the file line by line.
-func (m *matrix) read() error {
-	body := 0 // its first line
-	for {
-		words, err := m.Next()
-		if err != nil {
-			return err
+var headerWords = []string{wordNodes, wordConnections, wordTriggers, wordFailures}
+
+// line takes a line of the header, or one of the body behind it.
+func (m *matrix) line(words []lines.Word) error {
+	first := words[0]
+	read := m.readFlow
+	switch {
+	case slices.Contains(headerWords, first.Text):
+		if m.body > 0 {
+			return m.Errorf(first.Pos, "%s belongs before the first flow, which is in line %d", first.Text, m.body)
 		}
-		if words == nil {
-			return nil
-		}
-		first := words[0]
-		switch {
-		case first.Text == wordNodes, first.Text == wordConnections, first.Text == wordTriggers, first.Text == wordFailures:
-			if body > 0 {
-				return m.Errorf(first.Pos, "%s belongs before the first flow, which is in line %d", first.Text, body)
-			}
-			if err := m.readHeader(words); err != nil {
-				return err
-			}
-			continue
-		case strings.Contains(first.Text, arrow), first.Text == wordTrigger, first.Text == wordFailure:
-		default:
-			return m.Unknown("word", first, wordNodes, wordConnections, wordTriggers, wordFailures, wordTrigger, wordFailure, "<src>-><dst>")
-		}
-		if body == 0 {
-			body = first.Line
-			if err := m.checkHeader(first.Pos); err != nil {
-				return err
-			}
-		}
-		switch first.Text {
-		case wordTrigger:
-			err = m.readTrigger(words)
-		case wordFailure:
-			err = m.readFailure(words)
-		default:
-			err = m.readFlow(words)
-		}
-		if err != nil {
+		return m.readHeader(words)
+	case strings.Contains(first.Text, arrow):
+	case first.Text == wordTrigger:
+		read = m.readTrigger
+	case first.Text == wordFailure:
+		read = m.readFailure
+	default:
+		return m.Unknown("word", first, slices.Concat(headerWords, []string{wordTrigger, wordFailure, "<src>-><dst>"})...)
+	}
+	if m.body == 0 {
+		m.body = first.Line
+		if err := m.checkHeader(first.Pos); err != nil {
 			return err
 		}
 	}
+	return read(words)
 }
 
 func (m *matrix) readHeader(words []lines.Word) error {
@@ -384,7 +360,7 @@ func (m *matrix) transfers(w *workloads.Workload, unit StartUnit) error {
 func Looks(start string) bool {
 	for line := range strings.Lines(start) {
 		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "#") {
-			return slices.Contains([]string{wordNodes, wordConnections, wordTriggers, wordFailures}, words[0])
+			return slices.Contains(headerWords, words[0])
 		}
 	}
 	return false

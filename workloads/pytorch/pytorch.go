@@ -24,34 +24,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/csiglab/csiglab/units"
-	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/trace"
 	"github.com/csiglab/csiglab/workloads/tracefile"
 )
 
-// Options say how a trace is read. The zero value reads it as it is.
-type Options struct {
-	// Algorithms, by kind of collective; Auto if it is shorter.
-	Algorithms []collective.Algorithm
-	// Channels, Chunk and Local are those of collective.Call, for all collectives.
-	Channels int
-	Chunk    units.Size
-	Local    int
-	Steps    int // how often the trace is played; 0: once
-	// Ranks is the number of ranks; 0: those that there are files of, or that groups name. With
-	// one file all ranks do what this one does, each in groups of its own.
-	Ranks    int
-	Limits   trace.Limits
-	MaxBytes int64 // of all files, unpacked; 0: tracefile.DefaultBytes
-}
-
 // Endings are those of the names of trace files.
 func Endings() []string { return []string{".json"} }
 
 // Open reads the trace at a path: a folder, a prefix, or one of the files; see tracefile.Find.
-func Open(path string, o Options) (graph.Source, *graph.Loss, error) {
+func Open(path string, o trace.Options) (graph.Source, *graph.Loss, error) {
 	files, err := tracefile.Find(path, Endings()...)
 	if err != nil {
 		return nil, nil, err
@@ -60,15 +42,16 @@ func Open(path string, o Options) (graph.Source, *graph.Loss, error) {
 }
 
 // Read reads the traces of ranks. The rank of a file on its own is the one that the trace says,
-// whatever its name. The loss report says what the source does not have. Errors name the file,
+// whatever its name. Of o, Ranks 0 stands for those that there are files of, or that groups name;
+// with one file all ranks do what this one does, each in groups of its own. The loss report says what the source does not have. Errors name the file,
 // line and column.
-func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) {
+func Read(files []tracefile.File, o trace.Options) (graph.Source, *graph.Loss, error) {
 	o.Limits = o.Limits.OrDefault()
 	if len(files) == 0 {
 		return nil, nil, fmt.Errorf("there is no trace of any rank")
 	}
 	r := &reader{o: o, names: map[int]string{}}
-	budget := tracefile.NewBudget(o.MaxBytes)
+	budget := tracefile.NewBudget(o.Limits.Bytes)
 	var all []*rank
 	for _, f := range files {
 		t, err := r.file(f, budget)
@@ -85,11 +68,9 @@ func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) 
 		ranks = max(ranks, t.number+1, t.world())
 		r.names[t.number] = t.name
 	}
-	r.assembler = trace.NewAssembler(trace.Options{
-		Ranks: ranks, Algorithms: o.Algorithms, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local,
-		Steps: o.Steps, Limits: o.Limits, Replicate: len(files) == 1,
-		At: func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) },
-	})
+	o.Ranks, o.Replicate = ranks, len(files) == 1
+	o.At = func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) }
+	r.assembler = trace.NewAssembler(o)
 	for i, t := range all {
 		t.assembler, t.ranks = r.assembler, ranks
 		for _, pos := range t.cutOff {
@@ -120,7 +101,7 @@ func IsTrace(head []byte) bool {
 
 // reader is the state of one Read.
 type reader struct {
-	o         Options
+	o         trace.Options
 	assembler *trace.Assembler
 	names     map[int]string // of files, by rank
 	nodes     int            // read so far

@@ -83,7 +83,7 @@ func play(s graph.Source, rank int) (ops []string) {
 // one, and each other operator has no time, which the loss report says.
 func TestFixture(t *testing.T) {
 	text := fixture(t)
-	s, loss, err := Read([]tracefile.File{{Name: "x.4.json", Rank: 4, Open: files(text)[0].Open}}, Options{})
+	s, loss, err := Read([]tracefile.File{{Name: "x.4.json", Rank: 4, Open: files(text)[0].Open}}, trace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func file(nodes ...string) string {
 	return `{"schema": "1.1.0-chakra.0.0.4", "pid": 1, "nodes": [` + strings.Join(nodes, ",\n") + `]}`
 }
 
-func read(t *testing.T, o Options, data ...string) (graph.Source, *graph.Loss) {
+func read(t *testing.T, o trace.Options, data ...string) (graph.Source, *graph.Loss) {
 	t.Helper()
 	s, loss, err := Read(files(data...), o)
 	if err != nil {
@@ -211,7 +211,7 @@ func TestTimes(t *testing.T) {
 		op(10, 9, "add", `, "ts": 160, "cat": "kernel", "stream": 7, "exclusive_dur": 5`),
 		op(11, 2, "unknown", `, "ts": 170`),
 	)
-	s, loss := read(t, Options{}, text)
+	s, loss := read(t, trace.Options{}, text)
 	want := []string{
 		"compute 6.25us on 1 [0]",   // forward without aten::mm
 		"compute 4us on 1 [1]",      // aten::mm
@@ -235,7 +235,7 @@ func TestTimes(t *testing.T) {
 
 // TestGaps: in a trace with beginnings alone, an operator takes until the next one begins.
 func TestGaps(t *testing.T) {
-	s, loss := read(t, Options{}, file(
+	s, loss := read(t, trace.Options{}, file(
 		op(3, 2, "b", `, "ts": 1700000000000110.5`), op(2, 2, "a", `, "ts": 1700000000000100`),
 		op(5, 2, "c", `, "attrs": [{"name": "ts", "value": "1700000000000130.5"}]`),
 	))
@@ -272,7 +272,7 @@ func TestSizes(t *testing.T) {
 		{"barrier", nil, "[]", "barrier", 0, 2},
 		{"allreduce", nil, `[[[5, 6, 0, 30, 4, "cuda:0"], [7, 8, 0, 10, 2, "cuda:0"]], 1, 99, 0, "allreduce", [], [], 4]`, "all_reduce", 140, 210},
 	} {
-		s, loss := read(t, Options{}, file(comms(3, c.name, c.inputs, attrs(append(c.attributes, world...)...))))
+		s, loss := read(t, trace.Options{}, file(comms(3, c.name, c.inputs, attrs(append(c.attributes, world...)...))))
 		labels := s.Labels().Collectives
 		if len(labels) != 1 || labels[0].Kind != c.kind || labels[0].Bytes != c.bytes || labels[0].Ranks != 4 || s.Ranks() != 4 {
 			t.Errorf("%s: %d ranks, %+v, lost %v", c.name, s.Ranks(), labels, loss)
@@ -296,7 +296,7 @@ func TestPointToPoint(t *testing.T) {
 	p2p := func(name string, place int) string {
 		return comms(3, name, fmt.Sprintf(`[[], [1, true], ["3", ""], %d, %q, [], [], 0, 2, 2]`, place, name), group)
 	}
-	s, loss := read(t, Options{}, file(define, p2p("send", 1)), file(), file(p2p("recv", 0), define))
+	s, loss := read(t, trace.Options{}, file(define, p2p("send", 1)), file(), file(p2p("recv", 0), define))
 	if diff := cmp.Diff([]string{"send 200 B 2 on 0 [0]"}, play(s, 0)); diff != "" || !loss.Empty() {
 		t.Errorf("lost %v, (-want +got):\n%s", loss, diff)
 	}
@@ -314,11 +314,11 @@ func TestWaits(t *testing.T) {
 	wait := func(id, seq int) string {
 		return comms(id, "wait", fmt.Sprintf(`[[%d, false], ["0", ""], 0, "wait", [], [], 0, 1, 1]`, seq), "")
 	}
-	s, _ := read(t, Options{}, file(work(3), reduce(4), work(5)))
+	s, _ := read(t, trace.Options{}, file(work(3), reduce(4), work(5)))
 	if diff := cmp.Diff([]string{"compute 1us on 1 [0]", "begin all_reduce 0 [1]", "end all_reduce 0 [2]", "compute 1us on 1 [1 3]"}, play(s, 0)); diff != "" {
 		t.Errorf("without wait (-want +got):\n%s", diff)
 	}
-	s, loss := read(t, Options{}, file(work(3), reduce(4), work(5), wait(6, 4), work(7), wait(8, 99)))
+	s, loss := read(t, trace.Options{}, file(work(3), reduce(4), work(5), wait(6, 4), work(7), wait(8, 99)))
 	if diff := cmp.Diff([]string{"compute 1us on 1 [0]", "begin all_reduce 0 [1]", "end all_reduce 0 [2]", "compute 1us on 1 [1]", "compute 1us on 1 [3 4]"}, play(s, 0)); diff != "" {
 		t.Errorf("with wait (-want +got):\n%s", diff)
 	}
@@ -331,7 +331,7 @@ func TestWaits(t *testing.T) {
 func TestOneForAll(t *testing.T) {
 	tensor := attrs("dtype", "Float", "in_msg_nelems", 8, "out_msg_nelems", 8, "pg_name", "1", "pg_size", 2, "global_rank_start", 0, "global_rank_stride", 1)
 	data := attrs("dtype", "Float", "in_msg_nelems", 8, "out_msg_nelems", 8, "pg_name", "2", "pg_size", 2, "global_rank_start", 0, "global_rank_stride", 2)
-	s, loss := read(t, Options{Ranks: 4}, file(comms(3, "allreduce", "[]", tensor), comms(4, "allreduce", "[]", data)))
+	s, loss := read(t, trace.Options{Ranks: 4}, file(comms(3, "allreduce", "[]", tensor), comms(4, "allreduce", "[]", data)))
 	peers := map[int32]bool{}
 	each(s, 3, func(op *graph.Op) {
 		if op.Kind == graph.Send {
@@ -369,7 +369,7 @@ func TestHostile(t *testing.T) {
 		{"too many nodes", file(op(3, 2, "a", ""), op(4, 2, "a", ""), op(5, 2, "a", "")), "t0.json:3:1: more than 2 nodes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := Read(files(c.data), Options{Limits: trace.Limits{Nodes: limit(c.name)}, MaxBytes: 1 << 22})
+			_, _, err := Read(files(c.data), trace.Options{Limits: trace.Limits{Nodes: limit(c.name), Bytes: 1 << 22}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
@@ -378,7 +378,7 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := Read(nil, Options{}); err == nil {
+	if _, _, err := Read(nil, trace.Options{}); err == nil {
 		t.Error("no file is no error")
 	}
 }
@@ -403,8 +403,8 @@ func FuzzPyTorch(f *testing.F) {
 		if len(text) > 1<<16 {
 			return
 		}
-		for _, o := range []Options{{}, {Ranks: 4}} {
-			o.MaxBytes, o.Limits.Nodes = 1<<20, 20_000
+		for _, o := range []trace.Options{{}, {Ranks: 4}} {
+			o.Limits.Bytes, o.Limits.Nodes = 1<<20, 20_000
 			s, loss, err := Read(files(text), o)
 			if err != nil {
 				if !place.MatchString(err.Error()) && !strings.Contains(err.Error(), "rank") {

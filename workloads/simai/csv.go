@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -341,12 +342,8 @@ func (r *csvReader) item(what string, at lines.Word, words []lines.Word) (*Item,
 	}
 	kind, ok := csvComms[what]
 	if !ok {
-		names := make([]string, 0, len(csvComms))
-		for name := range csvComms {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return nil, r.Unknown("communication", lines.Word{Pos: at.Pos, Text: what}, append(names, "isend", "irecv", "epoch_end", "computation")...)
+		names := append(slices.Sorted(maps.Keys(csvComms)), "isend", "irecv", "epoch_end", "computation")
+		return nil, r.Unknown("communication", lines.Word{Pos: at.Pos, Text: what}, names...)
 	}
 	if bytes == 0 && kind != collective.Barrier {
 		r.loss.Add("collectives of no bytes", r.Place(w.Pos))
@@ -370,12 +367,7 @@ func (r *csvReader) group(words []lines.Word, single bool) (int64, GroupKind, er
 	name := strings.TrimPrefix(w.Text, "CommGroup.")
 	kind, ok := csvGroups[name]
 	if !ok {
-		names := make([]string, 0, len(csvGroups))
-		for name := range csvGroups {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return 0, 0, r.Unknown("group", lines.Word{Pos: w.Pos, Text: name}, names...)
+		return 0, 0, r.Unknown("group", lines.Word{Pos: w.Pos, Text: name}, slices.Sorted(maps.Keys(csvGroups))...)
 	}
 	n := r.field(words, "comm_group_size")
 	v, err := r.Int("comm_group_size", n, 1, maxRanks)

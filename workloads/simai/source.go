@@ -86,7 +86,7 @@ func (s *Source) Program(rank int, _ uint64) graph.Program {
 	for i := range p.slots {
 		p.slots[i] = none
 	}
-	return p
+	return &graph.Pieces{Append: p.expand}
 }
 
 func (s *Source) items(rank int) []Item {
@@ -119,10 +119,8 @@ type program struct {
 	rank   int
 	items  []Item
 	pass   int
-	item   int // the next; -1: the pass begins
+	item   int // the next
 
-	build  graph.Builder
-	at     int
 	chain  uint32   // what the next item waits for, or none
 	slots  []uint32 // the operation that is a slot, or none
 	loose  []uint32 // asynchronous operations of the pass
@@ -137,67 +135,51 @@ type group struct {
 	me, number int
 }
 
-// Next implements graph.Program.
-func (p *program) Next(op *graph.Op) bool {
-	for p.at == len(p.build.Ops) {
-		if p.pass == p.source.Passes {
-			return false
-		}
-		p.build.Reset(p.build.Next())
-		p.at = 0
-		p.expand()
-	}
-	deps := append(op.Deps[:0], p.build.Ops[p.at].Deps...)
-	*op = p.build.Ops[p.at]
-	op.Deps = deps
-	p.at++
-	return true
-}
-
-// expand appends the operations of the next item.
-func (p *program) expand() {
-	p.build.Tag = graph.Tag{Step: int32(p.pass), Phase: graph.None, Collective: graph.None, Group: graph.None}
+// expand appends the operations of the next item, which may be none.
+func (p *program) expand(b *graph.Builder) bool {
+	b.Tag = graph.Tag{Step: int32(p.pass), Phase: graph.None, Collective: graph.None, Group: graph.None}
 	if !p.begun {
 		p.begun, p.loose = true, p.loose[:0]
-		p.follow(p.build.Begin(p.deps(0)...))
-		return
+		p.follow(b, b.Begin(p.deps(0)...))
+		return true
 	}
 	if p.item == len(p.items) {
 		// What is still under way belongs to the step, but the next need not wait for it.
-		p.build.End(append(p.deps(0), p.loose...)...)
+		b.End(append(p.deps(0), p.loose...)...)
 		p.pass, p.item, p.begun = p.pass+1, 0, false
-		return
+		return p.pass < p.source.Passes
 	}
 	item := &p.items[p.item]
 	p.item++
-	p.build.Tag.Phase = item.Phase
+	b.Tag.Phase = item.Phase
 	deps := p.deps(item.After)
 	switch item.Do {
 	case Compute:
-		id := p.build.Add(graph.Op{Kind: graph.Compute, Unit: item.Unit, Duration: item.Duration}, deps...)
-		p.done(item, id)
+		id := b.Add(graph.Op{Kind: graph.Compute, Unit: item.Unit, Duration: item.Duration}, deps...)
+		p.done(b, item, id)
 	case Collective:
-		p.collective(item, deps)
+		p.collective(b, item, deps)
 	case Wait:
 		if p.slots[item.Slot] != none {
-			p.follow(p.build.Barrier(append(deps, p.slots[item.Slot])...))
+			p.follow(b, b.Barrier(append(deps, p.slots[item.Slot])...))
 		}
 	case Send, Recv:
 		l := p.source.Layout
 		peer := p.rank + int(item.Peer)*l.TP*l.DP
 		if peer < 0 || peer >= l.Ranks() {
-			return // the first stage has none in front of it, the last none behind
+			return true // the first stage has none in front of it, the last none behind
 		}
 		op := graph.Op{Kind: graph.Send, Peer: int32(peer), Channel: PP.channel(), Bytes: item.Bytes}
 		if item.Do == Recv {
 			op.Kind = graph.Recv
 		}
-		p.done(item, p.build.Add(op, deps...))
+		p.done(b, item, b.Add(op, deps...))
 	case Begin:
-		p.follow(p.build.Begin(deps...))
+		p.follow(b, b.Begin(deps...))
 	case End:
-		p.follow(p.build.End(deps...))
+		p.follow(b, b.End(deps...))
 	}
+	return true
 }
 
 // deps returns what an item waits for.
@@ -213,7 +195,7 @@ func (p *program) deps(after int32) []uint32 {
 }
 
 // done says that an item ends with an operation.
-func (p *program) done(item *Item, id uint32) {
+func (p *program) done(b *graph.Builder, item *Item, id uint32) {
 	if item.Slot != 0 {
 		p.slots[item.Slot] = id
 	}
@@ -221,17 +203,17 @@ func (p *program) done(item *Item, id uint32) {
 		p.loose = append(p.loose, id)
 		return
 	}
-	p.follow(id)
+	p.follow(b, id)
 }
 
 // follow makes everything behind wait for an operation, the last so far.
-func (p *program) follow(id uint32) {
+func (p *program) follow(b *graph.Builder, id uint32) {
 	p.chain = id
-	p.build.Ops[len(p.build.Ops)-1].Fence = true
+	b.Ops[len(b.Ops)-1].Fence = true
 }
 
 // collective appends a collective.
-func (p *program) collective(item *Item, deps []uint32) {
+func (p *program) collective(b *graph.Builder, item *Item, deps []uint32) {
 	g := &p.groups[item.Group]
 	if !g.known {
 		g.known = true
@@ -240,12 +222,12 @@ func (p *program) collective(item *Item, deps []uint32) {
 	if g.ranks == nil {
 		return // an inner stage has no part in what the embeddings do
 	}
-	p.build.Tag.Collective, p.build.Tag.Group = item.Index, int32(g.number)
+	b.Tag.Collective, b.Tag.Group = item.Index, int32(g.number)
 	call := p.source.call(item)
 	call.Group, call.Me = g.ranks, g.me
-	end, err := collective.Append(&p.build, &call, deps...)
+	end, err := collective.Append(b, &call, deps...)
 	if err != nil {
 		panic("simai: " + err.Error()) // the reader has validated the call
 	}
-	p.done(item, end)
+	p.done(b, item, end)
 }

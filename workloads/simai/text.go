@@ -2,6 +2,7 @@ package simai
 
 import (
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -66,12 +67,7 @@ type policy struct {
 
 // Policies returns the words that a text file may begin with.
 func Policies() []string {
-	names := make([]string, 0, len(policies))
-	for name := range policies {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(policies))
 }
 
 // Looks reports whether a file that begins with start looks like a workload in text.
@@ -267,25 +263,16 @@ func (r *reader) readLayers() error {
 		return r.Errorf(words[1].Pos, "unexpected %q after the number of layers", words[1].Text)
 	}
 	at := words[0].Pos
-	for {
-		words, err := r.Next()
-		if err != nil {
-			return err
-		}
-		if words == nil {
-			break
-		}
+	err = r.Each(func(words []lines.Word) error {
 		if int64(len(r.layers)) == count {
 			return r.Errorf(words[0].Pos, "line %d says %d layers, here is one more", at.Line, count)
 		}
-		if err := r.readLayer(words); err != nil {
-			return err
-		}
-	}
-	if n := len(r.layers); int64(n) < count {
+		return r.readLayer(words)
+	})
+	if n := len(r.layers); err == nil && int64(n) < count {
 		return r.Errorf(at, "the line says %d layers, the file has %d", count, n)
 	}
-	return nil
+	return err
 }
 
 // fields of a layer's line.
@@ -335,12 +322,9 @@ func (r *reader) duration(what string, w lines.Word) (units.Duration, error) {
 }
 
 // comms are the collectives by name.
-var comms = []struct {
-	name string
-	kind collective.Kind
-}{
-	{"ALLREDUCE", collective.AllReduce}, {"ALLTOALL", collective.AllToAll}, {"ALLGATHER", collective.AllGather},
-	{"REDUCESCATTER", collective.ReduceScatter}, {"BROADCAST", collective.Broadcast}, {"ALLREDUCEALLTOALL", collective.AllReduce},
+var comms = map[string]collective.Kind{
+	"ALLREDUCE": collective.AllReduce, "ALLTOALL": collective.AllToAll, "ALLGATHER": collective.AllGather,
+	"REDUCESCATTER": collective.ReduceScatter, "BROADCAST": collective.Broadcast, "ALLREDUCEALLTOALL": collective.AllReduce,
 }
 
 // readPart reads the time, the collective and the bytes of the part i of a layer.
@@ -374,13 +358,8 @@ func (r *reader) readPart(p *part, i int, layer string, words []lines.Word) erro
 	default:
 		return r.Unknown("suffix", lines.Word{Pos: lines.Pos{Line: words[1].Line, Column: words[1].Column + len(name) + 1}, Text: suffix}, "EP", "DP_EP")
 	}
-	at := slices.IndexFunc(comms, func(c struct {
-		name string
-		kind collective.Kind
-	}) bool {
-		return c.name == name
-	})
-	if at < 0 {
+	kind, ok := comms[name]
+	if !ok {
 		return r.Unknown("collective", lines.Word{Pos: words[1].Pos, Text: name}, "NONE", "ALLREDUCE", "ALLTOALL", "ALLGATHER", "REDUCESCATTER", "ALLREDUCEALLTOALL", "BROADCAST")
 	}
 	if name == "ALLREDUCEALLTOALL" {
@@ -392,7 +371,7 @@ func (r *reader) readPart(p *part, i int, layer string, words []lines.Word) erro
 	}
 	dropped := r.policy.has>>i&1 == 0
 	if r.policy.embeddings && i < 2 {
-		dropped = comms[at].kind != collective.AllToAll || i == 1 && len(r.layers) > 0
+		dropped = kind != collective.AllToAll || i == 1 && len(r.layers) > 0
 	}
 	if dropped {
 		r.loss.Add("collectives that the policy "+r.name.Text+" does not run", r.Place(words[1].Pos))
@@ -402,7 +381,7 @@ func (r *reader) readPart(p *part, i int, layer string, words []lines.Word) erro
 		return r.Errorf(words[2].Pos, "bytes %s: the collectives up to here carry more than %d", words[2].Text, int64(maxBytes))
 	}
 	r.bytes += bytes
-	p.comm = Item{Do: Collective, Kind: comms[at].kind, Group: group, Bytes: units.Size(bytes), Line: int32(words[1].Line)}
+	p.comm = Item{Do: Collective, Kind: kind, Group: group, Bytes: units.Size(bytes), Line: int32(words[1].Line)}
 	part := [...]string{"forward", "input gradient", "weight gradient"}[i]
 	// A weight gradient may be under way beside that of the next layer, which then has
 	// another label.

@@ -29,6 +29,7 @@ const (
 // Limits bound the traces of all ranks together.
 type Limits struct {
 	Nodes, Deps int    // nodes, and the dependencies between them; 0: as DefaultLimits says
+	Bytes       int64  // of all files, unpacked; 0: tracefile.DefaultBytes
 	Hint        string // what the error about too many nodes or dependencies ends with
 }
 
@@ -48,7 +49,7 @@ func (l Limits) OrDefault() Limits {
 // TooManyNodes is the end of an error about too many nodes.
 func (l Limits) TooManyNodes() string { return fmt.Sprintf("more than %d nodes%s", l.Nodes, l.Hint) }
 
-// Options of an Assembler.
+// Options of an Assembler, and of the readers of traces. The zero value takes a trace as it is.
 type Options struct {
 	// Ranks is the number of ranks; 0: those that there are traces of.
 	Ranks int

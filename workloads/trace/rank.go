@@ -1,11 +1,11 @@
 package trace
 
 import (
-	"container/heap"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/heap"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 )
@@ -207,20 +207,21 @@ func (s *sorter) order() ([]int32, error) {
 			fill[d]++
 		}
 	}
-	ready := &queue{entries: s.entries}
+	var ready []int32
+	before := func(i, j int32) bool { return s.entries[i].ID < s.entries[j].ID }
 	for i := range waits {
 		if waits[i] == 0 {
-			ready.next = append(ready.next, int32(i))
+			ready = heap.Push(ready, int32(i), before)
 		}
 	}
-	heap.Init(ready)
 	order := make([]int32, 0, len(s.entries))
-	for len(ready.next) > 0 {
-		i := heap.Pop(ready).(int32)
+	for len(ready) > 0 {
+		var i int32
+		i, ready = heap.Pop(ready, before)
 		order = append(order, i)
 		for _, b := range behind[first[i]:first[i+1]] {
 			if waits[b]--; waits[b] == 0 {
-				heap.Push(ready, b)
+				ready = heap.Push(ready, b, before)
 			}
 		}
 	}
@@ -259,31 +260,6 @@ func (s *sorter) circle(waits []int32) error {
 	}
 	e := &s.entries[path[0]]
 	return s.errorf(e, "nodes depend on each other in a circle: %s depends on %s", names[0], strings.Join(append(names[1:], names[0]), ", which depends on "))
-}
-
-// queue is a heap of entries by id.
-type queue struct {
-	entries []Entry
-	next    []int32
-}
-
-// Len implements heap.Interface.
-func (q *queue) Len() int { return len(q.next) }
-
-// Less implements heap.Interface.
-func (q *queue) Less(i, j int) bool { return q.entries[q.next[i]].ID < q.entries[q.next[j]].ID }
-
-// Swap implements heap.Interface.
-func (q *queue) Swap(i, j int) { q.next[i], q.next[j] = q.next[j], q.next[i] }
-
-// Push implements heap.Interface.
-func (q *queue) Push(x any) { q.next = append(q.next, x.(int32)) }
-
-// Pop implements heap.Interface.
-func (q *queue) Pop() any {
-	x := q.next[len(q.next)-1]
-	q.next = q.next[:len(q.next)-1]
-	return x
 }
 
 // none stands for a node that is left out and depends on nothing.

@@ -78,7 +78,7 @@ func (s *Source) Program(rank int, _ uint64) graph.Program {
 		p.nodes = s.Nodes[rank]
 	}
 	p.ends = make([]uint32, len(p.nodes))
-	return p
+	return &graph.Pieces{Append: p.expand}
 }
 
 // Only implements graph.Source.
@@ -120,46 +120,27 @@ type program struct {
 	node   int  // to be expanded next
 	begun  bool // the step
 	first  uint32
-	build  graph.Builder
-	at     int // the next operation of build
 	deps   []uint32
 }
 
-// Next implements graph.Program.
-func (p *program) Next(op *graph.Op) bool {
-	for p.at == len(p.build.Ops) {
-		if p.step == p.source.Repeat {
-			return false
-		}
-		p.expand()
-	}
-	deps := append(op.Deps[:0], p.build.Ops[p.at].Deps...)
-	*op = p.build.Ops[p.at]
-	op.Deps = deps
-	p.at++
-	return true
-}
-
-// expand makes the operations of what comes next: the mark of a step's beginning, a node, or
+// expand appends the operations of what comes next: the mark of a step's beginning, a node, or
 // the mark of the step's end.
-func (p *program) expand() {
-	id := p.build.Next()
-	p.build.Reset(id)
-	p.at = 0
-	p.build.Tag = graph.Tag{Step: int32(p.step), Phase: graph.None, Collective: graph.None, Group: graph.None}
+func (p *program) expand(b *graph.Builder) bool {
+	id := b.Next()
+	b.Tag = graph.Tag{Step: int32(p.step), Phase: graph.None, Collective: graph.None, Group: graph.None}
 	switch {
 	case !p.begun:
 		p.begun, p.first = true, id
 		if p.deps = p.deps[:0]; p.step > 0 {
 			p.deps = append(p.deps, id-1) // the end of the step before
 		}
-		p.build.Begin(p.deps...)
+		b.Begin(p.deps...)
 	case p.node < len(p.nodes):
 		n := &p.nodes[p.node]
-		p.ends[p.node] = p.append(n, p.after(n))
+		p.ends[p.node] = p.append(b, n, p.after(n))
 		p.node++
-		p.build.Ops[len(p.build.Ops)-1].Fence = n.Fence
-		return
+		b.Ops[len(b.Ops)-1].Fence = n.Fence
+		return true
 	default:
 		p.deps = append(p.deps[:0], p.first)
 		for i := range p.nodes {
@@ -167,10 +148,11 @@ func (p *program) expand() {
 				p.deps = append(p.deps, p.ends[i])
 			}
 		}
-		p.build.End(p.deps...)
+		b.End(p.deps...)
 		p.step, p.node, p.begun = p.step+1, 0, false
 	}
-	p.build.Ops[len(p.build.Ops)-1].Fence = true
+	b.Ops[len(b.Ops)-1].Fence = true
+	return p.step < p.source.Repeat
 }
 
 // after returns what the first operation of a node depends on.
@@ -186,8 +168,7 @@ func (p *program) after(n *Node) []uint32 {
 }
 
 // append appends the operations of a node and returns the last one.
-func (p *program) append(n *Node, after []uint32) uint32 {
-	b := &p.build
+func (p *program) append(b *graph.Builder, n *Node, after []uint32) uint32 {
 	switch n.Kind {
 	case Compute:
 		return b.Add(graph.Op{Kind: graph.Compute, Unit: n.Unit, Duration: n.Duration}, after...)

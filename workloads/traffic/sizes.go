@@ -1,15 +1,14 @@
 package traffic
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 )
@@ -56,52 +55,39 @@ func Published(name string) (Sizes, bool) {
 const maxPoints = 100_000
 
 // ReadSizes reads a CDF: on each line a size in bytes and the percentage of messages that
-// are no larger, both rising, to 100. Lines that begin with # and empty lines do not count.
-// Errors begin with name, line and column.
+// are no larger, both rising, to 100. Empty lines do not count, nor what follows a # behind space.
+// Errors are *lines.Error.
 func ReadSizes(r io.Reader, name string) (Sizes, error) {
 	var s Sizes
-	scanner := bufio.NewScanner(r)
-	line := 0
-	for scanner.Scan() {
-		line++
-		fields := strings.Fields(scanner.Text())
-		if len(fields) == 0 || fields[0][0] == '#' {
-			continue
-		}
-		fail := func(field int, format string, args ...any) error {
-			column := 1
-			if field < len(fields) {
-				column += strings.Index(scanner.Text(), fields[field])
-			}
-			return fmt.Errorf("%s:%d:%d: %s", name, line, column, fmt.Sprintf(format, args...))
-		}
-		if len(fields) != 2 {
-			return Sizes{}, fail(0, "%d fields, want a size in bytes and a percentage", len(fields))
+	file := lines.NewReader(name, r)
+	err := file.Each(func(words []lines.Word) error {
+		if len(words) != 2 {
+			return file.Errorf(words[0].Pos, "%d fields, want a size in bytes and a percentage", len(words))
 		}
 		var v [2]float64
-		for i, f := range fields {
+		for i, w := range words {
 			var err error
-			if v[i], err = strconv.ParseFloat(f, 64); err != nil || !(v[i] >= 0 && v[i] <= 1e15) {
-				return Sizes{}, fail(i, "%q is not a number from 0 to 1e15", f)
+			if v[i], err = strconv.ParseFloat(w.Text, 64); err != nil || !(v[i] >= 0 && v[i] <= 1e15) {
+				return file.Errorf(w.Pos, "%q is not a number from 0 to 1e15", w.Text)
 			}
 		}
-		p := point{v[0], v[1] / 100}
-		if n := len(s.points); n > 0 && (p.size < s.points[n-1].size || p.share < s.points[n-1].share) {
-			return Sizes{}, fail(0, "sizes and percentages have to rise")
-		}
-		if p.share > 1 {
-			return Sizes{}, fail(1, "%s per cent are more than 100", fields[1])
-		}
-		if len(s.points) == maxPoints {
-			return Sizes{}, fail(0, "more than %d points", maxPoints)
+		p, n := point{v[0], v[1] / 100}, len(s.points)
+		switch {
+		case n > 0 && (p.size < s.points[n-1].size || p.share < s.points[n-1].share):
+			return file.Errorf(words[0].Pos, "sizes and percentages have to rise")
+		case p.share > 1:
+			return file.Errorf(words[1].Pos, "%s per cent are more than 100", words[1].Text)
+		case n == maxPoints:
+			return file.Errorf(words[0].Pos, "more than %d points", maxPoints)
 		}
 		s.points = append(s.points, p)
+		return nil
+	})
+	if n := len(s.points); err == nil && (n == 0 || s.points[n-1].share != 1 || s.points[n-1].size < 1) {
+		err = file.Errorf(lines.Pos{Line: file.Last().Line, Column: 1}, "the last point has to be a size of 1 byte or more, and 100 per cent")
 	}
-	if err := scanner.Err(); err != nil {
-		return Sizes{}, fmt.Errorf("%s:%d:1: %w", name, line+1, err)
-	}
-	if n := len(s.points); n == 0 || s.points[n-1].share != 1 || s.points[n-1].size < 1 {
-		return Sizes{}, fmt.Errorf("%s:%d:1: the last point has to be a size of 1 byte or more, and 100 per cent", name, max(line, 1))
+	if err != nil {
+		return Sizes{}, err
 	}
 	return s, nil
 }

@@ -37,7 +37,8 @@ func times(t *testing.T, jobs []fluid.Job, weights func(job int) float64) (all [
 	for i := range jobs {
 		jobs[i].Weight = weights(i)
 	}
-	r, err := fluid.Solve(jobs, fluid.Weighted, 300)
+	n := fluid.Network{Jobs: jobs, Sharing: fluid.Weighted}
+	r, err := n.Solve(300)
 	if err != nil {
 		t.Fatal(err)
 	}

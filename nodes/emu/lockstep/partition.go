@@ -1,10 +1,10 @@
 package lockstep
 
 import (
-	"container/heap"
 	"fmt"
 	"slices"
 
+	"github.com/csiglab/csiglab/internal/heap"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -147,9 +147,10 @@ func (b *Board) inward(t *part, x int) []int64 {
 		dist[n] = int64(units.Never)
 	}
 	dist[x] = 0
-	queue := frontier{{node: x}}
+	queue := []reached{{node: x}}
 	for len(queue) > 0 {
-		r := heap.Pop(&queue).(reached)
+		var r reached
+		r, queue = heap.Pop(queue, nearer)
 		if r.at != dist[r.node] {
 			continue
 		}
@@ -157,7 +158,7 @@ func (b *Board) inward(t *part, x int) []int64 {
 			from, d := b.links[id].From, r.at+int64(b.links[id].Lookahead)
 			if t.of[from] == t.of[x] && d < dist[from] {
 				dist[from] = d
-				heap.Push(&queue, reached{node: from, at: d})
+				queue = heap.Push(queue, reached{node: from, at: d}, nearer)
 			}
 		}
 	}

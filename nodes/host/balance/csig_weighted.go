@@ -24,7 +24,7 @@ var csigWeighted = Algorithm{
 		Params: []algorithm.Param{
 			paths,
 			{Name: "weight", Kind: algorithm.Enum, Default: "nqd", Values: []string{"nqd", "abw"}, Doc: "of an EV: (1 - nQD)^gamma, or the least available bandwidth"},
-			{Name: "gamma", Kind: algorithm.Int, Default: "2", Check: gammaRange, Doc: "exponent of 1 - nQD, from 1 to 16"},
+			{Name: "gamma", Kind: algorithm.Int, Default: "2", Check: algorithm.Between(1, 16), Doc: "exponent of 1 - nQD, from 1 to 16"},
 			{Name: "explore", Kind: algorithm.Number, Default: "0.03125", Check: exploreRange, Doc: "share of packets that use all EVs alike, from 1/32 to 1"},
 			{
 				Name: "max_age", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration),
@@ -47,13 +47,6 @@ const wholeShare = 1_000_000_000
 func exploreRange(text string) error {
 	if v, err := strconv.ParseFloat(text, 64); err != nil || v < leastExplored || v > 1 {
 		return fmt.Errorf("%s is not from 1/32 to 1", text)
-	}
-	return nil
-}
-
-func gammaRange(text string) error {
-	if v, err := strconv.Atoi(text); err != nil || v < 1 || v > 16 {
-		return fmt.Errorf("%s is not from 1 to 16", text)
 	}
 	return nil
 }

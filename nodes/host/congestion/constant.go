@@ -26,11 +26,6 @@ var constant = Algorithm{
 	},
 }
 
-type constantState struct {
-	out  Output
-	rtts rtts
-}
-
 // constantWindow returns the window that does not change.
 func constantWindow(p Path, r *algorithm.Reader) units.Size {
 	window := max(bdp(p.NetworkRTT, p.LinkRate), p.MTU)
@@ -41,7 +36,7 @@ func constantWindow(p Path, r *algorithm.Reader) units.Size {
 }
 
 func newConstant(p Path, r *algorithm.Reader) Controller {
-	c := &constantState{rtts: newRTTs(p)}
+	c := newPassive(p)
 	c.out.Window = constantWindow(p, r)
 	if c.out.Window < p.MTU {
 		r.Fail("cwnd", fmt.Errorf("%v is less than one packet, %v", c.out.Window, p.MTU))
@@ -51,17 +46,5 @@ func newConstant(p Path, r *algorithm.Reader) Controller {
 	} else if rate > p.LinkRate {
 		r.Fail("rate", fmt.Errorf("%v is more than the link's %v", rate, p.LinkRate))
 	}
-	c.out.BaseRTT = c.rtts.base
-	return c
+	return &c
 }
-
-func (c *constantState) Output() *Output { return &c.out }
-
-func (c *constantState) OnAck(_ units.Time, a *Ack) {
-	c.rtts.take(a)
-	c.out.Delay, c.out.BaseRTT = c.rtts.queueing(), c.rtts.base
-}
-
-func (c *constantState) OnNack(units.Time, *Nack) {}
-
-func (c *constantState) OnTimeout(units.Time, *Timeout) {}

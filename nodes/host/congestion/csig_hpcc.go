@@ -1,9 +1,6 @@
 package congestion
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/units"
@@ -34,8 +31,8 @@ var csigHPCC = Algorithm{
 			{Name: "eta", Kind: algorithm.Number, Default: "0.95", Check: algorithm.Share, Doc: "utilisation aimed for, above 0, up to 1"},
 			{Name: "max_stage", Kind: algorithm.Int, Default: "5", Check: positiveNumber, Doc: "additive steps before a multiplicative one"},
 			{Name: "window_ai", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "W_AI, the additive step; auto: 1/10 of (1-eta) BDP, as for ten flows"},
-			{Name: "abwc_weight", Kind: algorithm.Int, Default: "1", Check: weightCheck, Doc: "share of the tags that ask for ABW/C, 1 to 255"},
-			{Name: "nqd_weight", Kind: algorithm.Int, Default: "1", Check: weightCheck, Doc: "share of the tags that ask for nQD, 1 to 255"},
+			{Name: "abwc_weight", Kind: algorithm.Int, Default: "1", Check: algorithm.Between(1, 255), Doc: "share of the tags that ask for ABW/C, 1 to 255"},
+			{Name: "nqd_weight", Kind: algorithm.Int, Default: "1", Check: algorithm.Between(1, 255), Doc: "share of the tags that ask for nQD, 1 to 255"},
 		},
 	},
 	Actions: []Action{
@@ -63,14 +60,6 @@ const (
 	// hpccQuick bounds a multiplicative change upwards, where U is close to 0.
 	hpccQuick = 2
 )
-
-// weightCheck is a Check of an Int: a weight of csig.Weights.
-func weightCheck(text string) error {
-	if n, err := strconv.Atoi(text); err != nil || n < 1 || n > 255 {
-		return fmt.Errorf("%s is not from 1 to 255", text)
-	}
-	return nil
-}
 
 // hpccMax is the first window and the largest: HPCC paper §3.2, W_init = 1 BDP.
 func hpccMax(p Path) units.Size { return max(bdp(p.NetworkRTT, p.LinkRate), p.MTU) }

@@ -95,11 +95,10 @@ func timerCheck(text string) error {
 	return nil
 }
 
-// reaction is what the rules of dcqcn have in common.
+// reaction is what the rules of dcqcn have in common. It answers neither a NACK nor a timeout:
+// the paper's losses are PFC's matter, and the transport sends again.
 type reaction struct {
-	out  Output
-	rtts rtts
-
+	passive
 	line     float64 // bit/s, as all rates here
 	least    float64
 	ai, hai  float64
@@ -168,7 +167,7 @@ func newDCQCN(p Path, r *algorithm.Reader) Controller {
 		r.Fail("min_rate", fmt.Errorf("%v is more than the link's %v", least, p.LinkRate))
 	}
 	point := reaction{
-		rtts: newRTTs(p), line: float64(p.LinkRate), least: float64(least), ai: float64(ai),
+		passive: newPassive(p), line: float64(p.LinkRate), least: float64(least), ai: float64(ai),
 		hai:  float64(algorithm.OrAuto(r, "rate_hai", r.Rate, dcqcnHyperAI*ai)),
 		gain: r.Number("alpha_gain"), timer: r.Duration("timer"),
 		fast: r.Int("fast_recovery"), alphaGap: r.Duration("alpha_timer"), adaptive: r.Bool("adaptive"), growth: 1,
@@ -183,8 +182,6 @@ func newDCQCN(p Path, r *algorithm.Reader) Controller {
 	}
 	return &dcqcnState{reaction: point, bytes: bytes}
 }
-
-func (c *reaction) Output() *Output { return &c.out }
 
 func (c *reaction) scaleIncrease(factor float64) { c.growth = factor }
 
@@ -263,17 +260,6 @@ func (c *reaction) approach() {
 }
 
 func (c *reaction) OnPhase(_ units.Time, p *Phase) { c.phase.begin(p) }
-
-func (c *reaction) OnAck(_ units.Time, a *Ack) {
-	c.rtts.take(a)
-	c.out.Delay, c.out.BaseRTT = c.rtts.queueing(), c.rtts.base
-}
-
-// OnNack does nothing: the paper's losses are PFC's matter, and the transport sends again.
-func (c *reaction) OnNack(units.Time, *Nack) {}
-
-// OnTimeout does nothing, for the same reason.
-func (c *reaction) OnTimeout(units.Time, *Timeout) {}
 
 func (c *reaction) publish() {
 	c.current = max(c.least, min(c.current, c.line))

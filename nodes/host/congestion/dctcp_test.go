@@ -50,7 +50,7 @@ func TestConstant(t *testing.T) {
 		{algorithm.Values{"rate": "10Gbps", "cwnd": "50kB"}, 50_000, 10 * units.Gbps},
 		{algorithm.Values{"rate": "100Gbps", "cwnd": "50kB"}, 50_000, 0},
 	} {
-		c := made[*constantState](t, constant, test.values)
+		c := made[*passive](t, constant, test.values)
 		c.OnNack(early, &Nack{Size: packet})
 		c.OnTimeout(early, &Timeout{Size: packet})
 		c.OnAck(early, marked(packets(1, 20*units.Microsecond, 3)))

@@ -2,7 +2,6 @@ package congestion
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -36,7 +35,7 @@ var nscc = Algorithm{
 			{Name: "target_qdelay", Kind: algorithm.Duration, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseDuration), Doc: "queueing delay aimed for; auto: 0.75 network RTT with trimming, 1.0 without"},
 			{Name: "cwnd", Kind: algorithm.Size, Default: algorithm.Auto, Check: algorithm.Positive(units.ParseSize), Doc: "initial window; auto: the largest, 1.5 BDP"},
 			{Name: "gamma", Kind: algorithm.Number, Default: "0.8", Check: algorithm.Share, Doc: "gain of the multiplicative decrease, above 0, up to 1"},
-			{Name: "fair_increase", Kind: algorithm.Number, Default: "5", Check: fairRange, Doc: "gain of the fair increase, from 0 to 100: so many packets of window per round trip of ACKs that are not marked and above the target, at a BDP of 150 kB; 0: none"},
+			{Name: "fair_increase", Kind: algorithm.Number, Default: "5", Check: algorithm.Between(0, 100), Doc: "gain of the fair increase, from 0 to 100: so many packets of window per round trip of ACKs that are not marked and above the target, at a BDP of 150 kB; 0: none"},
 			{Name: "delay_alpha", Kind: algorithm.Number, Default: "0.0125", Check: algorithm.Share, Doc: "gain of the average delay, above 0, up to 1"},
 			{Name: "quick_adapt", Kind: algorithm.Bool, Default: "true", Doc: "cut the window to what was acknowledged after heavy loss"},
 		},
@@ -138,14 +137,6 @@ func nsccConstants(p Path, r *algorithm.Reader) []Constant {
 		Name: "target_qdelay_us", Value: nsccTarget(p, r).Microseconds(),
 		Label: "target queueing delay", Unit: "µs", Chart: ChartDelays, Short: "target",
 	}}
-}
-
-// fairRange is the Check of fair_increase.
-func fairRange(text string) error {
-	if v, err := strconv.ParseFloat(text, 64); err != nil || v < 0 || v > 100 {
-		return fmt.Errorf("%s is not from 0 to 100", text)
-	}
-	return nil
 }
 
 func newNSCC(p Path, r *algorithm.Reader) Controller {

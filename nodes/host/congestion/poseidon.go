@@ -53,10 +53,7 @@ var poseidon = Algorithm{
 			Label: "target of a flow at line rate", Unit: "µs", Chart: ChartDelays, Short: "target at line rate",
 		}}
 	},
-	Windows: func(p Path, r *algorithm.Reader) Windows {
-		least, most := packetWindows(p, r)
-		return Windows{Min: units.Size(least * float64(p.MTU)), Max: units.Size(most * float64(p.MTU))}
-	},
+	Windows: packetBounds,
 }
 
 // Answers of poseidon to an ACK.

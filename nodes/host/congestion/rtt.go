@@ -21,6 +21,29 @@ func (r *rtts) take(a *Ack) {
 // queueing returns the newest sample less base RTT.
 func (r *rtts) queueing() units.Duration { return r.last - r.base }
 
+// passive is a controller that answers nothing: it follows the RTT, for the records.
+type passive struct {
+	out  Output
+	rtts rtts
+}
+
+func newPassive(p Path) passive {
+	c := passive{rtts: newRTTs(p)}
+	c.out.BaseRTT = c.rtts.base
+	return c
+}
+
+func (c *passive) Output() *Output { return &c.out }
+
+func (c *passive) OnAck(_ units.Time, a *Ack) {
+	c.rtts.take(a)
+	c.out.Delay, c.out.BaseRTT = c.rtts.queueing(), c.rtts.base
+}
+
+func (c *passive) OnNack(units.Time, *Nack) {}
+
+func (c *passive) OnTimeout(units.Time, *Timeout) {}
+
 // unlimitedBDPs is so many BDPs of the network that a window of these limits no flow that
 // paces: what is in flight is then what the path holds.
 const unlimitedBDPs = 100

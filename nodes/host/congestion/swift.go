@@ -58,10 +58,7 @@ var swift = Algorithm{
 			Label: "base target delay", Unit: "µs", Chart: ChartDelays, Short: "base target",
 		}}
 	},
-	Windows: func(p Path, r *algorithm.Reader) Windows {
-		least, most := packetWindows(p, r)
-		return Windows{Min: units.Size(least * float64(p.MTU)), Max: units.Size(most * float64(p.MTU))}
-	},
+	Windows: packetBounds,
 }
 
 // Answers of swift to an ACK.
@@ -122,6 +119,12 @@ func packetWindows(p Path, r *algorithm.Reader) (least, most float64) {
 		r.Fail("max_cwnd", fmt.Errorf("%v packets are less than min_cwnd, %v", most, least))
 	}
 	return least, most
+}
+
+// packetBounds is Algorithm.Windows of algorithms with these parameters.
+func packetBounds(p Path, r *algorithm.Reader) Windows {
+	least, most := packetWindows(p, r)
+	return Windows{Min: units.Size(least * float64(p.MTU)), Max: units.Size(most * float64(p.MTU))}
 }
 
 // firstCwnd returns the first window in packets, parameter cwnd: 1 BDP unless it is set.

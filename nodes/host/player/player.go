@@ -9,6 +9,7 @@
 package player
 
 import (
+	"github.com/csiglab/csiglab/internal/heap"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -68,7 +69,7 @@ const codeHit = 0
 
 // Player is the state of one host's part of the workload.
 type Player struct {
-	due      dueHeap
+	due      []Start       // a heap
 	waiting  map[int]Start // by transfer
 	hits     map[hitKey][]Hit
 	triggers map[int]*triggerState
@@ -98,7 +99,7 @@ func New(cfg Config, sink metrics.Sink) *Player {
 	p.addJobs(cfg.Jobs, sink)
 	for _, s := range cfg.Starts {
 		if s.After == workloads.None {
-			p.due.push(s)
+			p.due = heap.Push(p.due, s, sooner)
 			continue
 		}
 		if p.waiting == nil {
@@ -136,7 +137,9 @@ func (p *Player) Due(now units.Time) (transfer int, ok bool) {
 	if len(p.due) == 0 || p.due[0].At > now {
 		return 0, false
 	}
-	return p.due.pop().Transfer, true
+	var s Start
+	s, p.due = heap.Pop(p.due, sooner)
+	return s.Transfer, true
 }
 
 // OnSent records that a transfer's last byte has been acknowledged.
@@ -219,16 +222,12 @@ func (p *Player) start(now units.Time, trigger, transfer int) bool {
 	}
 	delete(p.waiting, transfer)
 	s.At = now.Add(s.Delay)
-	p.due.push(s)
+	p.due = heap.Push(p.due, s, sooner)
 	return true
 }
 
-// dueHeap is a binary heap by (time, job, transfer). Package container/heap would make a
-// new object of each element.
-type dueHeap []Start
-
-func (h dueHeap) before(i, j int) bool {
-	a, b := &h[i], &h[j]
+// sooner is the order in which transfers start.
+func sooner(a, b Start) bool {
 	if a.At != b.At {
 		return a.At < b.At
 	}
@@ -236,35 +235,4 @@ func (h dueHeap) before(i, j int) bool {
 		return a.Job < b.Job
 	}
 	return a.Transfer < b.Transfer
-}
-
-func (h *dueHeap) push(s Start) {
-	*h = append(*h, s)
-	q := *h
-	for i := len(q) - 1; i > 0 && q.before(i, (i-1)/2); i = (i - 1) / 2 {
-		q[i], q[(i-1)/2] = q[(i-1)/2], q[i]
-	}
-}
-
-// pop takes the first element; the heap must not be empty.
-func (h *dueHeap) pop() Start {
-	q := *h
-	first, last := q[0], len(q)-1
-	q[0] = q[last]
-	q = q[:last]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if q.before(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			break
-		}
-		q[i], q[least] = q[least], q[i]
-		i = least
-	}
-	*h = q
-	return first
 }

@@ -104,7 +104,8 @@ func TestFramesOnTheWire(t *testing.T) {
 	data, tagged := 0, 0
 	last := map[string]int64{}
 	for i, b := range got.frames {
-		at, ok := emu.Arrival(b)
+		trailer, ok := emu.ReadTrailer(b)
+		at := trailer.Arrival
 		if !ok {
 			t.Fatalf("frame %d has no trailer: %x", i, b)
 		}
