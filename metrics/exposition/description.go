@@ -92,5 +92,5 @@ func (s *Sample) appendBound(b []byte) []byte {
 	if s.Bucket == len(s.Family.Buckets) {
 		return append(b, "+Inf"...)
 	}
-	return appendNumber(b, s.Family.Buckets[s.Bucket])
+	return AppendNumber(b, s.Family.Buckets[s.Bucket])
 }

@@ -173,7 +173,7 @@ func NewSet(d Description) *Set {
 		s.kinds = append(s.kinds, at)
 	}
 	for i, value := range d.Common.values() {
-		s.head += string(appendLabel(nil, CommonLabels[i], value))
+		s.head += string(AppendLabel(nil, CommonLabels[i], value))
 	}
 	s.series(droppedFamily, nil) // it is there from the beginning
 	return s

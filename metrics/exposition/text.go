@@ -54,12 +54,12 @@ type textWriter struct {
 func (t *textWriter) sample(s Sample) {
 	if s.Family != t.family {
 		t.family = s.Family
-		t.describe(s.Family)
+		t.text = s.Family.AppendDescription(t.text, t.format)
 	}
 	b := append(append(t.text, s.Family.Name...), suffixes[s.Part]...)
 	b = append(append(b, '{'), t.head...)
 	for i, name := range s.Family.Labels {
-		b = appendLabel(b, name, s.Labels[i])
+		b = AppendLabel(b, name, s.Labels[i])
 	}
 	if s.Part == PartBucket {
 		b = append(b, `le="`...)
@@ -71,18 +71,13 @@ func (t *textWriter) sample(s Sample) {
 		b = append(b, `",`...)
 	}
 	b[len(b)-1] = '}' // the last comma
-	t.text = append(appendNumber(append(b, ' '), s.Value), '\n')
+	t.text = append(AppendNumber(append(b, ' '), s.Value), '\n')
 }
 
-// describe writes help, type and unit of a family.
-func (t *textWriter) describe(f *Family) {
+// AppendDescription appends the lines with the help, the type and the unit of a family.
+func (f *Family) AppendDescription(b []byte, format Format) []byte {
 	name, kind, help := f.Name, f.Type.String(), escapeHelp(f.Help)
-	line := func(what, text string) {
-		for _, part := range [...]string{"# ", what, " ", name, " ", text, "\n"} {
-			t.text = append(t.text, part...)
-		}
-	}
-	if t.format == OpenMetrics {
+	if format == OpenMetrics {
 		switch f.Type {
 		case Counter:
 			name = strings.TrimSuffix(name, "_total")
@@ -93,15 +88,19 @@ func (t *textWriter) describe(f *Family) {
 	} else if f.Type == Info {
 		kind = Gauge.String()
 	}
-	line("HELP", help)
-	line("TYPE", kind)
-	if t.format == OpenMetrics && f.Unit != "" {
-		line("UNIT", f.Unit)
+	for _, line := range [...][2]string{{"HELP", help}, {"TYPE", kind}, {"UNIT", f.Unit}} {
+		if line[0] == "UNIT" && (format != OpenMetrics || f.Unit == "") {
+			continue
+		}
+		for _, part := range [...]string{"# ", line[0], " ", name, " ", line[1], "\n"} {
+			b = append(b, part...)
+		}
 	}
+	return b
 }
 
-// appendLabel appends a label and a comma.
-func appendLabel(b []byte, name, value string) []byte {
+// AppendLabel appends a label and a comma.
+func AppendLabel(b []byte, name, value string) []byte {
 	b = append(b, name...)
 	b = append(b, '=', '"')
 	value = strings.ToValidUTF8(value, "\uFFFD")
@@ -122,8 +121,8 @@ func escapeHelp(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "\n", `\n`)
 }
 
-// appendNumber appends a value as Prometheus writes it.
-func appendNumber(b []byte, v float64) []byte {
+// AppendNumber appends a value as Prometheus writes it.
+func AppendNumber(b []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):
 		return append(b, "+Inf"...)
