@@ -1,6 +1,6 @@
 // Package dashboards has csiglab's dashboards for Grafana, as the files of classic JSON
-// that anyone can import by hand. Package describe has what they are made from; package
-// grafana brings them to a server.
+// that anyone can import by hand. They are made from boards_test.go; package grafana brings
+// them to a server.
 package dashboards
 
 import (

@@ -14,16 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/csiglab/csiglab/dashboards/describe"
 	"github.com/csiglab/csiglab/metrics/exposition"
 )
 
 var update = flag.Bool("update", false, "write the files of the dashboards from their description")
 
-// The files are what package describe makes, and no file is left over.
+// The files are what the description makes, and no file is left over.
 func TestFiles(t *testing.T) {
 	want := map[string]bool{}
-	for _, b := range describe.Boards() {
+	for _, b := range Boards() {
 		text, err := b.JSON()
 		if err != nil {
 			t.Fatal(err)

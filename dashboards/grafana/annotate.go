@@ -3,6 +3,7 @@ package grafana
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (p *push) annotate(r *Run) error {
 		}
 		old = append(old, have[i])
 	}
-	for _, i := range slices.Sorted(values(missing)) {
+	for _, i := range slices.Sorted(maps.Values(missing)) {
 		id, err := p.NewAnnotation(annotation(r, &r.Marks[i]))
 		if err != nil {
 			return err
@@ -102,14 +103,4 @@ func annotation(r *Run, m *Mark) *gapi.Annotation {
 func key(a *gapi.Annotation) string {
 	tags := slices.Sorted(slices.Values(a.Tags))
 	return fmt.Sprintf("%d %d %q %q", a.Time, max(a.Time, a.TimeEnd), strings.TrimSpace(a.Text), tags)
-}
-
-func values(m map[string]int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for _, v := range m {
-			if !yield(v) {
-				return
-			}
-		}
-	}
 }

@@ -22,9 +22,6 @@ type Description struct {
 	Flows    []FlowDescription
 	Jobs     []metrics.JobInfo
 	Locators []LocatorDescription
-	// Instances says that the times of steps and collectives come from Instance records,
-	// and not from the spans of single ranks.
-	Instances bool
 }
 
 // RunDescription is what RunInfo, RunDilated and RunDelay say.
@@ -68,7 +65,6 @@ type Sample struct {
 	Part   Part
 	Bucket int // of PartBucket: index in Family.Buckets, their number for +Inf
 	Value  float64
-	At     units.Time // of the model
 }
 
 // Part says which series of a histogram a Sample is of.
@@ -96,5 +92,5 @@ func (s *Sample) appendBound(b []byte) []byte {
 	if s.Bucket == len(s.Family.Buckets) {
 		return append(b, "+Inf"...)
 	}
-	return appendNumber(b, s.Family.Buckets[s.Bucket])
+	return AppendNumber(b, s.Family.Buckets[s.Bucket])
 }

@@ -7,21 +7,13 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// At returns the moment of the model that the Set has come to: what Advance said, or the
-// latest end of a window if that is later.
-func (s *Set) At() units.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(s.now, s.last)
-}
-
 // Each calls yield with the value of every series now, family after family in the order of
 // Families. A family without series is left out. yield must not call the Set.
 func (s *Set) Each(yield func(Sample)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := emitter{yield: yield, at: max(s.now, s.last)}
-	s.settle(e.at)
+	e := emitter{yield: yield}
+	s.settle(max(s.now, s.last))
 	for i := range Families {
 		e.family = &Families[i]
 		switch name := e.family.Name; {
@@ -127,9 +119,9 @@ func (s *Set) eachFlow(e *emitter, family string, g *flowSeries) {
 			e.value(a.labels, float64(a.acks))
 		}
 	default:
-		for _, kind := range kindsByName {
-			if x := g.signals[kind.slot]; kind.family == family && x.seen && s.recent(x.start) {
-				e.value(g.labels, float64(x.value)*kind.scale)
+		for i, kind := range SignalGauges {
+			if x := g.signals[i]; kind.Family == family && x.seen && s.recent(x.start) {
+				e.value(g.labels, float64(x.value)*kind.Scale)
 			}
 		}
 	}
@@ -164,11 +156,10 @@ func (s *Set) eachOther(e *emitter, family string) {
 type emitter struct {
 	yield  func(Sample)
 	family *Family
-	at     units.Time
 }
 
 func (e *emitter) value(labels []string, value float64) {
-	e.yield(Sample{Family: e.family, Labels: labels, Value: value, At: e.at})
+	e.yield(Sample{Family: e.family, Labels: labels, Value: value})
 }
 
 func (e *emitter) any(v *valueSeries) {
@@ -187,8 +178,8 @@ func (e *emitter) histogram(labels []string, h *histogram) {
 	sum := int64(0)
 	for i, n := range h.counts {
 		sum += n
-		e.yield(Sample{Family: e.family, Labels: labels, Part: PartBucket, Bucket: i, Value: float64(sum), At: e.at})
+		e.yield(Sample{Family: e.family, Labels: labels, Part: PartBucket, Bucket: i, Value: float64(sum)})
 	}
-	e.yield(Sample{Family: e.family, Labels: labels, Part: PartSum, Value: h.sum, At: e.at})
-	e.yield(Sample{Family: e.family, Labels: labels, Part: PartCount, Value: float64(sum), At: e.at})
+	e.yield(Sample{Family: e.family, Labels: labels, Part: PartSum, Value: h.sum})
+	e.yield(Sample{Family: e.family, Labels: labels, Part: PartCount, Value: float64(sum)})
 }

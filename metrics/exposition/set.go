@@ -21,15 +21,16 @@ type Set struct {
 	ports     []portSeries
 	portIndex map[[2]int32]int
 	groups    []flowSeries
-	flowGroup map[int32]int // index in groups
-	flows     map[int32]*flowState
+	flowGroup map[int32]int   // index in groups
+	cwnd      map[int32]int64 // of the single flows
 	signals   map[signalKey]*signalSeries
 	sampled   []*signalSeries // of signals, by labels
 	jobs      []*jobSeries
 	jobIndex  map[int32]*jobSeries
 	locators  map[uint32]LocatorDescription
-	kinds     []signalKind              // by type
+	kinds     []int                     // indices in SignalGauges, by type; -1 without a gauge
 	values    map[string][]*valueSeries // of Observe, Add and SetValue, by family, then labels
+	head      string                    // the common labels as text
 	texts     sync.Pool                 // of *textWriter
 }
 
@@ -63,7 +64,7 @@ type flowSeries struct {
 	delayAt   units.Time
 	actions   []actionSeries // by name
 
-	signals [signalKinds]extreme
+	signals [len(SignalGauges)]extreme
 }
 
 type actionSeries struct {
@@ -77,9 +78,6 @@ type extreme struct {
 	start units.Time
 	value int64
 }
-
-// flowState is what a Set keeps of a single flow.
-type flowState struct{ cwnd int64 }
 
 type signalKey struct {
 	group   int
@@ -109,21 +107,16 @@ type valueSeries struct {
 	counts histogram
 }
 
-// signalKind says which gauge the samples of a type of signal go into.
-type signalKind struct {
-	family string
-	least  bool
-	scale  float64 // of the type's unit
-	slot   int
-}
-
-const signalKinds = 4
-
-var kindsByName = map[string]signalKind{
-	"abw":   {SignalAvailable, true, 1, 0},
-	"abw-c": {SignalAvailableRatio, true, 1e-6, 1},
-	"delay": {SignalDelay, false, 1e-9, 2},
-	"nqd":   {SignalQueueRatio, false, 1e-6, 3},
+// SignalGauges says which gauge the samples of a type of signal go into.
+var SignalGauges = [...]struct {
+	Signal, Family string
+	Least          bool    // the gauge has the least sample of a window, and not the greatest
+	Scale          float64 // of the type's unit
+}{
+	{"abw", SignalAvailable, true, 1},
+	{"abw-c", SignalAvailableRatio, true, 1e-6},
+	{"delay", SignalDelay, false, 1e-9},
+	{"nqd", SignalQueueRatio, false, 1e-6},
 }
 
 // histogram counts observations by the buckets of a family. The zero value is empty.
@@ -144,7 +137,7 @@ func (h *histogram) observe(f *Family, value float64, times int64) {
 func NewSet(d Description) *Set {
 	s := &Set{
 		of: d, portIndex: make(map[[2]int32]int, len(d.Ports)), flowGroup: make(map[int32]int, len(d.Flows)),
-		flows: map[int32]*flowState{}, signals: map[signalKey]*signalSeries{}, jobIndex: map[int32]*jobSeries{},
+		cwnd: map[int32]int64{}, signals: map[signalKey]*signalSeries{}, jobIndex: map[int32]*jobSeries{},
 		locators: make(map[uint32]LocatorDescription, len(d.Locators)), values: map[string][]*valueSeries{},
 	}
 	for _, p := range d.Ports {
@@ -171,11 +164,16 @@ func NewSet(d Description) *Set {
 		s.locators[l.Locator] = l
 	}
 	for _, name := range d.Signals {
-		kind, ok := kindsByName[name]
-		if !ok {
-			kind.slot = -1
+		at := -1
+		for i := range SignalGauges {
+			if SignalGauges[i].Signal == name {
+				at = i
+			}
 		}
-		s.kinds = append(s.kinds, kind)
+		s.kinds = append(s.kinds, at)
+	}
+	for i, value := range d.Common.values() {
+		s.head += string(AppendLabel(nil, CommonLabels[i], value))
 	}
 	s.series(droppedFamily, nil) // it is there from the beginning
 	return s
@@ -201,11 +199,6 @@ func (s *Set) Consume(b *metrics.Batch) {
 	}
 	for i := range b.Operations {
 		s.operation(&b.Operations[i])
-	}
-	if s.of.Instances {
-		for i := range b.Instances {
-			s.instance(&b.Instances[i])
-		}
 	}
 	for i := range b.Totals {
 		s.totals(&b.Totals[i])
@@ -272,14 +265,9 @@ func (s *Set) cc(w *metrics.CCWindow) {
 	}
 	g := &s.groups[at]
 	g.acks += w.Acks
-	f := s.flows[w.Flow]
-	if f == nil {
-		f = &flowState{}
-		s.flows[w.Flow] = f
-	}
 	if w.Cwnd >= 0 {
-		g.cwnd += w.Cwnd - f.cwnd
-		f.cwnd = w.Cwnd
+		g.cwnd += w.Cwnd - s.cwnd[w.Flow]
+		s.cwnd[w.Flow] = w.Cwnd
 	}
 	if !g.acked || w.Start > g.delayAt {
 		g.acked, g.delayAt, g.delay, g.delayAcks = true, w.Start, 0, 0
@@ -312,20 +300,19 @@ func (s *Set) signal(w *metrics.SignalWindow) {
 	}
 	series.samples += w.Samples
 	s.last = max(s.last, w.Start.Add(s.of.Window))
-	if int(w.Type) >= len(s.kinds) || s.kinds[w.Type].slot < 0 {
+	if int(w.Type) >= len(s.kinds) || s.kinds[w.Type] < 0 {
 		return
 	}
-	kind := s.kinds[w.Type]
-	value := w.PointMax
-	if kind.least {
+	least, value := SignalGauges[s.kinds[w.Type]].Least, w.PointMax
+	if least {
 		value = w.PointMin
 	}
-	e := &g.signals[kind.slot]
+	e := &g.signals[s.kinds[w.Type]]
 	switch {
 	case !e.seen || w.Start > e.start:
 		*e = extreme{true, w.Start, value}
 	case w.Start < e.start:
-	case kind.least:
+	case least:
 		e.value = min(e.value, value)
 	default:
 		e.value = max(e.value, value)
@@ -358,29 +345,16 @@ func (s *Set) operation(o *metrics.Operation) {
 		return
 	}
 	job.step = max(job.step, o.Tag.Step)
-	if o.Kind == metrics.OperationSpan && !s.of.Instances {
-		job.observe(o.Tag, o.End.Sub(o.Ready))
+	if o.Kind != metrics.OperationSpan {
+		return
 	}
-}
-
-func (s *Set) instance(i *metrics.Instance) {
-	if job := s.jobIndex[i.Job]; job != nil {
-		job.step = max(job.step, i.Tag.Step)
-		job.observe(i.Tag, i.End.Sub(i.Begin))
-	}
-}
-
-// observe counts the time of a step or of a collective.
-func (j *jobSeries) observe(t metrics.Tag, took units.Duration) {
-	switch {
-	case t.Collective != 0:
-		c := j.of.Collective(t)
-		if c == nil {
-			return
+	switch seconds := o.End.Sub(o.Ready).Seconds(); {
+	case o.Tag.Collective != 0:
+		if c := job.of.Collective(o.Tag); c != nil {
+			find(&job.collectives, collectiveFamily, job.of.Name, c.Name).counts.observe(collectiveFamily, seconds, 1)
 		}
-		find(&j.collectives, collectiveFamily, j.of.Name, c.Name).counts.observe(collectiveFamily, took.Seconds(), 1)
-	case t.Phase == 0 && t.Step > 0:
-		j.iterations.observe(iterationFamily, took.Seconds(), 1)
+	case o.Tag.Phase == 0 && o.Tag.Step > 0:
+		job.iterations.observe(iterationFamily, seconds, 1)
 	}
 }
 
@@ -408,13 +382,6 @@ var (
 	timeoutsFamily      = Of(FlowTimeouts)
 	droppedFamily       = Of(RunDropped)
 )
-
-// Add adds to a counter that records do not count.
-func (s *Set) Add(f *Family, value float64, labels ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.series(f, labels).value += value
-}
 
 // SetValue sets a gauge, or a counter that is counted elsewhere, to a value.
 func (s *Set) SetValue(f *Family, value float64, labels ...string) {

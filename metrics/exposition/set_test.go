@@ -196,29 +196,16 @@ func TestStepsAndCollectives(t *testing.T) {
 		"csig_collective_seconds_sum{gpt,dp}":   2e-3,
 		"csig_collective_seconds_count{gpt,dp}": 1,
 	})
-	d := description()
-	d.Instances = true
-	s = exposition.NewSet(d)
-	s.Consume(&metrics.Batch{Operations: operations, Instances: []metrics.Instance{
-		{Tag: metrics.Tag{Step: 3}, End: 50 * ms}, {Tag: metrics.Tag{Step: 3, Collective: 1}, Begin: ms, End: 5 * ms},
-	}})
-	want(t, s, map[string]float64{
-		"csig_job_step{gpt}":                    3,
-		"csig_job_iteration_seconds_count{gpt}": 1,
-		"csig_job_iteration_seconds_sum{gpt}":   50e-3,
-		"csig_collective_seconds_sum{gpt,dp}":   4e-3,
-	})
 }
 
 func TestValuesBesideRecords(t *testing.T) {
 	s := exposition.NewSet(description())
 	s.Consume(&metrics.Batch{Dropped: 4})
-	s.Add(exposition.Of(exposition.RunDropped), 3)
 	s.SetValue(exposition.Of(exposition.NodeLateness), 0.25, "tor0")
 	s.SetValue(exposition.Of(exposition.NodeLateness), 0.5, "tor0")
 	s.Observe(exposition.Of(exposition.FlowCompletion), 2e-3, "gpt", "h0-h1")
 	want(t, s, map[string]float64{
-		"csig_run_dropped_records_total{}":                                7,
+		"csig_run_dropped_records_total{}":                                4,
 		"csig_node_lateness_seconds{tor0}":                                0.5,
 		"csig_flow_completion_seconds_bucket{gpt,h0-h1}0.001":             0,
 		"csig_flow_completion_seconds_bucket{gpt,h0-h1}0.003":             1,

@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
+	"sync"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -51,25 +50,10 @@ type openMetrics struct {
 
 // family writes a family, unless there is no sample of it.
 func (o *openMetrics) family(f *exposition.Family) error {
-	kind, name := f.Type, f.Name
-	switch kind {
-	case exposition.Counter:
-		name = strings.TrimSuffix(name, "_total")
-	case exposition.Info:
-		name = strings.TrimSuffix(name, "_info")
-	}
-	described := false
-	describe := func() {
-		if described {
-			return
-		}
-		described = true
-		fmt.Fprintf(o.w, "# HELP %s %s\n# TYPE %s %s\n", name, escapes.Replace(f.Help), name, kind) //nolint:errcheck // Flush returns it
-		if f.Unit != "" && strings.HasSuffix(name, "_"+f.Unit) {
-			fmt.Fprintf(o.w, "# UNIT %s %s\n", name, f.Unit) //nolint:errcheck // as above
-		}
-	}
-	if kind == exposition.Histogram {
+	describe := sync.OnceFunc(func() {
+		o.w.Write(f.AppendDescription(nil, exposition.OpenMetrics)) //nolint:errcheck // Flush returns it
+	})
+	if f.Type == exposition.Histogram {
 		return o.histograms(f.Name, describe)
 	}
 	set := o.selectAll(f.Name)
@@ -163,16 +147,7 @@ func (o *openMetrics) each(s storage.Series, yield func(ms int64, v float64)) er
 
 // sample writes a line. Its time is in seconds.
 func (o *openMetrics) sample(prefix string, ms int64, v float64) {
-	b := append(o.line[:0], prefix...)
-	b = append(b, ' ')
-	switch {
-	case math.IsInf(v, 1):
-		b = append(b, "+Inf"...)
-	case math.IsInf(v, -1):
-		b = append(b, "-Inf"...)
-	default:
-		b = strconv.AppendFloat(b, v, 'g', -1, 64)
-	}
+	b := exposition.AppendNumber(append(append(o.line[:0], prefix...), ' '), v)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, ms/1000, 10)
 	b = append(b, '.', byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10), '\n')
@@ -182,21 +157,12 @@ func (o *openMetrics) sample(prefix string, ms int64, v float64) {
 
 // appendSeries appends a series' name and labels.
 func appendSeries(b []byte, l labels.Labels) []byte {
-	b = append(b, l.Get(model.MetricNameLabel)...)
-	separator := byte('{')
+	b = append(append(b, l.Get(model.MetricNameLabel)...), '{')
 	l.Range(func(one labels.Label) {
-		if one.Name == model.MetricNameLabel {
-			return
+		if one.Name != model.MetricNameLabel {
+			b = exposition.AppendLabel(b, one.Name, one.Value)
 		}
-		b = append(append(append(b, separator), one.Name...), `="`...)
-		b = append(append(b, escapes.Replace(one.Value)...), '"')
-		separator = ','
 	})
-	if separator == ',' {
-		b = append(b, '}')
-	}
+	b[len(b)-1] = '}' // the last comma: each series has the common labels
 	return b
 }
-
-// escapes is for the text of helps and of labels.
-var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)

@@ -64,7 +64,6 @@ type Server struct {
 	parser  *limitedParser
 	engine  *engine
 	targets targets
-	started time.Time
 
 	mu     sync.Mutex
 	loaded []Loaded
@@ -102,7 +101,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	s := &Server{config: c, dir: dir, started: time.Now(), labs: map[string]*watched{}, names: map[string]bool{}}
+	s := &Server{config: c, dir: dir, labs: map[string]*watched{}, names: map[string]bool{}}
 	if err := s.open(); err != nil {
 		s.Close() //nolint:errcheck // the first error is the cause
 		return nil, fmt.Errorf("serve: %w", err)

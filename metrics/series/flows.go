@@ -32,7 +32,7 @@ type flows struct {
 	of      map[int32]*group
 	flow    map[int32]*runfolder.Flow
 	cwnd    map[int32]int64
-	sampled map[[5]string]*sampled // by the labels of SignalSamples
+	sampled map[[5]string]map[int64]int64 // samples by point, by the labels of SignalSamples
 }
 
 // group are flows with the same labels.
@@ -51,18 +51,12 @@ type point struct {
 	delay   float64 // us, summed over acks
 	cwnd    int64   // by how much it grew
 	windows bool    // with a change of cwnd
-	signals [len(signalKinds)]extreme
+	signals [len(exposition.SignalGauges)]extreme
 }
 
 type extreme struct {
 	seen  bool
 	value int64
-}
-
-// sampled counts samples by point.
-type sampled struct {
-	labels []string
-	points map[int64]int64
 }
 
 // flowEnd is the end of a transfer.
@@ -74,21 +68,9 @@ type flowEnd struct {
 	retransmitted, timeouts int64
 }
 
-// signalKinds says which gauge the samples of a type of signal go into.
-var signalKinds = [...]struct {
-	signal, family string
-	least          bool
-	scale          float64 // of the type's unit
-}{
-	{"abw", exposition.SignalAvailable, true, 1},
-	{"abw-c", exposition.SignalAvailableRatio, true, 1e-6},
-	{"delay", exposition.SignalDelay, false, 1e-9},
-	{"nqd", exposition.SignalQueueRatio, false, 1e-6},
-}
-
 // newFlows puts the flows of a run into groups.
 func newFlows(r *run) flows {
-	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]*sampled{}}
+	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]map[int64]int64{}}
 	list := r.f.Manifest.FlowsOfRun(r.Variant, r.Seed)
 	jobs := map[int32]string{}
 	for _, j := range r.f.Manifest.JobsOf(r.Variant) {
@@ -189,9 +171,9 @@ func (f *flows) halve() {
 			g.actions[name] = halved(counts)
 		}
 	}
-	for _, s := range f.sampled {
-		s.points = halved(s.points)
-		f.points += len(s.points)
+	for key, counts := range f.sampled {
+		f.sampled[key] = halved(counts)
+		f.points += len(f.sampled[key])
 	}
 }
 
@@ -200,7 +182,7 @@ func (p *point) merge(q *point) {
 	p.bytes, p.acks, p.delay, p.cwnd, p.windows = p.bytes+q.bytes, p.acks+q.acks, p.delay+q.delay, p.cwnd+q.cwnd, p.windows || q.windows
 	for i, e := range q.signals {
 		if e.seen {
-			p.signals[i].add(e.value, signalKinds[i].least)
+			p.signals[i].add(e.value, exposition.SignalGauges[i].Least)
 		}
 	}
 }
@@ -305,32 +287,31 @@ func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) erro
 	if err != nil {
 		return err
 	}
-	for i := range signalKinds {
-		if k := &signalKinds[i]; k.signal == row.Type {
+	for i := range exposition.SignalGauges {
+		if k := &exposition.SignalGauges[i]; k.Signal == row.Type {
 			value := row.PointMax
-			if k.least {
+			if k.Least {
 				value = row.PointMin
 			}
-			p.signals[i].add(value, k.least)
+			p.signals[i].add(value, k.Least)
 		}
 	}
 	key := [5]string{g.labels[0], g.labels[1], row.Type, port, row.Tier}
-	s := f.sampled[key]
-	if s == nil {
-		s = &sampled{labels: key[:], points: map[int64]int64{}}
-		f.sampled[key] = s
+	points := f.sampled[key]
+	if points == nil {
+		points = map[int64]int64{}
+		f.sampled[key] = points
 	}
-	n := f.number(start)
-	before := len(s.points)
-	s.points[n] += row.Samples
-	f.points += len(s.points) - before
+	before := len(points)
+	points[f.number(start)] += row.Samples
+	f.points += len(points) - before
 	return f.coarsen()
 }
 
 // write writes the series of the windows, and forgets them.
 func (f *flows) write() {
 	for _, key := range slices.SortedFunc(maps.Keys(f.sampled), func(a, b [5]string) int { return slices.Compare(a[:], b[:]) }) {
-		f.count(f.run.counter(exposition.SignalSamples, key[:]...), f.sampled[key].points)
+		f.count(f.run.counter(exposition.SignalSamples, key[:]...), f.sampled[key])
 	}
 	for _, key := range f.keys() {
 		g := f.groups[key]
@@ -401,10 +382,10 @@ func (f *flows) writeAcked(g *group, numbers []int64) {
 }
 
 func (f *flows) writeSignals(g *group, numbers []int64) {
-	for i, k := range signalKinds {
+	for i, k := range exposition.SignalGauges {
 		var series *passing
 		worst := highest
-		if k.least {
+		if k.Least {
 			worst = lowest
 		}
 		for _, n := range numbers {
@@ -413,10 +394,10 @@ func (f *flows) writeSignals(g *group, numbers []int64) {
 				continue
 			}
 			if series == nil {
-				series = f.run.passing(k.family, worst, g.labels...)
+				series = f.run.passing(k.Family, worst, g.labels...)
 			}
 			from, to, _ := f.span(n)
-			series.window(from, to, float64(e.value)*k.scale)
+			series.window(from, to, float64(e.value)*k.Scale)
 		}
 		if series != nil {
 			series.end()

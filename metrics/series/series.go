@@ -66,8 +66,7 @@ type Label struct{ Name, Value string }
 
 // Series identifies a series.
 type Series struct {
-	Name   string // with _bucket, _sum or _count of a histogram
-	Family *exposition.Family
+	Name   string  // with _bucket, _sum or _count of a histogram
 	Labels []Label // valid UTF-8; some values may be empty
 }
 
@@ -235,7 +234,7 @@ func (r *run) stretched(ps, up int64) int64 {
 // series opens a series of a family.
 func (r *run) series(f *exposition.Family, part exposition.Part, bucket int, values []string) int {
 	sample := exposition.Sample{Family: f, Part: part, Bucket: bucket}
-	s := Series{Name: sample.Name(), Family: f, Labels: make([]Label, 0, len(r.common)+len(values)+1)}
+	s := Series{Name: sample.Name(), Labels: make([]Label, 0, len(r.common)+len(values)+1)}
 	for i, v := range r.common {
 		s.Labels = append(s.Labels, Label{exposition.CommonLabels[i], strings.ToValidUTF8(v, "\ufffd")})
 	}

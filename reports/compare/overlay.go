@@ -114,29 +114,18 @@ const (
 
 // busyOverTime collects the share of the time in which the lines of ports were busy.
 func busyOverTime(s *series.Scope) series.Collector {
-	points := s.Point(s.EndUS-s.PointUS/2) + 1
-	busy := map[reading.PortID]reading.Values{}
-	for _, p := range s.Charted {
-		busy[p.PortID] = make(reading.Values, max(points, 0))
-	}
-	return series.Collector{
-		Port: func(r *runfolder.PortRow) {
-			if b, k := busy[reading.PortID{Node: r.Node, Port: r.Port}], s.Point(r.StartUS); k >= 0 && k < len(b) {
-				b[k] += 100 * r.BusyUS() / s.PointUS
+	c := s.OfPorts(func(r *runfolder.PortRow) float64 { return 100 * r.BusyUS() / s.PointUS })
+	all := c.Panels
+	c.Panels = func() []series.Panel {
+		panels := all()
+		for _, p := range panels {
+			for i, busy := range p.Lines[0].Values {
+				p.Lines[0].Values[i] = min(busy, 100) // a frame that began in one window ends in the next
 			}
-		},
-		Panels: func() (panels []series.Panel) {
-			for _, p := range s.Charted {
-				if b := busy[p.PortID]; len(b) > 0 {
-					for i := range b {
-						b[i] = min(b[i], 100) // a frame that began in one window ends in the next
-					}
-					panels = append(panels, series.Panel{Port: &p.PortID, Lines: []series.Line{{Values: b}}})
-				}
-			}
-			return panels
-		},
+		}
+		return panels
 	}
+	return c
 }
 
 // signalOverTime collects the mean of the CSIG samples of all flows of one signal, of whose

@@ -186,12 +186,7 @@ func differsTable(all []Disparity) *section.Table {
 	return t
 }
 
-func orNone(text string) string {
-	if text == "" {
-		return words.None
-	}
-	return text
-}
+func orNone(text string) string { return cmp.Or(text, words.None) }
 
 // metricsTable lists the metrics that are the same, or the others.
 func metricsTable(one *CaseComparison, same bool) *section.Table {

@@ -1,6 +1,9 @@
 package series
 
-import "github.com/csiglab/csiglab/reports/reading"
+import (
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/reading"
+)
 
 // PanelOf returns a panel of lines, or none when there is no line.
 func PanelOf(lines []Line) []Panel {
@@ -8,6 +11,31 @@ func PanelOf(lines []Line) []Panel {
 		return nil
 	}
 	return []Panel{{Lines: lines}}
+}
+
+// OfPorts collects a quantity of the charted ports: a point is the sum of what its windows add.
+// A window without a row, which is one without a packet, adds nothing.
+func (s *Scope) OfPorts(of func(r *runfolder.PortRow) float64) Collector {
+	points := max(s.Point(s.EndUS-s.PointUS/2)+1, 0)
+	sums := map[reading.PortID]reading.Values{}
+	for _, p := range s.Charted {
+		sums[p.PortID] = make(reading.Values, points)
+	}
+	return Collector{
+		Port: func(r *runfolder.PortRow) {
+			if sum, k := sums[reading.PortID{Node: r.Node, Port: r.Port}], s.Point(r.StartUS); k >= 0 && k < len(sum) {
+				sum[k] += of(r)
+			}
+		},
+		Panels: func() (panels []Panel) {
+			for _, p := range s.Charted {
+				if sum := sums[p.PortID]; len(sum) > 0 {
+					panels = append(panels, Panel{Port: &p.PortID, Lines: []Line{{Values: sum}}})
+				}
+			}
+			return panels
+		},
+	}
 }
 
 // Lines returns a line for each group that has a point. The line goes from the

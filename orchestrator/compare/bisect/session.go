@@ -63,40 +63,21 @@ type Plan struct {
 // write writes the plan into the folder of the search.
 func (p *Plan) write(folder string) error {
 	p.Schema = planSchema
-	data, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := own.WriteFile(filepath.Join(folder, PlanFile), append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("%s: %w", folder, cause.Of(err))
-	}
-	return nil
+	return regress.WritePlanFile(folder, PlanFile, p)
 }
 
-// ReadPlan reads the plan in the folder of a search.
+// ReadPlan reads the plan in the folder of a search. Its error is of class
+// failure.ErrConfiguration.
 func ReadPlan(folder string) (*Plan, error) {
-	name := filepath.Join(folder, PlanFile)
-	data, err := own.ReadFile(name, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: not the folder of a search: it has no %s", folder, PlanFile)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, cause.Of(err))
-	}
-	p := &Plan{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(p); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the file ends too soon")
-		}
-		return nil, fmt.Errorf("%s: %w", name, err)
+	name, p := filepath.Join(folder, PlanFile), &Plan{}
+	if err := regress.ReadPlanFile(folder, PlanFile, "a search", p); err != nil {
+		return nil, err
 	}
 	if p.Schema != planSchema {
-		return nil, fmt.Errorf("%s: schema %d; this csiglab reads %d", name, p.Schema, planSchema)
+		return nil, wrong("%s: schema %d; this csiglab reads %d", name, p.Schema, planSchema)
 	}
 	if p.Experiment == "" || p.Metric == "" || (p.Parameter == "") != (len(p.Commits) > 1) {
-		return nil, fmt.Errorf("%s: the file is damaged", name)
+		return nil, wrong("%s: the file is damaged", name)
 	}
 	return p, nil
 }
@@ -263,10 +244,7 @@ func (s *Session) claim(journal *trial.Journal) error {
 	if err == nil || journal.Len() > 0 {
 		return wrong("%s: another csiglab has begun a search in this folder; name another one", s.Folder)
 	}
-	if err := s.Plan.write(s.Folder); err != nil {
-		return failure.Infrastructure(err)
-	}
-	return nil
+	return s.Plan.write(s.Folder)
 }
 
 func (s *Session) search(ctx context.Context, journal *trial.Journal) (*Result, error) {

@@ -3,6 +3,7 @@ package regress
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
@@ -106,14 +107,14 @@ func (c *Campaign) metric(one *cell, s *samples, r *judged) verdict.Metric {
 		return lacking.judge(m, plan)
 	}
 	j := statistics.Judge(values(pairs), plan)
-	m.Baseline, m.Candidate = finite(j.Baseline), finite(j.Candidate)
-	m.Effect, m.Low, m.High = finite(j.Effect), finite(j.Low), finite(j.High)
+	m.Baseline, m.Candidate = statistics.Finite(j.Baseline), statistics.Finite(j.Candidate)
+	m.Effect, m.Low, m.High = statistics.Finite(j.Effect), statistics.Finite(j.Low), statistics.Finite(j.High)
 	if one.result.Identical && equal {
 		zero := 0.0
 		m.By, m.Outcome, m.Effect, m.Low, m.High = verdict.ByFingerprint, verdict.Pass, &zero, &zero, &zero
 		return m
 	}
-	m.P, m.Reason = finite(j.P), join(lacking.reason(), j.Reason)
+	m.P, m.Reason = statistics.Finite(j.P), join(lacking.reason(), j.Reason)
 	switch fewest := c.fewestToCalibrate(one, r); {
 	case j.Outcome == statistics.NoWorse && len(s.again) < fewest && s.again != nil:
 		m.Reason = join(lacking.reason(), fmt.Sprintf("it would pass, but to find out whether the machine is steady takes %d pairs of the baseline with itself", fewest))
@@ -199,21 +200,7 @@ func (l lacking) judge(m verdict.Metric, plan statistics.Plan) verdict.Metric {
 }
 
 func join(texts ...string) string {
-	var kept []string
-	for _, t := range texts {
-		if t != "" {
-			kept = append(kept, t)
-		}
-	}
-	return strings.Join(kept, "; ")
-}
-
-// finite returns a number for JSON, which has no infinities; nil stands for them.
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }
 
 // conclude fills in what is known of a cell when its last trial has ended, but for Holm's

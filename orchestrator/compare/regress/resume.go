@@ -26,8 +26,8 @@ const PlanFile = "regression.json"
 // planSchema is the version of PlanFile.
 const planSchema = 1
 
-// maxPlan is the most bytes that PlanFile may have.
-const maxPlan = 16 << 20
+// maxPlan is the most bytes that the file of a plan may have.
+const maxPlan = 64 << 20
 
 // Plan is what a campaign compares, as far as another process needs it to go on.
 type Plan struct {
@@ -68,11 +68,17 @@ type Period struct {
 // Write writes the plan into a campaign's folder, atomically.
 func (p *Plan) Write(folder string) error {
 	p.Schema = planSchema
-	data, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
+	return WritePlanFile(folder, PlanFile, p)
+}
+
+// WritePlanFile writes what is done in a folder into one of its files, atomically. Its error
+// is of class failure.ErrInfrastructure.
+func WritePlanFile(folder, file string, plan any) error {
+	data, err := json.MarshalIndent(plan, "", "  ")
+	if err == nil {
+		err = own.WriteFile(filepath.Join(folder, file), append(data, '\n'), 0o644)
 	}
-	if err := own.WriteFile(filepath.Join(folder, PlanFile), append(data, '\n'), 0o644); err != nil {
+	if err != nil {
 		return failure.Infrastructure(fmt.Errorf("%s: %w", folder, cause.Of(err)))
 	}
 	return nil
@@ -81,18 +87,30 @@ func (p *Plan) Write(folder string) error {
 // ReadPlan reads the plan of a campaign's folder. Its error is of class
 // failure.ErrConfiguration.
 func ReadPlan(folder string) (*Plan, error) {
-	name := filepath.Join(folder, PlanFile)
+	p := &Plan{}
+	if err := ReadPlanFile(folder, PlanFile, "a regression", p); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, wrong("%s: %w", filepath.Join(folder, PlanFile), err)
+	}
+	return p, nil
+}
+
+// ReadPlanFile reads strictly what WritePlanFile has written; what names that which is done in
+// the folder. Its error is of class failure.ErrConfiguration and has the place.
+func ReadPlanFile(folder, file, what string, plan any) error {
+	name := filepath.Join(folder, file)
 	data, err := own.ReadFile(name, maxPlan)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, wrong("%s: not the folder of a regression: it has no %s", folder, PlanFile)
+		return wrong("%s: not the folder of %s: it has no %s", folder, what, file)
 	}
 	if err != nil {
-		return nil, wrong("%s: %w", name, cause.Of(err))
+		return wrong("%s: %w", name, cause.Of(err))
 	}
-	p := &Plan{}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(p); err != nil {
+	if err := d.Decode(plan); err != nil {
 		line, column := placeOf(data, d.InputOffset())
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
@@ -101,12 +119,9 @@ func ReadPlan(folder string) (*Plan, error) {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the file ends too soon")
 		}
-		return nil, wrong("%s:%d:%d: %w", name, line, column, err)
+		return wrong("%s:%d:%d: %w", name, line, column, err)
 	}
-	if err := p.check(); err != nil {
-		return nil, wrong("%s: %w", name, err)
-	}
-	return p, nil
+	return nil
 }
 
 // placeOf returns the line and column of an offset.

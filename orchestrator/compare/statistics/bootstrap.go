@@ -1,6 +1,7 @@
 package statistics
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -65,15 +66,7 @@ func orderOf(values []float64) order {
 	for i := range o.index {
 		o.index[i] = i
 	}
-	slices.SortStableFunc(o.index, func(i, j int) int {
-		switch {
-		case values[i] < values[j]:
-			return -1
-		case values[i] > values[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(o.index, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
 	return o
 }
 

@@ -279,60 +279,54 @@ func unknown(p Plan, reason string) *comparison {
 }
 
 func compare(pairs []Pair, p Plan) *comparison {
-	p = p.checked()
-	if len(pairs) == 0 {
-		return unknown(p, "there is no pair")
-	}
 	pairs = pairs[:min(len(pairs), mostPairs)]
 	n := len(pairs)
 	baseline, candidate := make([]float64, n), make([]float64, n)
 	for i, one := range pairs {
 		baseline[i], candidate[i] = one.Baseline, one.Candidate
 	}
-	scale, reason := scaleOf(baseline, candidate, p.Absolute)
-	if reason != "" {
-		return unknown(p, reason)
-	}
-	c := &comparison{plan: p, usable: true, pairs: n, Reason: scale.note, rounding: scale.rounding}
-	if p.Quantile != 0.5 {
-		c.bootstrap(baseline, candidate, scale, true)
-		return c
-	}
-	c.Baseline, c.Candidate = median(sorted(baseline)), median(sorted(candidate))
-	effects := make([]float64, 0, n*(n+1)/2)
-	for i := range pairs {
-		for j := range pairs[:i+1] {
-			effects = append(effects, scale.walsh(pairs[i], pairs[j]))
+	return compareSides(baseline, candidate, p, "there is no pair", true, func(s scale) ([]float64, []float64) {
+		effects := make([]float64, 0, n*(n+1)/2)
+		for i := range pairs {
+			for j := range pairs[:i+1] {
+				effects = append(effects, s.walsh(pairs[i], pairs[j]))
+			}
 		}
-	}
-	c.ranks(effects, signedRanks(n))
-	return c
+		return effects, signedRanks(n)
+	})
 }
 
 func unpaired(baseline, candidate []float64, p Plan) *comparison {
+	baseline, candidate = baseline[:min(len(baseline), mostPairs)], candidate[:min(len(candidate), mostPairs)]
+	return compareSides(baseline, candidate, p, "a side has no sample", false, func(s scale) ([]float64, []float64) {
+		effects := make([]float64, 0, len(baseline)*len(candidate))
+		for _, b := range baseline {
+			for _, v := range candidate {
+				effects = append(effects, s.of(b, v))
+			}
+		}
+		return effects, rankSums(len(baseline), len(candidate))
+	})
+}
+
+// compareSides compares samples, of which none is why there may be none. single returns all
+// single effects and the distribution of their number above the true effect.
+func compareSides(baseline, candidate []float64, p Plan, none string, paired bool, single func(scale) (effects, tail []float64)) *comparison {
 	p = p.checked()
 	if len(baseline) == 0 || len(candidate) == 0 {
-		return unknown(p, "a side has no sample")
+		return unknown(p, none)
 	}
-	baseline, candidate = baseline[:min(len(baseline), mostPairs)], candidate[:min(len(candidate), mostPairs)]
 	scale, reason := scaleOf(baseline, candidate, p.Absolute)
 	if reason != "" {
 		return unknown(p, reason)
 	}
 	c := &comparison{plan: p, usable: true, pairs: min(len(baseline), len(candidate)), Reason: scale.note, rounding: scale.rounding}
 	if p.Quantile != 0.5 {
-		c.bootstrap(baseline, candidate, scale, false)
+		c.bootstrap(baseline, candidate, scale, paired)
 		return c
 	}
-	c.Baseline, c.Candidate = median(sorted(baseline)), median(sorted(candidate))
-	effects := make([]float64, 0, len(baseline)*len(candidate))
-	for _, b := range baseline {
-		for _, v := range candidate {
-			one := Pair{b, v}
-			effects = append(effects, scale.walsh(one, one))
-		}
-	}
-	c.ranks(effects, rankSums(len(baseline), len(candidate)))
+	c.Baseline, c.Candidate = median(slices.Sorted(slices.Values(baseline))), median(slices.Sorted(slices.Values(candidate)))
+	c.ranks(single(scale))
 	return c
 }
 
@@ -380,12 +374,6 @@ func after(values []float64, v float64) int {
 func before(values []float64, v float64) int {
 	at, _ := slices.BinarySearch(values, v)
 	return at
-}
-
-func sorted(values []float64) []float64 {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	return values
 }
 
 // median returns the median of sorted values. The mean of two infinities of opposite signs

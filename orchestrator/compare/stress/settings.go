@@ -3,6 +3,7 @@ package stress
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,7 +194,7 @@ func format(value string) change {
 			return nil, "its tags are " + value + " already", nil
 		}
 		list := []experiment.Override{set("csig.format", value)}
-		for _, signal := range sortedKeys(e.CSIG.Quantisers) {
+		for _, signal := range slices.Sorted(maps.Keys(e.CSIG.Quantisers)) {
 			list = append(list, set("csig.quantisers."+signal, `""`))
 		}
 		return list, "", nil
@@ -211,15 +212,6 @@ func sampling(value string) change {
 		}
 		return []experiment.Override{set("csig.init", value)}, "", nil
 	}
-}
-
-func sortedKeys(m map[string]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // Setting is what csiglab stress changes at once.

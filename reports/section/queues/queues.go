@@ -45,29 +45,9 @@ func (s *Section) Numbers() map[string]any {
 	return numbers
 }
 
-// Queues collects the mean data queues of the ports that limit the flows. A window without a
-// row is one without a packet.
+// Queues collects the mean data queues of the ports that limit the flows.
 var Queues = series.Kind{ID: "queues", Unit: "kB", Compare: func(s *series.Scope) series.Collector {
-	points := s.Point(s.EndUS-s.PointUS/2) + 1
-	means := map[reading.PortID]reading.Values{}
-	for _, p := range s.Charted {
-		means[p.PortID] = make(reading.Values, points)
-	}
-	return series.Collector{
-		Port: func(r *runfolder.PortRow) {
-			if mean, k := means[reading.PortID{Node: r.Node, Port: r.Port}], s.Point(r.StartUS); k < len(mean) {
-				mean[k] += float64(r.QueueByteNS) / (s.PointUS * 1000) / 1000
-			}
-		},
-		Panels: func() (panels []series.Panel) {
-			for _, p := range s.Charted {
-				if mean := means[p.PortID]; len(mean) > 0 {
-					panels = append(panels, series.Panel{Port: &p.PortID, Lines: []series.Line{{Values: mean}}})
-				}
-			}
-			return panels
-		},
-	}
+	return s.OfPorts(func(r *runfolder.PortRow) float64 { return float64(r.QueueByteNS) / (s.PointUS * 1000) / 1000 })
 }}
 
 // mostInSubtitle is how many variants the line above a panel has.

@@ -255,10 +255,10 @@ func (s *Section) statistics(j *Job, g *Group, info *runfolder.Job) {
 			continue
 		}
 		all = append(all, own.times...)
-		middle, mean := middleOf(own.times), meanOf(own.times)
+		middle, mean := runfolder.Median(own.times), meanOf(own.times)
 		medians, means = append(medians, middle), append(means, mean)
 		if base := of[reading.RunID{Variant: g.Base, Seed: seed}][number]; g.Variant != g.Base && base != nil && len(base.times) > 0 && middle > 0 && mean > 0 {
-			j.SpeedUps, gains = append(j.SpeedUps, middleOf(base.times)/middle), append(gains, meanOf(base.times)/mean)
+			j.SpeedUps, gains = append(j.SpeedUps, runfolder.Median(base.times)/middle), append(gains, meanOf(base.times)/mean)
 		}
 	}
 	if len(all) > 0 {
@@ -268,10 +268,10 @@ func (s *Section) statistics(j *Job, g *Group, info *runfolder.Job) {
 		for k := range n {
 			j.TimesUS = append(j.TimesUS, all[series.Rank(k, n, len(all))-1])
 		}
-		j.MedianUS, j.MeanUS = middleOf(medians), middleOf(means)
+		j.MedianUS, j.MeanUS = runfolder.Median(medians), runfolder.Median(means)
 	}
 	if len(gains) > 0 {
-		j.MeanSpeedUp = middleOf(gains)
+		j.MeanSpeedUp = runfolder.Median(gains)
 	}
 	if p := info.Prediction; p != nil {
 		j.Prediction = &Prediction{AloneUS: p.AloneUS, FairUS: p.FairUS, FluidUS: predicted(s.reading.Summary, g.Variant, info), Law: p.Law, Reason: cmp.Or(p.Reason, p.FluidReason)}
@@ -319,14 +319,7 @@ func (j *Job) speedUp() float64 {
 	if len(j.SpeedUps) == 0 {
 		return 0
 	}
-	return middleOf(j.SpeedUps)
-}
-
-// middleOf returns the median of values, of which there is at least one.
-func middleOf(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return runfolder.Median(j.SpeedUps)
 }
 
 func meanOf(values []float64) (mean float64) {

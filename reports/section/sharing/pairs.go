@@ -195,7 +195,7 @@ func (p *Pair) last() float64 {
 	if len(last) == 0 {
 		return 0
 	}
-	share := middleOf(last)
+	share := runfolder.Median(last)
 	return share - math.Round(share)
 }
 

@@ -1,4 +1,4 @@
-package describe
+package dashboards
 
 func flows() Board {
 	const by = "variant, job, flow"

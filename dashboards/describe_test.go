@@ -1,8 +1,9 @@
-// Package describe has the dashboards of csiglab as a compact description, and turns
-// them into Grafana's classic JSON. The files in dashboards/ are made from it: go test
-// ./dashboards -update writes them. What a dashboard shows is in the files boards.go and
-// queries.go; this file knows Grafana's JSON, and nothing of csiglab's metrics.
-package describe
+package dashboards
+
+// The JSON files are made from a compact description of the dashboards: go test ./dashboards
+// -update writes them. What a dashboard shows is in the files boards_test.go,
+// moreboards_test.go and queries_test.go; this file knows Grafana's JSON, and nothing of
+// csiglab's metrics.
 
 import (
 	"bytes"

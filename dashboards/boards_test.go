@@ -1,4 +1,4 @@
-package describe
+package dashboards
 
 // Reasons why a panel is empty.
 const (

@@ -1,11 +1,31 @@
 package validity
 
 import (
+	"flag"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 )
+
+var update = flag.Bool("update", false, "make docs/explanation/validity.svg from map.csv")
+
+// The picture of docs/explanation/validity.md is that of map.csv.
+func TestPicture(t *testing.T) {
+	file, want := filepath.FromSlash("../../../docs/explanation/validity.svg"), picture(Points())
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is not the picture of map.csv (%v); -update makes it", file, err)
+	}
+}
 
 // Sizes of the picture.
 const (
@@ -14,9 +34,9 @@ const (
 	panelGap              = 76
 )
 
-// Picture returns the map as SVG: a panel per rate, a cell per point. A cell has its figure
+// picture returns the map as SVG: a panel per rate, a cell per point. A cell has its figure
 // as text, so that colour is not needed; a thick line parts gain from loss.
-func Picture(points []Point) string {
+func picture(points []Point) string {
 	var b strings.Builder
 	rates := coordinates(points, func(p Point) float64 { return float64(p.Rate) })
 	y := 0
