@@ -1,10 +1,12 @@
-package validity
+package plan
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/csiglab/csiglab/orchestrator/experiment/validity"
 )
 
 // Sizes of the picture.
@@ -14,14 +16,14 @@ const (
 	panelGap              = 76
 )
 
-// Picture returns the map as SVG: a panel per rate, a cell per point. A cell has its figure
+// validityPicture returns the map as SVG: a panel per rate, a cell per point. A cell has its figure
 // as text, so that colour is not needed; a thick line parts gain from loss.
-func Picture(points []Point) string {
+func validityPicture(points []validity.Point) string {
 	var b strings.Builder
-	rates := coordinates(points, func(p Point) float64 { return float64(p.Rate) })
+	rates := coordinates(points, func(p validity.Point) float64 { return float64(p.Rate) })
 	y := 0
 	for _, rate := range rates {
-		panel := slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return float64(p.Rate) != rate })
+		panel := slices.DeleteFunc(slices.Clone(points), func(p validity.Point) bool { return float64(p.Rate) != rate })
 		y = drawPanel(&b, panel, y)
 	}
 	width := leftMargin + 8*cellWidth + 16
@@ -30,7 +32,7 @@ func Picture(points []Point) string {
 `, width, y, width, y) + b.String() + "</svg>\n"
 }
 
-func coordinates(points []Point, of func(Point) float64) (list []float64) {
+func coordinates(points []validity.Point, of func(validity.Point) float64) (list []float64) {
 	for _, p := range points {
 		list = append(list, of(p))
 	}
@@ -39,14 +41,14 @@ func coordinates(points []Point, of func(Point) float64) (list []float64) {
 }
 
 // drawPanel draws the points of one rate below y and returns where it ends.
-func drawPanel(b *strings.Builder, points []Point, y int) int {
-	bdps := coordinates(points, func(p Point) float64 { return p.BDP })
-	flows := coordinates(points, func(p Point) float64 { return p.Flows })
+func drawPanel(b *strings.Builder, points []validity.Point, y int) int {
+	bdps := coordinates(points, func(p validity.Point) float64 { return p.BDP })
+	flows := coordinates(points, func(p validity.Point) float64 { return p.Flows })
 	top := y + topMargin
 	fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" font-size=\"13\" font-weight=\"bold\">%v: change of the victims' times by CSIG, in %%</text>\n", leftMargin, y+20, points[0].Rate)
 	fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" fill=\"#444\">small: packets of BDP per flow; in brackets: 95 %% interval holds 0</text>\n", leftMargin, y+36)
 	bottom := top + len(flows)*cellHeight
-	grid := map[[2]int]Point{}
+	grid := map[[2]int]validity.Point{}
 	for _, p := range points {
 		grid[[2]int{slices.Index(bdps, p.BDP), slices.Index(flows, p.Flows)}] = p
 	}
@@ -61,11 +63,11 @@ func drawPanel(b *strings.Builder, points []Point, y int) int {
 			}
 			cx, cy := corner(i, j)
 			fill, ink := colour(p.Ratio)
-			text := fmt.Sprintf("%+.0f", extra(p.Ratio))
+			text := fmt.Sprintf("%+.0f", extraTime(p.Ratio))
 			if p.Low <= 1 && 1 <= p.High {
 				text = "(" + text + ")"
 			}
-			fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"><title>%+.0f to %+.0f %%</title></rect>\n", cx, cy, cellWidth, cellHeight, fill, extra(p.High), extra(p.Low))
+			fmt.Fprintf(b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\"><title>%+.0f to %+.0f %%</title></rect>\n", cx, cy, cellWidth, cellHeight, fill, extraTime(p.High), extraTime(p.Low))
 			fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"%s\">%s</text>\n", cx+cellWidth/2, cy+15, ink, text)
 			fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"8\" fill=\"%s\">%.1f</text>\n", cx+cellWidth/2, cy+28, ink, p.BDP/p.Flows)
 		}
@@ -74,10 +76,10 @@ func drawPanel(b *strings.Builder, points []Point, y int) int {
 	for j := range flows {
 		for i := range bdps {
 			cx, cy := corner(i, j)
-			if changes(grid, [2]int{i, j}, [2]int{i + 1, j}) {
+			if signChanges(grid, [2]int{i, j}, [2]int{i + 1, j}) {
 				edges = append(edges, fmt.Sprintf("M%d %dv%d", cx+cellWidth, cy, cellHeight))
 			}
-			if changes(grid, [2]int{i, j}, [2]int{i, j + 1}) {
+			if signChanges(grid, [2]int{i, j}, [2]int{i, j + 1}) {
 				edges = append(edges, fmt.Sprintf("M%d %dh%d", cx, cy, cellWidth))
 			}
 		}
@@ -92,8 +94,11 @@ func drawPanel(b *strings.Builder, points []Point, y int) int {
 	return bottom + panelGap - topMargin + 10
 }
 
-// changes reports whether the sign changes between two cells that both exist.
-func changes(grid map[[2]int]Point, a, b [2]int) bool {
+// extraTime returns how much longer a flow takes at 1/ratio times its rate, in %.
+func extraTime(ratio float64) float64 { return 100 * (1/ratio - 1) }
+
+// signChanges reports whether the sign changes between two cells that both exist.
+func signChanges(grid map[[2]int]validity.Point, a, b [2]int) bool {
 	p, okP := grid[a]
 	q, okQ := grid[b]
 	return okP && okQ && (p.Ratio < 1) != (q.Ratio < 1)
