@@ -2,7 +2,6 @@ package plan
 
 import (
 	"flag"
-	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -116,7 +115,7 @@ func TestValidityMap(t *testing.T) {
 		})
 		text := validity.Header + "\n"
 		for _, p := range points {
-			text += fmt.Sprintf("%v,%.1f,%.1f,%.3f,%.3f,%.3f\n", p.Rate, p.BDP, p.Flows, p.Ratio, p.Low, p.High)
+			text += p.Line() + "\n"
 		}
 		var err error
 		if points, err = validity.Parse(text); err != nil { // the picture is of the figures in the file

@@ -26,7 +26,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
-	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 	"github.com/csiglab/csiglab/orchestrator/run/dilation"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports/reading"
@@ -247,7 +246,7 @@ func validateCommand(a *command.App) *cobra.Command {
 			visit := func(i int, p *plan.Plan, w estimate.Work) {
 				name := set.Variants[i].Name
 				if verbose {
-					c.Parameters[name] = campaign.Parameters(p)
+					c.Parameters[name] = p.Parameters()
 				}
 				if wall := set.Base.Wall; set.Base.Way().Has(runtimes.RealTime) && wall.Dilation > 0 && unkept == "" {
 					unkept = dilation.Unkept(p, w, float64(wall.Dilation), wall.Budget.Lateness)

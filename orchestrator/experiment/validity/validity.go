@@ -41,7 +41,7 @@ var Points = sync.OnceValue(func() []Point {
 	return points
 })
 
-// Parse reads the text of map.csv.
+// Parse reads what Line writes, behind a Header.
 func Parse(text string) (points []Point, err error) {
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
@@ -64,6 +64,11 @@ func Parse(text string) (points []Point, err error) {
 		points = append(points, p)
 	}
 	return points, nil
+}
+
+// Line returns a point as a line of map.csv.
+func (p Point) Line() string {
+	return fmt.Sprintf("%v,%.1f,%.1f,%.3f,%.3f,%.3f", p.Rate, p.BDP, p.Flows, p.Ratio, p.Low, p.High)
 }
 
 // extra returns how much longer a flow takes at 1/ratio times its rate, in %; negative: it

@@ -100,7 +100,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		Routing:  e.Routing.Name,
 		Notes:    p.Notes,
 
-		Parameters: Parameters(p),
+		Parameters: p.Parameters(),
 	}
 	for _, a := range p.Actions {
 		variant.Actions = append(variant.Actions, runfolder.Action(a))
