@@ -11,7 +11,6 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/dashboards"
-	"github.com/csiglab/csiglab/dashboards/dashboardstest"
 	boards "github.com/csiglab/csiglab/dashboards/describe"
 	"github.com/csiglab/csiglab/dashboards/grafana"
 	"github.com/csiglab/csiglab/internal/checkout"
@@ -84,14 +83,14 @@ func (u *tool) of(t *testing.T) *tool {
 }
 
 // dataSource serves a run folder or a lab.
-func (u *tool) dataSource(what string) dashboardstest.Prometheus {
+func (u *tool) dataSource(what string) promServer {
 	u.Helper()
-	return dashboardstest.Prometheus{URL: u.serve(what).base}
+	return promServer{URL: u.serve(what).base}
 }
 
 // loaded serves a run folder, and returns what the dashboards are to show: the run and the
 // time that csiglab grafana push gives them.
-func (u *tool) loaded(folder string) (server dashboardstest.Prometheus, run string, from, to time.Time) {
+func (u *tool) loaded(folder string) (server promServer, run string, from, to time.Time) {
 	u.Helper()
 	f, err := runfolder.Open(filepath.Join(u.dir, folder))
 	if err != nil {
@@ -113,12 +112,12 @@ func (u *tool) loaded(folder string) (server dashboardstest.Prometheus, run stri
 }
 
 // panels returns a check of all dashboards, for a run for which the reasons hold.
-func (u *tool) panels(reasons ...boards.Reason) func(server dashboardstest.Prometheus, run string, from, to time.Time) {
-	return func(server dashboardstest.Prometheus, run string, from, to time.Time) {
+func (u *tool) panels(reasons ...boards.Reason) func(server promServer, run string, from, to time.Time) {
+	return func(server promServer, run string, from, to time.Time) {
 		u.Helper()
 		for _, d := range dashboards.All() {
-			set := dashboardstest.Variables{"datasource": "csiglab", "run": run, "other_run": run}
-			results, err := dashboardstest.Evaluate(server, d.JSON, set, from, to)
+			set := panelVariables{"datasource": "csiglab", "run": run, "other_run": run}
+			results, err := evaluatePanels(server, d.JSON, set, from, to)
 			if err != nil {
 				u.Errorf("%s: %v", d.UID, err)
 				continue

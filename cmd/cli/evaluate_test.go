@@ -1,7 +1,4 @@
-// Package dashboardstest evaluates the panels of dashboards as Grafana does, over the HTTP
-// API of a Prometheus: it fills in variables and intervals, asks, and applies the
-// transformations that csiglab's dashboards use. It is for tests, and draws nothing.
-package dashboardstest
+package cli
 
 import (
 	"encoding/json"
@@ -16,17 +13,21 @@ import (
 	"time"
 )
 
-// Prometheus is a server that panels are evaluated with.
-type Prometheus struct {
+// What stands here evaluates the panels of dashboards as Grafana does, over the HTTP API of a
+// Prometheus: it fills in variables and intervals, asks, and applies the transformations that
+// csiglab's dashboards use. It draws nothing.
+
+// promServer is a server of Prometheus that panels are evaluated with.
+type promServer struct {
 	URL   string
 	Token string // "": none
 }
 
-// Variables are the values of a dashboard's variables, by their names.
-type Variables map[string]string
+// panelVariables are the values of a dashboard's variables, by their names.
+type panelVariables map[string]string
 
-// Result is what a panel shows.
-type Result struct {
+// panelResult is what a panel shows.
+type panelResult struct {
 	Title, Kind, Description string
 	// Rows are how many values in the time range each query returned, by its refId. A value
 	// that is not a number does not count.
@@ -38,7 +39,7 @@ type Result struct {
 }
 
 // Empty reports whether a query of the panel returned nothing.
-func (r *Result) Empty() bool {
+func (r *panelResult) Empty() bool {
 	for _, n := range r.Rows {
 		if n == 0 {
 			return true
@@ -47,7 +48,7 @@ func (r *Result) Empty() bool {
 	return false
 }
 
-type model struct {
+type dashboardModel struct {
 	Templating struct {
 		List []struct {
 			Name, Type string
@@ -58,12 +59,12 @@ type model struct {
 			AutoMin    string `json:"auto_min"`
 		}
 	}
-	Panels []panel
+	Panels []dashboardPanel
 }
 
-type panel struct {
+type dashboardPanel struct {
 	Type, Title, Description string
-	Targets                  []target
+	Targets                  []panelTarget
 	Transformations          []struct {
 		ID      string
 		Options struct {
@@ -74,26 +75,26 @@ type panel struct {
 	}
 }
 
-type target struct {
+type panelTarget struct {
 	RefID, Expr, Format, Interval string
 	Instant                       bool
 }
 
-// Evaluate asks for all panels of a dashboard, in classic JSON, in a time range. set has
+// evaluatePanels asks for all panels of a dashboard, in classic JSON, in a time range. set has
 // the variables that the test chooses; those of type query have the first value that the
 // server knows otherwise, or All where a dashboard allows that.
-func Evaluate(p Prometheus, dashboard []byte, set Variables, from, to time.Time) ([]Result, error) {
-	var m model
+func evaluatePanels(p promServer, dashboard []byte, set panelVariables, from, to time.Time) ([]panelResult, error) {
+	var m dashboardModel
 	if err := json.Unmarshal(dashboard, &m); err != nil {
 		return nil, err
 	}
-	values := Variables{}
+	values := panelVariables{}
 	for _, v := range m.Templating.List {
 		chosen, ok := set[v.Name]
 		switch {
 		case ok:
 		case v.Type == "interval":
-			chosen = duration(max(roundInterval(to.Sub(from)/time.Duration(v.AutoCount)), parse(v.AutoMin)))
+			chosen = promDuration(max(roundInterval(to.Sub(from)/time.Duration(v.AutoCount)), parseInterval(v.AutoMin)))
 		case v.IncludeAll:
 			chosen = v.AllValue
 		case v.Type == "query":
@@ -112,7 +113,7 @@ func Evaluate(p Prometheus, dashboard []byte, set Variables, from, to time.Time)
 		}
 		values[v.Name] = chosen
 	}
-	var results []Result
+	var results []panelResult
 	for i := range m.Panels {
 		if len(m.Panels[i].Targets) == 0 {
 			continue
@@ -127,7 +128,7 @@ func Evaluate(p Prometheus, dashboard []byte, set Variables, from, to time.Time)
 }
 
 // fill replaces variables, the longest names first, as Grafana reads names to their end.
-func (v Variables) fill(text string) string {
+func (v panelVariables) fill(text string) string {
 	names := []string{}
 	for name := range v {
 		names = append(names, name)
@@ -140,24 +141,24 @@ func (v Variables) fill(text string) string {
 	return text
 }
 
-// width is how many points a panel is wide.
-const width = 800
+// panelWidth is how many points a panel is wide.
+const panelWidth = 800
 
-// scrape is the timeInterval of csiglab's data source.
-const scrape = time.Second
+// scrapeInterval is the timeInterval of csiglab's data source.
+const scrapeInterval = time.Second
 
-func (p Prometheus) evaluate(a *panel, values Variables, from, to time.Time) (Result, error) {
-	r := Result{Title: a.Title, Kind: a.Type, Description: a.Description, Rows: map[string]int{}}
-	var frames []frame
+func (p promServer) evaluate(a *dashboardPanel, values panelVariables, from, to time.Time) (panelResult, error) {
+	r := panelResult{Title: a.Title, Kind: a.Type, Description: a.Description, Rows: map[string]int{}}
+	var frames []panelFrame
 	for _, t := range a.Targets {
-		least := scrape
+		least := scrapeInterval
 		if t.Interval != "" {
-			least = parse(values.fill(t.Interval))
+			least = parseInterval(values.fill(t.Interval))
 		}
-		step := max(roundInterval(to.Sub(from)/width), least)
-		rate := max(step+scrape, 4*scrape)
-		all := Variables{
-			"__interval_ms": fmt.Sprint(step.Milliseconds()), "__interval": duration(step), "__rate_interval": duration(rate),
+		step := max(roundInterval(to.Sub(from)/panelWidth), least)
+		rate := max(step+scrapeInterval, 4*scrapeInterval)
+		all := panelVariables{
+			"__interval_ms": fmt.Sprint(step.Milliseconds()), "__interval": promDuration(step), "__rate_interval": promDuration(rate),
 			"__range": fmt.Sprint(math.Round(to.Sub(from).Seconds())) + "s",
 		}
 		for name, value := range values {
@@ -175,27 +176,27 @@ func (p Prometheus) evaluate(a *panel, values Variables, from, to time.Time) (Re
 		if len(a.Targets) > 1 {
 			name += " #" + t.RefID
 		}
-		frames = append(frames, frame{name, list})
+		frames = append(frames, panelFrame{name, list})
 	}
 	if a.Type != "table" {
 		return r, nil
 	}
-	r.table(merge(frames), a)
+	r.table(mergeFrames(frames), a)
 	return r, nil
 }
 
-// frame is the answer to a query of a table.
-type frame struct {
-	value  string // name of the column with the values
-	series []series
+// panelFrame is the answer to a query of a table.
+type panelFrame struct {
+	value      string // name of the column with the values
+	promSeries []promSeries
 }
 
-// merge joins the rows of several queries that have the same labels, as the transformation
+// mergeFrames joins the rows of several queries that have the same labels, as the transformation
 // of that name does.
-func merge(frames []frame) (rows []map[string]string) {
+func mergeFrames(frames []panelFrame) (rows []map[string]string) {
 	byLabels := map[string]map[string]string{}
 	for _, f := range frames {
-		for _, s := range f.series {
+		for _, s := range f.promSeries {
 			key := fmt.Sprint(s.Metric)
 			row, ok := byLabels[key]
 			if !ok {
@@ -214,7 +215,7 @@ func merge(frames []frame) (rows []map[string]string) {
 }
 
 // table applies the transformation organize: it leaves columns out, orders and names them.
-func (r *Result) table(rows []map[string]string, a *panel) {
+func (r *panelResult) table(rows []map[string]string, a *dashboardPanel) {
 	for _, t := range a.Transformations {
 		if t.ID != "organize" {
 			continue
@@ -243,20 +244,20 @@ func (r *Result) table(rows []map[string]string, a *panel) {
 	}
 }
 
-// series is a series of an answer.
-type series struct {
+// promSeries is a series of an answer.
+type promSeries struct {
 	Metric map[string]string
 	Value  []any
 	Values [][]any
 }
 
-// point is a value at a moment.
-type point struct {
+// promPoint is a value at a moment.
+type promPoint struct {
 	At    time.Time
 	Value float64
 }
 
-func (s *series) points() (list []point) {
+func (s *promSeries) points() (list []promPoint) {
 	values := s.Values
 	if s.Value != nil {
 		values = append(values, s.Value)
@@ -266,13 +267,13 @@ func (s *series) points() (list []point) {
 		text, isText := v[1].(string)
 		value, err := strconv.ParseFloat(text, 64)
 		if ok && isText && err == nil && !math.IsNaN(value) {
-			list = append(list, point{time.UnixMilli(int64(at * 1000)), value})
+			list = append(list, promPoint{time.UnixMilli(int64(at * 1000)), value})
 		}
 	}
 	return list
 }
 
-func (s *series) count(from, to time.Time) (n int) {
+func (s *promSeries) count(from, to time.Time) (n int) {
 	for _, v := range s.points() {
 		if !v.At.Before(from.Add(-time.Minute)) && !v.At.After(to.Add(time.Minute)) {
 			n++
@@ -281,18 +282,18 @@ func (s *series) count(from, to time.Time) (n int) {
 	return n
 }
 
-func (p Prometheus) query(expr string, from, to time.Time, step time.Duration, instant bool) ([]series, error) {
+func (p promServer) query(expr string, from, to time.Time, step time.Duration, instant bool) ([]promSeries, error) {
 	form, path := url.Values{"query": {expr}}, "query_range"
 	if instant {
 		path = "query"
-		form.Set("time", seconds(to))
+		form.Set("time", promSeconds(to))
 	} else {
 		align := func(t time.Time) time.Time { return time.Unix(0, t.UnixNano()/int64(step)*int64(step)) }
-		form.Set("start", seconds(align(from)))
-		form.Set("end", seconds(align(to)))
+		form.Set("start", promSeconds(align(from)))
+		form.Set("end", promSeconds(align(to)))
 		form.Set("step", fmt.Sprint(step.Seconds()))
 	}
-	var data struct{ Result []series }
+	var data struct{ Result []promSeries }
 	err := p.ask(http.MethodPost, path, form, &data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", expr, err)
@@ -301,19 +302,19 @@ func (p Prometheus) query(expr string, from, to time.Time, step time.Duration, i
 }
 
 // labelValues answers label_values(metric, label).
-func (p Prometheus) labelValues(query string, from, to time.Time) (values []string, err error) {
+func (p promServer) labelValues(query string, from, to time.Time) (values []string, err error) {
 	inner, ok := strings.CutPrefix(query, "label_values(")
 	at := strings.LastIndex(inner, ",")
 	if !ok || at < 0 || !strings.HasSuffix(inner, ")") {
 		return nil, fmt.Errorf("%s is not label_values(…)", query)
 	}
 	label := strings.TrimSpace(strings.TrimSuffix(inner[at+1:], ")"))
-	err = p.ask(http.MethodGet, "label/"+label+"/values", url.Values{"match[]": {inner[:at]}, "start": {seconds(from)}, "end": {seconds(to)}}, &values)
+	err = p.ask(http.MethodGet, "label/"+label+"/values", url.Values{"match[]": {inner[:at]}, "start": {promSeconds(from)}, "end": {promSeconds(to)}}, &values)
 	return values, err
 }
 
 // ask calls the HTTP API.
-func (p Prometheus) ask(method, path string, form url.Values, data any) error {
+func (p promServer) ask(method, path string, form url.Values, data any) error {
 	address, body := p.URL+"/api/v1/"+path, io.Reader(strings.NewReader(form.Encode()))
 	if method == http.MethodGet {
 		address, body = address+"?"+form.Encode(), http.NoBody
@@ -346,29 +347,31 @@ func (p Prometheus) ask(method, path string, form url.Values, data any) error {
 	return json.Unmarshal(answer.Data, data)
 }
 
-func seconds(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
+func promSeconds(t time.Time) string {
+	return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64)
+}
 
-// duration writes a duration for PromQL, which takes no fraction.
-func duration(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) + "ms" }
+// promDuration writes a duration for PromQL, which takes no fraction.
+func promDuration(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) + "ms" }
 
-// parse reads an interval of a dashboard.
-func parse(text string) time.Duration {
+// parseInterval reads an interval of a dashboard.
+func parseInterval(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		panic("dashboardstest: interval " + text)
+		panic("interval " + text)
 	}
 	return d
 }
 
-// nice are the intervals that Grafana rounds to, and up to which each is chosen, in ms.
-var nice = [][2]int64{
+// niceIntervals are the intervals that Grafana rounds to, and up to which each is chosen, in ms.
+var niceIntervals = [][2]int64{
 	{10, 1}, {15, 10}, {35, 20}, {75, 50}, {150, 100}, {350, 200}, {750, 500}, {1500, 1000}, {3500, 2000}, {7500, 5000}, {12500, 10000}, {17500, 15000},
 	{25000, 20000}, {45000, 30000}, {90000, 60000}, {210000, 120000}, {450000, 300000},
 }
 
 // roundInterval is Grafana's function of that name, up to ten minutes.
 func roundInterval(d time.Duration) time.Duration {
-	for _, n := range nice {
+	for _, n := range niceIntervals {
 		if d.Milliseconds() < n[0] {
 			return time.Duration(n[1]) * time.Millisecond
 		}
