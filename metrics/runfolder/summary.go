@@ -46,8 +46,8 @@ type RunSummary struct {
 	TraceHash string             `json:"traceHash,omitempty"`
 }
 
-// Expectation is an assertion and its outcome. Value is what the expression
-// came to, a number or a bool, or nil.
+// Expectation is an assertion and its outcome. Value is the side of its comparison that is not
+// the bound, a number, or nil if there is none.
 type Expectation struct {
 	Expr  string `json:"expr"`
 	OK    bool   `json:"ok"`

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/nodes/netio"
-	"github.com/csiglab/csiglab/nodes/netio/netiotest"
 )
 
 // Whoever waits for Arrived misses no frame, however few it takes at a time.
@@ -45,9 +44,9 @@ func TestMemoryArrived(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	netiotest.Run(t, func(*testing.T) (a, b netio.Conn) {
-		x, y := netio.NewMemory(netiotest.Ports), netio.NewMemory(netiotest.Ports)
-		for p := range netiotest.Ports {
+	suite(t, func(*testing.T) (a, b netio.Conn) {
+		x, y := netio.NewMemory(ports), netio.NewMemory(ports)
+		for p := range ports {
 			netio.Join(x, p, y, p)
 		}
 		return x, y
@@ -56,17 +55,17 @@ func TestMemory(t *testing.T) {
 
 // Every other port of a Mixed is joined in memory.
 func TestMixed(t *testing.T) {
-	netiotest.Run(t, func(*testing.T) (a, b netio.Conn) {
+	suite(t, func(*testing.T) (a, b netio.Conn) {
 		var outer []int
-		for p := 0; p < netiotest.Ports; p += 2 {
+		for p := 0; p < ports; p += 2 {
 			outer = append(outer, p)
 		}
 		x, y := netio.NewMemory(len(outer)), netio.NewMemory(len(outer))
 		for p := range outer {
 			netio.Join(x, p, y, p)
 		}
-		v, w := netio.NewMixed(netiotest.Ports, x, outer), netio.NewMixed(netiotest.Ports, y, outer)
-		for p := 1; p < netiotest.Ports; p += 2 {
+		v, w := netio.NewMixed(ports, x, outer), netio.NewMixed(ports, y, outer)
+		for p := 1; p < ports; p += 2 {
 			netio.Join(v.Memory, p, w.Memory, p)
 		}
 		return v, w
@@ -89,7 +88,7 @@ func TestMixedNamesItsPort(t *testing.T) {
 }
 
 func TestPacket(t *testing.T) {
-	netiotest.Run(t, func(t *testing.T) (a, b netio.Conn) {
+	suite(t, func(t *testing.T) (a, b netio.Conn) {
 		x, y := openPair(t, nil)
 		return x, y
 	})
@@ -101,12 +100,12 @@ func TestUnshaped(t *testing.T) {
 	open := func(slots int) func(t *testing.T) (a, b netio.Conn) {
 		return func(t *testing.T) (a, b netio.Conn) {
 			x, y := openPairWith(t, func(indices []int) (*netio.Packet, error) {
-				return netio.OpenUnshaped(indices, netiotest.MaxFrame, slots)
+				return netio.OpenUnshaped(indices, maxFrame, slots)
 			}, nil)
 			return x, y
 		}
 	}
-	netiotest.Run(t, open(netio.Slots))
+	suite(t, open(netio.Slots))
 
 	const slots, sent = 64, 200
 	a, b := open(slots)(t)
@@ -183,7 +182,7 @@ func TestPacketCarriesStrangeFrames(t *testing.T) {
 		"from a group":         fromGroup,
 		"broken IPv4":          strange(34, 8, 0, 0x4f),
 		"broken IPv6":          strange(40, 0x86, 0xdd, 0x60),
-		"the longest":          strange(netiotest.MaxFrame+14, 0x90, 0),
+		"the longest":          strange(maxFrame+14, 0x90, 0),
 	} {
 		if err := a.Send([]netio.Message{{Port: 1, Header: f[:14], Payload: f[14:]}}); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -198,7 +197,7 @@ func TestPacketCarriesStrangeFrames(t *testing.T) {
 			t.Errorf("%s: got port %d %x, want port 1 %x", name, got.Port, got.Data, f)
 		}
 	}
-	for name, f := range map[string][]byte{"too long": strange(netiotest.MaxFrame+15, 0x90, 0), "too short": strange(13)} {
+	for name, f := range map[string][]byte{"too long": strange(maxFrame+15, 0x90, 0), "too short": strange(13)} {
 		var port *netio.PortError
 		if err := a.Send([]netio.Message{{Port: 1, Header: f}}); !errors.As(err, &port) || port.Port != 1 {
 			t.Errorf("%s: Send = %v, want an error of port 1", name, err)
@@ -223,10 +222,10 @@ func TestPacketDropsWhatIsTooLong(t *testing.T) {
 			}
 		}
 		if err == nil {
-			a, err = netio.OpenPacket([]int{indices["near"]}, netiotest.MaxFrame)
+			a, err = netio.OpenPacket([]int{indices["near"]}, maxFrame)
 		}
 		if err == nil {
-			b, err = netio.OpenPacket([]int{indices["far"]}, netiotest.MaxFrame)
+			b, err = netio.OpenPacket([]int{indices["far"]}, maxFrame)
 		}
 		if err != nil {
 			t.Error(err)
@@ -276,7 +275,7 @@ func TestPacketTakesNoFrameBeyondTheMTU(t *testing.T) {
 		for _, step := range []func() error{
 			func() error { return netlink.LinkSetUp(l) },
 			func() error { return netlink.LinkSetMTU(l, 500) },
-			func() (err error) { loop, err = netio.OpenPacket([]int{loopback}, netiotest.MaxFrame); return err },
+			func() (err error) { loop, err = netio.OpenPacket([]int{loopback}, maxFrame); return err },
 			func() error { return netlink.LinkSetMTU(l, 2000) },
 		} {
 			if err == nil {
@@ -317,7 +316,7 @@ func TestPacketIgnoresItsOwn(t *testing.T) {
 	var stranger *netio.Packet
 	a, _ := openPair(t, func(outside int) {
 		var err error
-		if stranger, err = netio.OpenPacket([]int{outside}, netiotest.MaxFrame); err != nil {
+		if stranger, err = netio.OpenPacket([]int{outside}, maxFrame); err != nil {
 			t.Error(err)
 		}
 	})
@@ -385,7 +384,7 @@ func TestPacketTakesWholeFramesOfItsOwn(t *testing.T) {
 // one's namespace with the index of its loopback interface.
 func openPair(t *testing.T, more func(loopback int)) (a, b *netio.Packet) {
 	t.Helper()
-	return openPairWith(t, func(indices []int) (*netio.Packet, error) { return netio.OpenPacket(indices, netiotest.MaxFrame) }, more)
+	return openPairWith(t, func(indices []int) (*netio.Packet, error) { return netio.OpenPacket(indices, maxFrame) }, more)
 }
 
 // openPairWith is openPair for Conns that open opens.
@@ -396,9 +395,9 @@ func openPairWith(t *testing.T, open func(indices []int) (*netio.Packet, error),
 	}
 	var err error
 	outer := inNewNamespace(func() {
-		for p := range netiotest.Ports {
+		for p := range ports {
 			if err == nil {
-				err = netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name("a", p), MTU: netiotest.MaxFrame}, PeerName: name("b", p)})
+				err = netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name("a", p), MTU: maxFrame}, PeerName: name("b", p)})
 			}
 		}
 		self, e := os.Open("/proc/thread-self/ns/net")
@@ -417,7 +416,7 @@ func openPairWith(t *testing.T, open func(indices []int) (*netio.Packet, error),
 				return
 			}
 			defer home.Close()
-			for p := range netiotest.Ports {
+			for p := range ports {
 				l, e := home.LinkByName(name("b", p))
 				if e == nil {
 					e = home.LinkSetNsFd(l, int(target.Fd()))
@@ -446,10 +445,10 @@ func name(side string, port int) string { return fmt.Sprintf("%s%d", side, port)
 
 func openUp(side string, open func(indices []int) (*netio.Packet, error)) (*netio.Packet, error) {
 	var indices []int
-	for p := range netiotest.Ports {
+	for p := range ports {
 		l, err := netlink.LinkByName(name(side, p))
 		if err == nil {
-			err = errors.Join(netlink.LinkSetMTU(l, netiotest.MaxFrame), netlink.LinkSetUp(l))
+			err = errors.Join(netlink.LinkSetMTU(l, maxFrame), netlink.LinkSetUp(l))
 		}
 		if err != nil {
 			return nil, err

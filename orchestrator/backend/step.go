@@ -1,11 +1,9 @@
 package backend
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/gateway"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep/shared"
+	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -162,7 +161,7 @@ func (w *watchdog) look(now time.Time) error {
 		return nil
 	}
 	for _, p := range w.crew.processes {
-		if state := processState(p.pid); state == 'T' || state == 't' {
+		if runs.Stopped(p.pid) {
 			return &NodeError{Name: p.name, Reason: "is stopped and all others wait for it"}
 		}
 	}
@@ -207,17 +206,4 @@ func (w *watchdog) await(still, limit time.Duration) error {
 		w.control.SayWaiting("%s to advance", names)
 	}
 	return nil
-}
-
-// processState returns the state letter of a process (proc(5)), 0 when it is gone.
-func processState(pid int) byte {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	after := stat[bytes.LastIndexByte(stat, ')')+1:]
-	if len(after) < 2 {
-		return 0
-	}
-	return after[1]
 }

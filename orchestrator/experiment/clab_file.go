@@ -3,7 +3,6 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +77,7 @@ type clabReader struct {
 
 // fail adds an error at a place of the file.
 func (r *clabReader) fail(t *tree, path, suggestion, format string, args ...any) {
-	r.errs = append(r.errs, &Error{File: t.at.file, Line: t.at.line, Column: t.at.column, Path: path, Msg: fmt.Sprintf(format, args...), Suggestion: suggestion})
+	r.errs = append(r.errs, t.at.error(path, fmt.Sprintf(format, args...), suggestion))
 }
 
 // read returns the fabric of a file. Its error has the places.
@@ -119,14 +118,9 @@ func (r *clabReader) read(name string) (Built, error) {
 // readClab returns the YAML of a file. One with Go templates, which containerlab renders
 // before it reads YAML, is refused.
 func readClab(name string) (*tree, error) {
-	in, err := openInput(name, maxTopologyFile)
+	data, err := readInput(name, maxTopologyFile)
 	if err != nil {
 		return nil, err
-	}
-	defer in.Close() // opened for reading
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if before, _, found := strings.Cut(string(data), "{{"); found {
 		return nil, &Error{
@@ -139,7 +133,7 @@ func readClab(name string) (*tree, error) {
 	case len(errs) > 0:
 		return nil, errs
 	case t.kind != mapping:
-		return nil, &Error{File: name, Line: t.at.line, Column: t.at.column, Msg: fmt.Sprintf("want a mapping with name and topology, got %v", t.kind)}
+		return nil, t.at.error("", fmt.Sprintf("want a mapping with name and topology, got %v", t.kind), "")
 	}
 	return t, nil
 }

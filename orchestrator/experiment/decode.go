@@ -41,10 +41,7 @@ func (d *decoder) fail(at origin, path, msg, suggestion string) {
 	if path != "" && !d.checking {
 		d.doubtful = append(d.doubtful, path)
 	}
-	d.errs = append(d.errs, &Error{
-		File: at.file, Line: at.line, Column: at.column,
-		Path: at.via + path, Msg: msg, Suggestion: suggestion,
-	})
+	d.errs = append(d.errs, at.error(at.via+path, msg, suggestion))
 }
 
 // failAt reports an error at the value of a path, or at the nearest mapping

@@ -88,7 +88,7 @@ func within(nodes map[string]*tree, path string, wrong *expression.Error) *Error
 			at.column++
 		}
 	}
-	return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + path, Msg: wrong.Msg, Suggestion: wrong.Suggestion}
+	return at.error(at.via+path, wrong.Msg, wrong.Suggestion)
 }
 
 // Expressions are the compiled expressions of a set.

@@ -3,7 +3,6 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 
 	"github.com/csiglab/csiglab/internal/spelling"
@@ -200,14 +199,9 @@ func (g Graph) read() (Graph, error) {
 
 // readTree returns the YAML of an input file.
 func readTree(name string) (*tree, error) {
-	r, err := openInput(name, maxTopologyFile)
+	data, err := readInput(name, maxTopologyFile)
 	if err != nil {
 		return nil, err
-	}
-	defer r.Close() // opened for reading
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	t, errs := parseTree(data, origin{file: name}, false)
 	if len(errs) > 0 {

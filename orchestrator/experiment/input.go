@@ -13,13 +13,18 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 )
 
-// inputFile returns the absolute name of a file given relative to dir, which
-// must be a file that can be read.
-func inputFile(dir, name string) (string, error) {
+// absolute returns the absolute name of a file given relative to dir.
+func absolute(dir, name string) (string, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
-	name, err := filepath.Abs(name)
+	return filepath.Abs(name)
+}
+
+// inputFile returns the absolute name of a file given relative to dir, which
+// must be a file that can be read.
+func inputFile(dir, name string) (string, error) {
+	name, err := absolute(dir, name)
 	if err != nil {
 		return name, err
 	}
@@ -33,10 +38,7 @@ func inputFile(dir, name string) (string, error) {
 // inputPath returns the absolute name of a file or folder given relative to dir. Whether it
 // can be read shows when it is.
 func inputPath(dir, name string) (string, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	name, err := filepath.Abs(name)
+	name, err := absolute(dir, name)
 	if err != nil {
 		return name, err
 	}
@@ -75,4 +77,19 @@ func openInput(file string, most int64) (io.ReadCloser, error) {
 		return nil, inputError{fmt.Errorf("%s: %w", file, err)}
 	}
 	return f, nil
+}
+
+// readInput reads a regular file of at most so many bytes. The error is an inputError if the file
+// cannot be opened.
+func readInput(file string, most int64) ([]byte, error) {
+	f, err := openInput(file, most)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // opened for reading
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return data, nil
 }

@@ -171,7 +171,7 @@ func lost(before, after *tree, layers []layer, again bool) (errs Errors) {
 				continue
 			}
 			l, culprit := layers[i], layers[by]
-			e := &Error{File: l.at.file, Line: l.at.line, Column: l.at.column, Path: l.at.via + path}
+			e := l.at.error(l.at.via+path, "", "")
 			switch {
 			case culprit.at.line > 0 && slices.Contains(leaves[by], path):
 				e.Msg = "the value is given twice; the other is in line " + strconv.Itoa(culprit.at.line)

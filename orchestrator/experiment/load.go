@@ -168,7 +168,7 @@ func Parse(source, dir string, data []byte, opts Options) (*Set, error) {
 	case file == nil:
 		return nil, errs
 	case file.kind != mapping:
-		return nil, append(errs, &Error{File: source, Line: file.at.line, Column: file.at.column, Msg: fmt.Sprintf("want a mapping, got %v", file.kind)})
+		return nil, append(errs, file.at.error("", fmt.Sprintf("want a mapping, got %v", file.kind), ""))
 	}
 	normalise(file, "")
 	r := &resolver{source: source, opts: opts, base: file, compiled: map[compiledKey][]*expression.Error{}, files: map[string]bool{}}

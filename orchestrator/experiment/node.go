@@ -2,14 +2,15 @@ package experiment
 
 import "fmt"
 
-// Node is a value of a YAML file that is no experiment, such as a suite, with the place
-// at which it was written.
+// Node is a value of a YAML file that is no experiment, such as a suite or settings, with the
+// place at which it was written.
 type Node struct {
 	File         string
 	Line, Column int
 	Path         string // dotted, such as experiments[0].metrics
 	Kind         NodeKind
 	Text         string      // of a Single
+	Quoted       bool        // a Single in quotes, which is text whatever it looks like
 	Keys         []NodeEntry // of a Mapping, in order; no name is there twice
 	Items        []*Node
 }
@@ -46,7 +47,7 @@ func ParseNode(file string, data []byte) (*Node, error) {
 }
 
 func newNode(t *tree, file, path string) *Node {
-	n := &Node{File: file, Line: t.at.line, Column: t.at.column, Path: path, Kind: NodeKind(t.kind), Text: t.text}
+	n := &Node{File: file, Line: t.at.line, Column: t.at.column, Path: path, Kind: NodeKind(t.kind), Text: t.text, Quoted: t.quoted}
 	for _, e := range t.keys {
 		n.Keys = append(n.Keys, NodeEntry{e.name, e.at.line, e.at.column, newNode(e.value, file, join(path, e.name))})
 	}

@@ -278,3 +278,14 @@ func CheckName(name string) error {
 	}
 	return nil
 }
+
+// IsKey reports whether experiments have a key, or keys below it: hosts, hosts.cc, seeds.
+func IsKey(key string) bool {
+	top, _, _ := strings.Cut(key, ".")
+	for _, k := range schema() {
+		if k.path == top || strings.HasPrefix(k.path, top+".") || strings.HasPrefix(k.path, top+"[") {
+			return true
+		}
+	}
+	return false
+}

@@ -174,7 +174,7 @@ func parseSweep(t *tree) (*Sweep, Errors) {
 		return nil, nil
 	}
 	fail := func(t *tree, path, msg, suggestion string) (*Sweep, Errors) {
-		return nil, Errors{{File: t.at.file, Line: t.at.line, Column: t.at.column, Path: path, Msg: msg, Suggestion: suggestion}}
+		return nil, Errors{t.at.error(path, msg, suggestion)}
 	}
 	switch {
 	case t.kind == broken:
@@ -213,19 +213,15 @@ func parseSweep(t *tree) (*Sweep, Errors) {
 
 // parseGrid reads a mapping from paths to lists of values.
 func parseGrid(t *tree, at string) (grid []SweepAxis, errs Errors) {
-	bad := func(where origin, path, msg, suggestion string) {
-		errs = append(errs, &Error{File: where.file, Line: where.line, Column: where.column, Path: path, Msg: msg, Suggestion: suggestion})
-	}
 	switch {
 	case t.kind == broken:
 		return nil, nil
 	case t.kind != mapping || len(t.keys) == 0:
-		bad(t.at, at, "want a mapping from paths to lists of values, such as links.ecn.high: [100kB, 200kB]", "")
-		return nil, errs
+		return nil, Errors{t.at.error(at, "want a mapping from paths to lists of values, such as links.ecn.high: [100kB, 200kB]", "")}
 	}
 	for _, e := range t.keys {
 		if msg, suggestion := checkSweptPath(e.name); msg != "" {
-			bad(e.at, join(at, e.name), msg, suggestion)
+			errs = append(errs, e.at.error(join(at, e.name), msg, suggestion))
 			continue
 		}
 		switch {
@@ -236,7 +232,7 @@ func parseGrid(t *tree, at string) (grid []SweepAxis, errs Errors) {
 			if e.value.kind == scalar {
 				suggestion = "[" + e.value.text + "]"
 			}
-			bad(e.value.at, join(at, e.name), fmt.Sprintf("want a list of values, got %v", e.value.kind), suggestion)
+			errs = append(errs, e.value.at.error(join(at, e.name), fmt.Sprintf("want a list of values, got %v", e.value.kind), suggestion))
 			continue
 		}
 		axis, more := parseAxis(e.name, e.value, (*tree).place)
@@ -277,24 +273,19 @@ func parseAxis(path string, t *tree, place func(*tree) string) (axis SweepAxis, 
 
 // parseSweepItems reads a list of mappings from paths to values.
 func parseSweepItems(t *tree, at string) (list [][]Override, errs Errors) {
-	bad := func(where origin, path, msg, suggestion string) {
-		errs = append(errs, &Error{File: where.file, Line: where.line, Column: where.column, Path: path, Msg: msg, Suggestion: suggestion})
-	}
 	switch {
 	case t.kind == broken:
 		return nil, nil
 	case t.kind != sequence || len(t.items) == 0:
-		bad(t.at, at, "want a list of points, each a mapping from paths to values, such as - {links.mtu: 1500B, links.trim: false}", "")
-		return nil, errs
+		return nil, Errors{t.at.error(at, "want a list of points, each a mapping from paths to values, such as - {links.mtu: 1500B, links.trim: false}", "")}
 	case len(t.items) > maxSweepPoints:
-		bad(t.at, at, fmt.Sprintf("%d points are too many; the most is %d", len(t.items), maxSweepPoints), "")
-		return nil, errs
+		return nil, Errors{t.at.error(at, fmt.Sprintf("%d points are too many; the most is %d", len(t.items), maxSweepPoints), "")}
 	}
 	for i, item := range t.items {
 		where := fmt.Sprintf("%s[%d]", at, i)
 		if item.kind != mapping || len(item.keys) == 0 {
 			if item.kind != broken {
-				bad(item.at, where, "want a mapping from paths to values", "")
+				errs = append(errs, item.at.error(where, "want a mapping from paths to values", ""))
 			}
 			continue
 		}
@@ -303,10 +294,10 @@ func parseSweepItems(t *tree, at string) (list [][]Override, errs Errors) {
 			msg, suggestion := checkSweptPath(e.name)
 			switch {
 			case msg != "":
-				bad(e.at, join(where, e.name), msg, suggestion)
+				errs = append(errs, e.at.error(join(where, e.name), msg, suggestion))
 			case e.value.kind == broken:
 			case e.value.kind == null:
-				bad(e.at, join(where, e.name), "the key has no value", "")
+				errs = append(errs, e.at.error(join(where, e.name), "the key has no value", ""))
 			default:
 				point = append(point, Override{Path: e.name, Value: inline(e.value), Origin: e.value.place(), Dir: e.value.at.dir})
 			}

@@ -23,6 +23,11 @@ type origin struct {
 	via          string // "variants.NAME." for a variant's override
 }
 
+// error returns an error at this place of a file.
+func (at origin) error(path, msg, suggestion string) *Error {
+	return &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg, Suggestion: suggestion}
+}
+
 type kind uint8
 
 const (
@@ -154,7 +159,7 @@ func parseTree(data []byte, at origin, inline bool) (*tree, Errors) {
 		return nil, b.fail(&token.Position{Line: 1, Column: 1}, "the file is empty")
 	case len(docs) > 1:
 		second := b.build(docs[1].Body).at
-		return nil, Errors{{File: second.file, Line: second.line, Column: second.column, Msg: "a second document; a file holds one"}}
+		return nil, Errors{second.error("", "a second document; a file holds one", "")}
 	}
 	t := b.build(docs[0].Body)
 	return t, b.errs
@@ -262,7 +267,7 @@ func (b *treeBuilder) fail(p *token.Position, msg string) Errors {
 	if len(b.errs) < maxListed {
 		path = b.where()
 	}
-	b.errs = append(b.errs, &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg})
+	b.errs = append(b.errs, at.error(path, msg, ""))
 	return b.errs
 }
 
@@ -390,7 +395,7 @@ func (t *tree) merge(path string, at origin, value *tree) *Error {
 
 func (t *tree) overlay(path string, rest []string, at origin, value *tree) *Error {
 	wrong := func(at origin, path, msg string) *Error {
-		return &Error{File: at.file, Line: at.line, Column: at.column, Path: at.via + path, Msg: msg}
+		return at.error(at.via+path, msg, "")
 	}
 	named, owner := keyAt(path).short, ownerKey(path)
 	if len(rest) == 0 {

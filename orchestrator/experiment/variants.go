@@ -49,7 +49,7 @@ func (v *declaredVariant) merge(base *tree) (t *tree, errs Errors) {
 func parseVariants(t *tree) (list []declaredVariant, errs Errors) {
 	const path = "variants"
 	bad := func(at origin, path, msg string) {
-		errs = append(errs, &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg})
+		errs = append(errs, at.error(path, msg, ""))
 	}
 	switch {
 	case t == nil:
@@ -79,7 +79,7 @@ func parseVariants(t *tree) (list []declaredVariant, errs Errors) {
 func variantLayers(name string, at origin, t *tree) (layers []layer, errs Errors) {
 	path := join("variants", name)
 	bad := func(at origin, path, msg string) {
-		errs = append(errs, &Error{File: at.file, Line: at.line, Column: at.column, Path: path, Msg: msg})
+		errs = append(errs, at.error(path, msg, ""))
 	}
 	switch t.kind {
 	case null, broken:

@@ -53,7 +53,7 @@ func TestHostPolicies(t *testing.T) {
 	// Reports list each set of parameters.
 	timers := map[string]int{}
 	for _, class := range p.Parameters().Flows {
-		timers[class.CC.Parameters["timer"]] += class.Flows
+		timers[class.CCParameters["timer"]] += class.Flows
 	}
 	if len(timers) != 3 || timers["60us"] != 2 || timers["100us"] != 1 || timers["20us"] != 1 {
 		t.Errorf("classes by timer: %v", timers)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
@@ -13,76 +14,25 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Parameters are the values with which the nodes of a plan run, by classes of ports and
-// flows: what a paper lists.
-type Parameters struct {
-	Ports []PortClass // by tier from the hosts up, direction and rate
-	Flows []FlowClass // in the order of the first flow of each
-}
-
-// PortClass is ports with the same role and the same values.
-type PortClass struct {
-	Tier, Direction string // as Port
-	PeerTier        string // of the nodes that they lead to
-	Ports           int
-	Rate            units.Rate
-	BDP             units.Size // rate times network RTT, in whole packets
-	// Queue and the next fields are of switches; 0 and "" of the NICs of hosts, which
-	// have no limit and do not mark.
-	Queue, ControlQueue units.Size
-	AQM                 string
-	Marking             algorithm.Values // the policy's parameters
-	ECNLow, ECNHigh     units.Size       // thresholds of links.ecn
-}
-
-// FlowClass is transfers whose senders have the same values.
-type FlowClass struct {
-	Flows int
-	First string     // name of the first
-	Rate  units.Rate // of the sender's link
-	// NetworkRTT is that of a full packet and its ACK over the longest idle path of the
-	// fabric, from which the other values follow.
-	NetworkRTT units.Duration
-	// BaseRTT and BaseRTTMax are the same over the flows' own paths: the least and the
-	// greatest of the class. Of several shortest paths it is the slowest.
-	BaseRTT, BaseRTTMax units.Duration
-	RTO                 units.Duration
-	CC                  Controller
-	LB                  string
-	LBParameters        algorithm.Values
-	MTU, Header         units.Size
-	MSS                 units.Size // payload of a full packet
-	AckEvery            units.Size
-}
-
-// Controller is the congestion control of a class of flows.
-type Controller struct {
-	Name       string
-	Parameters algorithm.Values
-	Constants  []congestion.Constant
-	Window     units.Size          // the first one
-	Windows    *congestion.Windows // its bounds; nil if the congestion control states none
-}
-
 // mostFlowClasses is from how many classes on flows with different base RTTs share one.
 const mostFlowClasses = 24
 
-// Parameters returns the parameters of the plan's nodes.
-func (p *Plan) Parameters() Parameters {
+// Parameters returns the values with which the nodes of the plan run, as a manifest has them.
+func (p *Plan) Parameters() *runfolder.Parameters {
 	flows := p.flowClasses(true)
 	if len(flows) > mostFlowClasses {
 		flows = p.flowClasses(false)
 	}
-	return Parameters{Ports: p.portClasses(), Flows: flows}
+	return &runfolder.Parameters{Ports: p.portClasses(), Flows: flows}
 }
 
-func (p *Plan) portClasses() []PortClass {
+func (p *Plan) portClasses() []runfolder.PortClass {
 	type key struct {
 		tier, peer topologies.Tier
 		up         bool
 		rate       units.Rate
 	}
-	classes := map[key]*PortClass{}
+	classes := map[key]*runfolder.PortClass{}
 	order := []key{}
 	for _, port := range Ports(p.Graph) {
 		k := key{p.Graph.Nodes[port.Node].Tier, p.Graph.Nodes[port.Peer.Node].Tier, port.Direction == "up", port.Rate}
@@ -90,14 +40,16 @@ func (p *Plan) portClasses() []PortClass {
 			c.Ports++
 			continue
 		}
-		c := &PortClass{Tier: port.Tier, Direction: port.Direction, PeerTier: k.peer.String(), Ports: 1, Rate: port.Rate}
-		c.BDP = wholeBDP(port.Rate, p.Path.NetworkRTT, p.Path.MTU)
+		c := &runfolder.PortClass{
+			Tier: port.Tier, Direction: port.Direction, PeerTier: k.peer.String(), Ports: 1, RateBPS: int64(port.Rate),
+			BDPBytes: int64(wholeBDP(port.Rate, p.Path.NetworkRTT, p.Path.MTU)),
+		}
 		if s := p.Switch(port.Node); s != nil {
 			at := s.Ports[port.Port]
-			c.Queue, c.ControlQueue, c.AQM = at.Buffer.Data, at.Buffer.Control, s.AQM.Name
+			c.QueueBytes, c.ControlQueueBytes, c.AQM = int64(at.Buffer.Data), int64(at.Buffer.Control), s.AQM.Name
 			policy, _ := aqm.Table.Lookup(s.AQM.Name)
-			c.Marking = checked(policy.Resolve(policyPort(at.Rate, at.Buffer.Data, at.ECN), s.AQM.Params))
-			c.ECNLow, c.ECNHigh = at.ECN.Low, at.ECN.High
+			c.AQMParameters = checked(policy.Resolve(policyPort(at.Rate, at.Buffer.Data, at.ECN), s.AQM.Params))
+			c.ECNLowBytes, c.ECNHighBytes = int64(at.ECN.Low), int64(at.ECN.High)
 		}
 		classes[k] = c
 		order = append(order, k)
@@ -105,7 +57,7 @@ func (p *Plan) portClasses() []PortClass {
 	slices.SortStableFunc(order, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.peer, b.peer), cmp.Compare(a.rate, b.rate))
 	})
-	all := make([]PortClass, len(order))
+	all := make([]runfolder.PortClass, len(order))
 	for i, k := range order {
 		all[i] = *classes[k]
 	}
@@ -122,13 +74,13 @@ func checked[T any](value T, err error) T {
 
 // flowClasses returns the classes of the transfers. byRTT keeps those with different base
 // RTTs apart.
-func (p *Plan) flowClasses(byRTT bool) []FlowClass {
+func (p *Plan) flowClasses(byRTT bool) []runfolder.FlowClass {
 	type key struct {
 		rate units.Rate
 		rtt  units.Duration
 		own  *algorithm.Choice // of hosts.policies
 	}
-	var all []FlowClass
+	var all []runfolder.FlowClass
 	at := map[key]int{}
 	own := p.ownCC()
 	rttOf := p.idleRTTs()
@@ -142,25 +94,28 @@ func (p *Plan) flowClasses(byRTT bool) []FlowClass {
 		if i, ok := at[k]; ok {
 			class := &all[i]
 			class.Flows++
-			class.BaseRTT, class.BaseRTTMax = min(class.BaseRTT, rtt), max(class.BaseRTTMax, rtt)
+			class.BaseRTTUS, class.BaseRTTMaxUS = min(class.BaseRTTUS, rtt.Microseconds()), max(class.BaseRTTMaxUS, rtt.Microseconds())
 			continue
 		}
 		at[k] = len(all)
-		class := FlowClass{
-			Flows: 1, First: f.Name, Rate: c.Rate, NetworkRTT: c.Path.NetworkRTT, BaseRTT: rtt, BaseRTTMax: rtt, RTO: c.RTO,
-			LB: c.LB.Name, MTU: c.MTU, Header: c.Path.Header, MSS: c.MTU - c.Path.Header, AckEvery: c.AckEvery,
-		}
 		chosen := c.CCOf(&host.Flow{CC: k.own})
 		cc, _ := congestion.Table.Lookup(chosen.Name)
 		lb, _ := balance.Table.Lookup(c.LB.Name)
 		controller := checked(cc.New(c.Path, chosen.Params))
-		class.CC = Controller{
-			Name: c.CC.Name, Parameters: checked(cc.Resolve(c.Path, chosen.Params)), Constants: cc.ConstantsOf(c.Path, chosen.Params), Window: controller.Output().Window,
+		class := runfolder.FlowClass{
+			Flows: 1, First: f.Name, RateBPS: int64(c.Rate),
+			NetworkRTTUS: c.Path.NetworkRTT.Microseconds(), BaseRTTUS: rtt.Microseconds(), BaseRTTMaxUS: rtt.Microseconds(), RTOUS: c.RTO.Microseconds(),
+			CC: c.CC.Name, CCParameters: checked(cc.Resolve(c.Path, chosen.Params)), Constants: map[string]float64{},
+			LB: c.LB.Name, LBParameters: checked(lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params)),
+			WindowBytes: int64(controller.Output().Window), MTUBytes: int64(c.MTU), HeaderBytes: int64(c.Path.Header), MSSBytes: int64(c.MTU - c.Path.Header),
+			AckEveryBytes: int64(c.AckEvery),
+		}
+		for _, constant := range cc.ConstantsOf(c.Path, chosen.Params) {
+			class.Constants[constant.Name] = constant.Value
 		}
 		if w, ok := cc.WindowsOf(c.Path, chosen.Params); ok {
-			class.CC.Windows = &w
+			class.WindowMinBytes, class.WindowMaxBytes = int64(w.Min), int64(w.Max)
 		}
-		class.LBParameters = checked(lb.Resolve(sampleFlow(c.Path, c.CSIG), c.LB.Params))
 		all = append(all, class)
 	}
 	return all

@@ -77,7 +77,7 @@ func TestOneWayBaseRTT(t *testing.T) {
 		}
 	}
 	flows := p.Parameters().Flows
-	if len(flows) != 2 || flows[0].BaseRTT == flows[1].BaseRTT {
+	if len(flows) != 2 || flows[0].BaseRTTUS == flows[1].BaseRTTUS {
 		t.Errorf("classes %+v, want two", flows)
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
-	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section/control"
@@ -100,7 +99,7 @@ func validateCommand(a *command.App) *cobra.Command {
 			var parameters map[string]*runfolder.Parameters
 			if verbose {
 				parameters = map[string]*runfolder.Parameters{}
-				details.Visit = func(i int, p *plan.Plan, _ estimate.Work) { parameters[set.Variants[i].Name] = campaign.Parameters(p) }
+				details.Visit = func(i int, p *plan.Plan, _ estimate.Work) { parameters[set.Variants[i].Name] = p.Parameters() }
 			}
 			c, err := command.Interruptible(cmd.Context(), func() (*predict.Summary, error) { return predict.Summarise(set, details, a.Work.Validate) })
 			stop()

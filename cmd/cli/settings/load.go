@@ -189,21 +189,27 @@ func readFile(name string, env []string) (map[string]any, error) {
 	case err != nil:
 		return nil, experiment.Errors{{File: name, Msg: err.Error()}}
 	}
-	pairs, err := experiment.Pairs(name, data)
+	if blank(string(data)) {
+		return nil, nil
+	}
+	root, err := experiment.ParseNode(name, data)
 	if err != nil {
 		return nil, err
 	}
+	if root.Kind != experiment.Mapping {
+		return nil, experiment.Errors{root.Wrong("want keys and values, such as parallel: 4", "")}
+	}
 	given, wrong := map[string]any{}, experiment.Errors(nil)
-	for _, p := range pairs {
-		text, msg, suggestion := fileValue(p)
+	for _, k := range root.Keys {
+		text, msg, suggestion := fileValue(k.Name, k.Value)
 		if msg != "" {
-			wrong = append(wrong, &experiment.Error{File: name, Line: p.Line, Column: p.Column, Path: p.Key, Msg: msg, Suggestion: suggestion})
+			wrong = append(wrong, root.WrongKey(k, msg, suggestion))
 			continue
 		}
-		if s := find(p.Key); s.path {
+		if s := find(k.Name); s.path {
 			text = place(text, filepath.Dir(name), lookup(env, "HOME"))
 		}
-		given[p.Key] = Value{Text: text, From: File, At: fmt.Sprintf("%s:%d", name, p.Line), Folder: name == FolderFile}
+		given[k.Name] = Value{Text: text, From: File, At: fmt.Sprintf("%s:%d", name, k.Line), Folder: name == FolderFile}
 	}
 	if len(wrong) > 0 {
 		return nil, wrong
@@ -230,29 +236,39 @@ func place(text, dir, home string) string {
 	return filepath.Join(dir, text)
 }
 
-// fileValue returns the value of a pair of a file, or what is wrong with the pair and what
-// was probably meant.
-func fileValue(p experiment.Pair) (text, msg, suggestion string) {
-	s := find(p.Key)
+// blank reports whether a text has comments and blank lines alone.
+func blank(text string) bool {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return true
+}
+
+// fileValue returns the value of a key of a file, or what is wrong with it and what was
+// probably meant.
+func fileValue(key string, v *experiment.Node) (text, msg, suggestion string) {
+	s := find(key)
 	switch {
 	case s == nil:
-		msg, suggestion = unknown(p.Key)
+		msg, suggestion = unknown(key)
 		return "", msg, suggestion
 	case s.OneRun && s.Key == "out":
 		return "", "is of one run, and --out or CSIGLAB_OUT names it; runs is the folder of all", "runs"
 	case s.OneRun:
 		return "", fmt.Sprintf("is of one run, and --%s or %s gives it", s.Flag, s.Variable), ""
-	case p.Kind != experiment.SingleValue:
-		return "", "want a single value, got " + p.Kind, ""
-	case s.number && p.Quoted:
-		return "", fmt.Sprintf("%q: want a whole number, got text", p.Value), ""
-	case !s.number && !p.Quoted && !plain(p.Value):
-		return "", fmt.Sprintf("want text, got %s; if it is meant, write it in quotes", p.Value), ""
+	case v.Kind != experiment.Single:
+		return "", "want a single value, got " + v.Kind.String(), ""
+	case s.number && v.Quoted:
+		return "", fmt.Sprintf("%q: want a whole number, got text", v.Text), ""
+	case !s.number && !v.Quoted && !plain(v.Text):
+		return "", fmt.Sprintf("want text, got %s; if it is meant, write it in quotes", v.Text), ""
 	}
-	if want := s.check(p.Value); want != "" {
-		return "", fmt.Sprintf("%q: %s", Shown(p.Value), want), s.nearest(p.Value)
+	if want := s.check(v.Text); want != "" {
+		return "", fmt.Sprintf("%q: %s", Shown(v.Text), want), s.nearest(v.Text)
 	}
-	return p.Value, "", ""
+	return v.Text, "", ""
 }
 
 // plain reports whether YAML takes a value without quotes for text, and not for a number or

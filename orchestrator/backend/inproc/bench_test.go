@@ -8,7 +8,6 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/sim"
-	"github.com/csiglab/csiglab/nodes/sim/simtest"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -58,7 +57,7 @@ workload: {permutation: {size: 200kB, seed: 1}}
 			var ordered, reference []float64
 			for b.Loop() {
 				before := cpu(windows(false))
-				inOrder, oneHeap := cpu(windows(true)), cpu(func(cfg sim.Config) { simtest.Run(cfg) })
+				inOrder, oneHeap := cpu(windows(true)), cpu(func(cfg sim.Config) { runOrdered(cfg) })
 				mean := (before + cpu(windows(false))) / 2 // what loads the machine meets all of them
 				ordered, reference = append(ordered, mean/inOrder), append(reference, mean/oneHeap)
 			}

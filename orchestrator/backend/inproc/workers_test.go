@@ -13,7 +13,6 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/sim"
-	"github.com/csiglab/csiglab/nodes/sim/simtest"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -43,7 +42,7 @@ func TestOneTrace(t *testing.T) {
 // that many nodes.
 func oneTrace(t *testing.T, name string, p *plan.Plan, worth int) {
 	t.Helper()
-	want := collect(t, p, 1, func(a *assembly) { simtest.Run(a.config) })
+	want := collect(t, p, 1, func(a *assembly) { runOrdered(a.config) })
 	for _, workers := range []int{1, 2, 3, 8} {
 		got := collect(t, p, workers, func(a *assembly) {
 			a.config.WorthSharing = worth

@@ -137,7 +137,10 @@ func (p *Plan) cell(e expectation, setting int, done map[key]trial.Outcome) Cell
 		}
 	}
 	out := expression.NewResults(runs, measure.WhyAbsent).Expect(e.compiled)
-	c := Cell{Verdict: Failed, Value: out.Value, Text: out.Text, Reason: out.Reason, Seeds: out.Seeds}
+	c := Cell{Verdict: Failed, Text: out.Text, Reason: out.Reason, Seeds: out.Seeds}
+	if value, ok := out.Value.(float64); ok {
+		c.Value = &value
+	}
 	if out.OK {
 		c.Verdict = Held
 	}

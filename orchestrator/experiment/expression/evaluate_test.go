@@ -138,7 +138,7 @@ func TestExpect(t *testing.T) {
 		got := results().Expect(mustCompile(t, c.expr, variants))
 		value := math.NaN()
 		if got.Value != nil {
-			value = *got.Value
+			value = got.Value.(float64)
 		}
 		if got.OK != c.ok || got.Text != c.text || got.Reason != c.reason || value != c.value && !(math.IsNaN(value) && math.IsNaN(c.value)) {
 			t.Errorf("%s:\ngot  %v %v %s | %s\nwant %v %v %s | %s", c.expr, got.OK, value, got.Text, got.Reason, c.ok, c.value, c.text, c.reason)

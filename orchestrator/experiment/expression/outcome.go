@@ -7,45 +7,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
-// Outcome is whether an expectation holds, and why.
-type Outcome struct {
-	Expr string
-	OK   bool
-	// Value is the side of the comparison that is not the bound; nil if there is none.
-	Value *float64
-	// Text is the expression with the value of each side of a comparison behind it,
-	// such as on["fct_us.p99"] = 1244.31 < off["fct_us.p99"] = 1190.02.
-	Text string
-	// Reason is why the expectation could not be computed, such as a metric that a run
-	// lacks; OK is then false. It is empty otherwise.
-	Reason   string
-	Operands []Operand
-	Seeds    []uint64 // in which the condition of every_seed does not hold
-	Notes    []string // which metrics patterns left out, as not every seed has them
-}
-
-// Operand is a part of an expectation and what it came to: a metric, a side of a
-// comparison, or a list.
-type Operand struct {
-	Expr  string
-	Value *float64 // nil if there is none, and for a list
-	Count int      // of a list: how many metrics match; otherwise 0
-	// Metric is the one of a list that a minimum or maximum is the value of; may be "".
-	Metric string
-	// Seed is that of the value in a function over seeds; nil: a median over the seeds.
-	Seed *uint64
-}
-
-// Expect returns whether an expectation holds over the results.
-func (r *Results) Expect(e *Expr) Outcome {
-	out := Outcome{Expr: e.Text}
+// Expect returns whether an expectation holds over the results, and why.
+func (r *Results) Expect(e *Expr) runfolder.Expectation {
+	out := runfolder.Expectation{Expr: e.Text}
 	v := &evaluator{source: e.Text, scope: e.scope, from: &r.medians, seeds: func() ([]seedLookup, error) { return r.seeds, r.uneven }, notes: &out.Notes}
 	root := v.evaluate(e.root)
 	out.OK, out.Reason = root.truth && root.lacks == "", root.lacks
 	if n := measuredSide(root); n != nil && n.lacks == "" {
-		out.Value = &n.number
+		out.Value = n.number
 	}
 	s := &shower{evaluator: v, out: &out}
 	s.truth(root, false)
@@ -105,7 +78,7 @@ func constant(n *node) bool {
 // shower writes the values of an expression's parts into its source.
 type shower struct {
 	*evaluator
-	out     *Outcome
+	out     *runfolder.Expectation
 	inserts []insert
 	seed    *uint64
 }
@@ -192,7 +165,7 @@ func (s *shower) operands(r *result) {
 	if constant(n) {
 		return
 	}
-	o := Operand{Expr: s.of(n), Metric: r.metric, Seed: s.seed}
+	o := runfolder.Operand{Expr: s.of(n), Metric: r.metric, Seed: s.seed}
 	switch {
 	case r.lacks != "":
 	case isList(n):
@@ -205,7 +178,7 @@ func (s *shower) operands(r *result) {
 	if overSeeds && r.lacks == "" {
 		o.Seed = &r.seed
 	}
-	same := func(other Operand) bool {
+	same := func(other runfolder.Operand) bool {
 		return other.Expr == o.Expr && (other.Seed == nil) == (o.Seed == nil) && (o.Seed == nil || *o.Seed == *other.Seed)
 	}
 	if typeOf(n) != aBool && !slices.ContainsFunc(s.out.Operands, same) {

@@ -11,6 +11,7 @@ package runs
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"time"
@@ -165,7 +166,7 @@ func address(ip uint32) string {
 
 func mac(node, port int) string {
 	m := wire.MAC(node, port)
-	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+	return net.HardwareAddr(m[:]).String()
 }
 
 // Entry is a run of this process in the list. Its methods may be called from

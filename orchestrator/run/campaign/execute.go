@@ -358,15 +358,7 @@ func evaluate(expect []*expression.Expr, runs map[string][]expression.Run, why e
 	results := expression.NewResults(runs, why)
 	all := make([]runfolder.Expectation, len(expect))
 	for i, e := range expect {
-		out := results.Expect(e)
-		one := runfolder.Expectation{Expr: out.Expr, OK: out.OK, Text: out.Text, Reason: out.Reason, Seeds: out.Seeds, Notes: out.Notes}
-		if out.Value != nil {
-			one.Value = *out.Value
-		}
-		for _, o := range out.Operands {
-			one.Operands = append(one.Operands, runfolder.Operand(o))
-		}
-		all[i] = one
+		all[i] = results.Expect(e)
 	}
 	return all
 }

@@ -54,9 +54,7 @@ func newManifest(c *work, started time.Time) runfolder.Manifest {
 		m.Dilation = mo.wall.Dilation
 	}
 	for _, p := range base.Published {
-		m.Published = append(m.Published, runfolder.Published{
-			Variant: p.Variant, Metric: p.Metric, Value: p.Value, Low: p.Low, High: p.High, Source: p.Source, Note: p.Note,
-		})
+		m.Published = append(m.Published, runfolder.Published(p))
 	}
 	described := map[int]bool{}
 	for _, j := range jobs {
@@ -100,7 +98,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		Routing:  e.Routing.Name,
 		Notes:    p.Notes,
 
-		Parameters: Parameters(p),
+		Parameters: p.Parameters(),
 	}
 	for _, a := range p.Actions {
 		variant.Actions = append(variant.Actions, runfolder.Action(a))

@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/topologies"
 )
 
 // Cut returns what a run in several parts has carried between them, for the run folder; nil
@@ -30,10 +28,7 @@ func cutLinks(out *backend.Outcome) string {
 	if out.Cut == nil {
 		return ""
 	}
-	ports := make(map[topologies.End]emu.PortCount, len(out.Ports))
-	for _, c := range out.Ports {
-		ports[topologies.End{Node: c.Node, Port: c.Port}] = c
-	}
+	ports := portCounts(out)
 	for _, l := range out.Cut.Links {
 		sent, received := ports[l.Sender].Sent, ports[l.Receiver].Received
 		if l.Entered < sent || l.Taken != sent || l.Put != sent || l.Left < sent || received != sent {

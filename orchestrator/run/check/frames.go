@@ -56,18 +56,25 @@ func Frames(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runf
 		out.Frames, out.Interfaces.TxPackets, out.Interfaces.RxPackets, crossed(out))
 }
 
+// portCounts returns what nodes have counted at their ports.
+func portCounts(out *backend.Outcome) map[topologies.End]emu.PortCount {
+	ports := make(map[topologies.End]emu.PortCount, len(out.Ports))
+	for _, c := range out.Ports {
+		ports[topologies.End{Node: c.Node, Port: c.Port}] = c
+	}
+	return ports
+}
+
 // mismatches returns the directions of links whose ports have counted different
 // numbers of frames, or frames that no node sent.
 func mismatches(p *plan.Plan, out *backend.Outcome) []runfolder.LinkMismatch {
-	ports := make(map[topologies.End]*emu.PortCount, len(out.Ports))
-	for i, c := range out.Ports {
-		ports[topologies.End{Node: c.Node, Port: c.Port}] = &out.Ports[i]
-	}
+	ports := portCounts(out)
 	var list []runfolder.LinkMismatch
 	for _, l := range p.Links {
 		for _, d := range [][2]topologies.End{{l.A, l.B}, {l.B, l.A}} {
-			from, to := ports[d[0]], ports[d[1]]
-			if from == nil || to == nil || from.Sent == to.Received && to.Strays == (emu.Strays{}) {
+			from, ok := ports[d[0]]
+			to, both := ports[d[1]]
+			if !ok || !both || from.Sent == to.Received && to.Strays == (emu.Strays{}) {
 				continue
 			}
 			list = append(list, runfolder.LinkMismatch{
@@ -87,10 +94,7 @@ func mismatches(p *plan.Plan, out *backend.Outcome) []runfolder.LinkMismatch {
 // a link with the counters of its interfaces. It returns what is wrong, "" for nothing.
 // A foreign frame that a node has dropped is no fault.
 func links(p *plan.Plan, out *backend.Outcome) string {
-	ports := make(map[topologies.End]emu.PortCount, len(out.Ports))
-	for _, c := range out.Ports {
-		ports[topologies.End{Node: c.Node, Port: c.Port}] = c
-	}
+	ports := portCounts(out)
 	counters := make(map[topologies.End]backend.Counters, len(out.Counters))
 	for _, c := range out.Counters {
 		counters[c.End] = c.Counters

@@ -1,6 +1,4 @@
-// Package simtest has a slow and simple driver of machines in virtual time, which
-// package sim is compared with: one heap of all events of all nodes, in order of time.
-package simtest
+package inproc
 
 import (
 	"container/heap"
@@ -11,9 +9,10 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Run runs a simulation to its end, closes its nodes and returns the time of the last
-// event. It calls neither Progress nor the hooks of shards.
-func Run(cfg sim.Config) units.Time {
+// runOrdered is a slow and simple driver, which package sim is compared with: one heap of all
+// events of all nodes, in order of time. It runs a simulation to its end, closes its nodes and
+// returns the time of the last event. It calls neither Progress nor the hooks of shards.
+func runOrdered(cfg sim.Config) units.Time {
 	o := &ordered{cfg: cfg, peers: make([]map[int]peer, len(cfg.Nodes))}
 	for i, n := range cfg.Nodes {
 		o.nodes = append(o.nodes, node.NewStepper(n.Machine, n.Ports, n.Sink))

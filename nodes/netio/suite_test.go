@@ -1,5 +1,4 @@
-// Package netiotest is the suite that every netio.Conn passes.
-package netiotest
+package netio_test
 
 import (
 	"bytes"
@@ -10,18 +9,18 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 )
 
-// Ports is the number of ports of each Conn of a pair.
-const Ports = 2
+// ports is the number of ports of each Conn of a pair.
+const ports = 2
 
-// MaxFrame is the longest frame that the suite sends.
-const MaxFrame = 4200
+// maxFrame is the longest frame that the suite sends.
+const maxFrame = 4200
 
 // patience is how long the suite waits for frames that must come.
 const patience = 5 * time.Second
 
-// Run runs the suite on pairs of Conns, port i of one joined with port i of the
-// other. open registers what it needs to clean up with t.
-func Run(t *testing.T, open func(t *testing.T) (a, b netio.Conn)) {
+// suite is what every netio.Conn passes. It runs on pairs of Conns, port i of one joined with
+// port i of the other. open registers what it needs to clean up with t.
+func suite(t *testing.T, open func(t *testing.T) (a, b netio.Conn)) {
 	t.Run("order and content", func(t *testing.T) {
 		a, b := open(t)
 		exchange(t, a, b)
@@ -83,7 +82,7 @@ func Run(t *testing.T, open func(t *testing.T) (a, b netio.Conn)) {
 				t.Error("Send to a port that does not exist did not panic")
 			}
 		}()
-		if err := a.Send([]netio.Message{{Port: Ports, Header: frame(0, 0, 100)}}); errors.Is(err, nil) {
+		if err := a.Send([]netio.Message{{Port: ports, Header: frame(0, 0, 100)}}); errors.Is(err, nil) {
 			t.Error("Send to a port that does not exist succeeded")
 		}
 	})
@@ -124,13 +123,13 @@ func collect(t *testing.T, c netio.Conn, n int) (frames []arrived) {
 // several batches, more in total than a Conn has slots.
 func exchange(t *testing.T, from, to netio.Conn) {
 	t.Helper()
-	lengths := []int{60, 64, 82, 1000, 1514, MaxFrame}
-	sequence := make([]int, Ports)
-	next := make([]int, Ports)
+	lengths := []int{60, 64, 82, 1000, 1514, maxFrame}
+	sequence := make([]int, ports)
+	next := make([]int, ports)
 	for batch := range 40 {
 		var messages []netio.Message
 		for i := range 20 {
-			port := (batch + i) % Ports
+			port := (batch + i) % ports
 			f := frame(port, sequence[port], lengths[sequence[port]%len(lengths)])
 			sequence[port]++
 			switch i % 3 {
@@ -157,7 +156,7 @@ func exchange(t *testing.T, from, to netio.Conn) {
 			next[f.port]++
 		}
 	}
-	for port := range Ports {
+	for port := range ports {
 		if next[port] != sequence[port] {
 			t.Errorf("port %d: %d frames arrived, want %d", port, next[port], sequence[port])
 		}
