@@ -105,6 +105,49 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// A table of more metrics than Parquet files have columns is a long one: it is read as
+// others are, and another reader finds the names and types that the package's comment says.
+func TestLongTable(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	c := Columns{Paths: []string{"x"}}
+	for i := range mostColumns {
+		c.Metrics = append(c.Metrics, fmt.Sprintf("m%05d", i))
+	}
+	all := map[string]float64{}
+	for i, name := range c.Metrics {
+		all[name] = float64(i)
+	}
+	want := []Row{
+		{Point: 0, Set: []string{"1"}, Variant: "a", Seed: 1, Outcome: Passed, TraceHash: "00ff", Metrics: map[string]float64{"m00000": 0.5, "m65000": 1e300}},
+		{Point: 0, Set: []string{"1"}, Variant: "a", Seed: 2, Outcome: Invalid, Reason: "killed", Metrics: map[string]float64{}},
+		{Point: 1, Set: []string{""}, Variant: "a", Seed: 1, Outcome: Passed, Metrics: all},
+		{Point: 2, Set: []string{"2"}, Variant: "a", Seed: 1, Outcome: Failed, Metrics: map[string]float64{"m00000": 2}},
+	}
+	data := table(t, c, want)
+	got, rows, err := read(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rows, want); diff != "" {
+		t.Errorf("got, want:\n%.2000s", diff)
+	}
+	if !cmp.Equal(got, c) {
+		t.Errorf("columns: %d paths, %d metrics", len(got.Paths), len(got.Metrics))
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := f.Schema().Fields()
+	last := ""
+	for _, field := range fields[len(fields)-3:] {
+		last += fmt.Sprintf("%s %v %v, ", field.Name(), field.Type(), field.Optional())
+	}
+	if want := "trace_hash STRING true, metric STRING true, value DOUBLE true, "; last != want || f.NumRows() != int64(len(all))+4 {
+		t.Errorf("%d rows, columns %q, want %d and %q", f.NumRows(), last, len(all)+4, want)
+	}
+}
+
 // A table of many rows and columns has several row groups, and its writer little memory.
 func TestManyRows(t *testing.T) {
 	checkout.SkipSlowRace(t)
