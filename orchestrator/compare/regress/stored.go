@@ -3,6 +3,7 @@ package regress
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,7 +20,7 @@ import (
 )
 
 // storedSchema is the version of baseline files.
-const storedSchema = 1
+const storedSchema = 2
 
 // maxStored is the most bytes that a baseline file may have.
 const maxStored = 64 << 20
@@ -155,8 +156,15 @@ func (s *Stored) Text() []byte {
 		}
 		b.WriteString("\n      ]\n    }")
 	}
-	b.WriteString("\n  ]\n}\n")
+	b.WriteString("\n  ]")
+	b.WriteString(storedEnd(b.Bytes()))
 	return b.Bytes()
+}
+
+// storedEnd returns the end of a baseline file, which has a digest of the text before it. It
+// is always as long.
+func storedEnd(text []byte) string {
+	return fmt.Sprintf(",\n  \"sha256\": \"%x\"\n}\n", sha256.Sum256(text))
 }
 
 func text(s string) string {
@@ -178,15 +186,17 @@ func texts(list []string) string {
 // ReadStored reads a baseline file strictly. Its error is of class
 // failure.ErrConfiguration and names the place.
 func ReadStored(name string) (*Stored, error) {
-	f, err := own.Input(name, maxStored)
+	text, err := own.ReadFile(name, maxStored)
 	if err != nil {
 		return nil, failure.Configuration(fmt.Errorf("%s: %w", name, err))
 	}
-	defer f.Close() // opened for reading
-	r := &storedReader{Reader: jsonread.New(name, f)}
+	r := &storedReader{Reader: jsonread.New(name, bytes.NewReader(text))}
 	s := &Stored{File: name}
 	if err := r.stored(s); err != nil {
 		return nil, failure.Configuration(err)
+	}
+	if at := len(text) - len(storedEnd(nil)); at < 0 || string(text[at:]) != storedEnd(text[:at]) {
+		return nil, failure.Configuration(fmt.Errorf("%s: it differs from its digest: it is damaged or was edited; csiglab baseline save writes it again", name))
 	}
 	return s, nil
 }
@@ -218,15 +228,16 @@ func (r *storedReader) texts(to *[]string) func() error {
 }
 
 func (r *storedReader) stored(s *Stored) error {
+	var digest string // see ReadStored
 	err := r.Fields("a baseline file", map[string]func() error{
 		"schema": func() error {
 			v, err := r.Int("the schema", 0, math.MaxInt32)
 			if err == nil && v != storedSchema {
-				return r.Errorf(r.Pos(), "schema %d of a baseline file; this csiglab reads %d", v, storedSchema)
+				return r.Errorf(r.Pos(), "schema %d of a baseline file; this csiglab reads %d; csiglab baseline save writes it again", v, storedSchema)
 			}
 			return err
 		},
-		"suite": r.text(&s.Suite), "version": r.text(&s.Version), "label": r.text(&s.Label),
+		"suite": r.text(&s.Suite), "version": r.text(&s.Version), "label": r.text(&s.Label), "sha256": r.text(&digest),
 		"experiments": func() error {
 			return r.Array(func(int) error {
 				c, err := r.cell()
