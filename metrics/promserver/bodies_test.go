@@ -16,7 +16,7 @@ import (
 // The body of a request that does not come holds no connection, whether the request has the
 // token or not, and whether anybody reads it or not. What comes late but in time is read.
 func TestSlowBodies(t *testing.T) {
-	const patience = 300 * time.Millisecond
+	const patience = 3 * time.Second
 	_, open := newServer(t, promserver.Config{Limits: limits.Limits{Time: patience}})
 	_, guarded := newServer(t, promserver.Config{Limits: limits.Limits{Time: patience}, Token: "secret"})
 	send := func(address, path, kind, length string) net.Conn {

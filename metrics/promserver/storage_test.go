@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb"
 
@@ -61,7 +62,7 @@ func TestScrapeIntoAFullFolder(t *testing.T) {
 	s := full(t, Config{Fail: func(err error) { failed = append(failed, err) }})
 	a := s.storage.scraped.Appender(t.Context())
 	for i := range int64(400) { // several chunks
-		if _, err := a.Append(0, labels.FromStrings(labels.MetricName, "x"), time.Now().UnixMilli()+i, float64(i)); err != nil {
+		if _, err := a.Append(0, labels.FromStrings(model.MetricNameLabel, "x"), time.Now().UnixMilli()+i, float64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

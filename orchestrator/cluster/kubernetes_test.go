@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,8 @@ func start(t *testing.T, c *Cluster, run string, pod *core.PodSpecApplyConfigura
 			stop(up)
 		case p.Err != nil:
 			stop(p.Err)
+		case p.Phase == Ended:
+			stop(fmt.Errorf("the pod ended with exit code %d: %s", p.Exit, p.Message))
 		}
 	})
 	if !errors.Is(err, up) {
@@ -191,7 +194,7 @@ func TestConnectionsOnCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	const port = 7799
-	name := start(t, c, "c0", c.PodSpec(testImage(), []string{"serve", "--listen", fmt.Sprintf("127.0.0.1:%d", port)}, nil))
+	name := start(t, c, "c0", c.PodSpec(testImage(), []string{"ui", "/tmp", "--port", strconv.Itoa(port)}, nil))
 
 	// The log says where csiglab serves, as soon as it does.
 	log, err := c.Logs(ctx, name)
@@ -207,7 +210,7 @@ func TestConnectionsOnCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(conn, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	answer := bufio.NewReader(conn)
