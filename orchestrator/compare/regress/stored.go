@@ -19,8 +19,11 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
 
-// storedSchema is the version of baseline files.
-const storedSchema = 2
+// Versions of baseline files. ReadStored takes both.
+const (
+	storedWithoutDigest = 1
+	storedSchema        = 2
+)
 
 // maxStored is the most bytes that a baseline file may have.
 const maxStored = 64 << 20
@@ -192,10 +195,11 @@ func ReadStored(name string) (*Stored, error) {
 	}
 	r := &storedReader{Reader: jsonread.New(name, bytes.NewReader(text))}
 	s := &Stored{File: name}
-	if err := r.stored(s); err != nil {
+	schema, err := r.stored(s)
+	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	if at := len(text) - len(storedEnd(nil)); at < 0 || string(text[at:]) != storedEnd(text[:at]) {
+	if at := len(text) - len(storedEnd(nil)); schema == storedSchema && (at < 0 || string(text[at:]) != storedEnd(text[:at])) {
 		return nil, failure.Configuration(fmt.Errorf("%s: it differs from its digest: it is damaged or was edited; csiglab baseline save writes it again", name))
 	}
 	return s, nil
@@ -227,13 +231,14 @@ func (r *storedReader) texts(to *[]string) func() error {
 	}
 }
 
-func (r *storedReader) stored(s *Stored) error {
-	var digest string // see ReadStored
-	err := r.Fields("a baseline file", map[string]func() error{
-		"schema": func() error {
-			v, err := r.Int("the schema", 0, math.MaxInt32)
-			if err == nil && v != storedSchema {
-				return r.Errorf(r.Pos(), "schema %d of a baseline file; this csiglab reads %d; csiglab baseline save writes it again", v, storedSchema)
+// stored reads the file, and returns its schema.
+func (r *storedReader) stored(s *Stored) (schema int64, err error) {
+	digest := "" // see ReadStored
+	err = r.Fields("a baseline file", map[string]func() error{
+		"schema": func() (err error) {
+			schema, err = r.Int("the schema", 0, math.MaxInt32)
+			if err == nil && schema != storedWithoutDigest && schema != storedSchema {
+				return r.Errorf(r.Pos(), "schema %d of a baseline file; this csiglab reads %d and %d; csiglab baseline save writes it again", schema, storedWithoutDigest, storedSchema)
 			}
 			return err
 		},
@@ -253,16 +258,16 @@ func (r *storedReader) stored(s *Stored) error {
 				return nil
 			})
 		},
-	})
+	}, "sha256")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if kind, err := r.Peek(); err != nil {
-		return err
+		return 0, err
 	} else if kind != jsonread.None {
-		return r.Errorf(r.Pos(), "%v behind the end of the baseline", kind)
+		return 0, r.Errorf(r.Pos(), "%v behind the end of the baseline", kind)
 	}
-	return nil
+	return schema, nil
 }
 
 func (r *storedReader) cell() (c StoredCell, err error) {

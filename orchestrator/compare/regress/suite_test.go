@@ -246,6 +246,15 @@ func TestStoredBits(t *testing.T) {
 	}
 	whole := saved.Text()
 	file := filepath.Join(t.TempDir(), "b.json")
+	values, _, _ := strings.Cut(string(whole), ",\n  \"sha256\"")
+	for schema, good := range map[string]bool{"1": true, "2": false} { // without a digest
+		if err := os.WriteFile(file, []byte(strings.Replace(values, "2", schema, 1)+"\n}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if old, err := ReadStored(file); (err == nil) != good || good && string(old.Text()) != string(whole) {
+			t.Errorf("schema %s: %v", schema, err)
+		}
+	}
 	for bit := 0; bit < 8*len(whole); bit += 13 {
 		text := slices.Clone(whole)
 		text[bit/8] ^= 1 << (bit % 8)

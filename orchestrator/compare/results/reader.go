@@ -73,8 +73,14 @@ func (t *Table) open() (err error) {
 	if err := json.Unmarshal([]byte(text), &l); !ok || err != nil {
 		return t.damaged("it has no %s", layoutKey)
 	}
-	if l.Schema != schemaVersion {
-		return t.damaged("it is of schema %d, and this csiglab reads %d", l.Schema, schemaVersion)
+	switch l.Schema {
+	case withoutDigest:
+	case schemaVersion:
+		if err := t.checkDigest(info.Size()); err != nil {
+			return err
+		}
+	default:
+		return t.damaged("it is of schema %d, and this csiglab reads %d and %d", l.Schema, withoutDigest, schemaVersion)
 	}
 	t.Paths, t.Metrics = l.Paths, l.Metrics
 	long := t.Long()

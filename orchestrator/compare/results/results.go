@@ -17,10 +17,12 @@
 // value, and it has a row for each metric of each trial, by name. A trial without metrics has
 // one row, with null in both.
 //
-// Equal rows give equal bytes. The package knows nothing of how trials are run.
+// Equal rows give equal bytes. The file's metadata holds a digest of the whole file, which
+// readers other than this package ignore. The package knows nothing of how trials are run.
 package results
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -78,8 +80,11 @@ type layout struct {
 	Metrics []string `json:"metrics,omitempty"` // of a long table
 }
 
-// schemaVersion is the version of the table.
-const schemaVersion = 1
+// Versions of the table. Readers take both.
+const (
+	withoutDigest = 1
+	schemaVersion = 2
+)
 
 // mostColumns is how many columns the Parquet package can write.
 const mostColumns = parquet.MaxColumnIndex + 1
@@ -112,6 +117,7 @@ const (
 type Writer struct {
 	columns Columns
 	parquet *parquet.GenericWriter[any]
+	sealer  *sealer
 	row     parquet.Row
 	group   int // rows of the open row group
 }
@@ -146,9 +152,10 @@ func NewWriter(w io.Writer, c Columns) *Writer {
 	if err != nil {
 		panic("results: " + err.Error()) // texts
 	}
-	return &Writer{columns: c, parquet: parquet.NewGenericWriter[any](w, parquet.NewSchema("results", root),
+	s := &sealer{w: w, sum: sha256.New()}
+	return &Writer{columns: c, sealer: s, parquet: parquet.NewGenericWriter[any](s, parquet.NewSchema("results", root),
 		parquet.Compression(&zstd.Codec{}), parquet.PageBufferSize(pageBytes), parquet.CreatedBy("csiglab", "", ""),
-		parquet.KeyValueMetadata(layoutKey, string(meta)))}
+		parquet.KeyValueMetadata(layoutKey, string(meta)), parquet.KeyValueMetadata(digestKey, noDigest))}
 }
 
 // Write appends a row, or those of a trial in a long table.
@@ -218,7 +225,12 @@ func (w *Writer) write(r Row, metric string) error {
 }
 
 // Close writes the end of the table. It does not close the file.
-func (w *Writer) Close() error { return w.parquet.Close() }
+func (w *Writer) Close() error {
+	if err := w.parquet.Close(); err != nil {
+		return err
+	}
+	return w.sealer.close()
+}
 
 // ordered is a group whose fields have an order; those of parquet.Group are sorted.
 type ordered struct {

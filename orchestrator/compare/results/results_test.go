@@ -202,6 +202,15 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
+// The digest finds its place also beside columns whose names look like it.
+func TestPlaceOfDigest(t *testing.T) {
+	c := Columns{Paths: []string{digestKey, noDigest, string(place(noDigest))}, Metrics: []string{"csiglab", "csiglab.sha256 " + noDigest}}
+	want := []Row{{Set: []string{noDigest, digestKey, "x"}, Variant: "a", Seed: 1, Outcome: Passed, Metrics: map[string]float64{"csiglab": 1}}}
+	if got, rows, err := read(t, table(t, c, want)); err != nil || !cmp.Equal(got, c) || !cmp.Equal(rows, want) {
+		t.Errorf("%q, %v, %v", got, rows, err)
+	}
+}
+
 // Files that are no whole table are refused or end with an error, without a panic.
 func TestDamaged(t *testing.T) {
 	if _, err := Open(filepath.Join(t.TempDir(), File)); !errors.Is(err, fs.ErrNotExist) {
@@ -217,10 +226,21 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string][]byte{"empty": nil, "text": []byte(strings.Repeat("x", 100)), "cut": data[:len(data)/2], "another table": other.Bytes(),
-		"another schema": bytes.Replace(data, []byte(`{"schema":1`), []byte(`{"schema":7`), 1),
+		"another schema": bytes.Replace(data, []byte(`{"schema":2`), []byte(`{"schema":7`), 1),
 		"other paths":    bytes.Replace(data, []byte(`"links.mtu"`), []byte(`"links.mtx"`), 1)} {
 		if _, _, err := read(t, text); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	old := bytes.Replace(data, []byte(`{"schema":2`), []byte(`{"schema":1`), 1)
+	if _, rows, err := read(t, old); err != nil || len(rows) == 0 {
+		t.Errorf("a table of the schema that had no digest: %d rows, %v", len(rows), err)
+	}
+	for bit := 0; bit < 8*len(data); bit += 7 {
+		bad := bytes.Clone(data)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if _, _, err := read(t, bad); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), File) {
+			t.Fatalf("bit %d: %v", bit, err)
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 1))
