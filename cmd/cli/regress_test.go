@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -187,13 +188,18 @@ func testStored(t *testing.T, suite string) {
 		{"no number", `"seed": 3`, `"seed": x`, `:16:18: invalid character 'x'`},
 		{"unknown key", `"clock"`, `"clocks"`, `:10:7: unknown key "clocks" of an experiment of a baseline (did you mean "clock"?)`},
 		{"another seed", `"seed": 3,`, `"seed": 4,`, "the run of seed 4; want that of seed 3"},
-		{"another experiment", `"name": "small"`, `"name": "smal"`, `it has no values of small (did you mean "smal"?)`},
-		{"another metric", `"fct_us.max", "flows.incomplete"`, `"fct_us.p99", "flows.incomplete"`, "it has no values of fct_us.max"},
-		{"another text", `"content": "`, `"content": "0`, "the text or the files of the experiment have changed"},
+		{"another value", `"values": [`, `"values": [1`, "changed.json: it differs from its digest"},
+		{"sealed: another experiment", `"name": "small"`, `"name": "smal"`, `it has no values of small (did you mean "smal"?)`},
+		{"sealed: another metric", `"fct_us.max", "flows.incomplete"`, `"fct_us.p99", "flows.incomplete"`, "it has no values of fct_us.max"},
+		{"sealed: another text", `"content": "`, `"content": "0`, "the text or the files of the experiment have changed"},
 	} {
 		changed := strings.Replace(string(text), test.old, test.fresh, 1)
 		if changed == string(text) {
 			t.Fatalf("%s: the file has no %q:\n%s", test.name, test.old, text)
+		}
+		if strings.HasPrefix(test.name, "sealed: ") {
+			before, _, _ := strings.Cut(changed, ",\n  \"sha256\"")
+			changed = fmt.Sprintf("%s,\n  \"sha256\": \"%x\"\n}\n", before, sha256.Sum256([]byte(before)))
 		}
 		if err := os.WriteFile("changed.json", []byte(changed), 0o644); err != nil {
 			t.Fatal(err)

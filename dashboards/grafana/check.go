@@ -52,7 +52,7 @@ func (c *client) check(annotate bool) error {
 	case errors.As(err, &syntax): // of a page in HTML
 		return fmt.Errorf("%w: /api/health is not JSON", ErrNoGrafana)
 	case err != nil:
-		return plain(err)
+		return err
 	case health.Database == "":
 		return fmt.Errorf("%w: /api/health says nothing of a database", ErrNoGrafana)
 	}
@@ -64,12 +64,12 @@ func (c *client) check(annotate bool) error {
 		if absent(err) {
 			return fmt.Errorf("%w: it has no access control", ErrOld)
 		}
-		return plain(err)
+		return err
 	}
 	if health.Version == "" { // Grafana tells it only to those who have signed in
 		var settings struct{ BuildInfo struct{ Version string } }
 		if err := c.get("/api/frontend/settings", &settings); err != nil {
-			return plain(err)
+			return err
 		}
 		if err := checkVersion(settings.BuildInfo.Version); err != nil {
 			return err

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	gapi "github.com/grafana/grafana-api-golang-client"
+
+	"github.com/csiglab/csiglab/internal/plain"
 )
 
 // Errors of Push.
@@ -38,6 +40,7 @@ type transport struct {
 	ctx     context.Context
 	timeout time.Duration
 	base    http.RoundTripper
+	secrets secrets
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -59,13 +62,13 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	switch code := response.StatusCode; {
 	case code >= 300 && code < 400:
-		return nil, fmt.Errorf("%w: it redirects to %q", ErrNoGrafana, response.Header.Get("Location"))
+		return nil, fmt.Errorf("%w: it redirects to %q", ErrNoGrafana, t.secrets.shown(response.Header.Get("Location"), mostShown))
 	case code == http.StatusUnauthorized:
-		return nil, fmt.Errorf("%w: %s", ErrToken, message(body))
+		return nil, fmt.Errorf("%w: %s", ErrToken, t.secrets.message(body))
 	case code == http.StatusForbidden:
-		return nil, fmt.Errorf("%w: %s", ErrPermission, message(body))
+		return nil, fmt.Errorf("%w: %s", ErrPermission, t.secrets.message(body))
 	case code >= 400 && code != http.StatusNotFound: // which gapi has an error for
-		return nil, fmt.Errorf("status %d: %s", code, message(body))
+		return nil, fmt.Errorf("status %d: %s", code, t.secrets.message(body))
 	}
 	return response, nil
 }
@@ -81,38 +84,52 @@ func (t *transport) unreachable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
+// secrets are texts that a hostile server may echo, and that nobody is to see; "" is none.
+type secrets []string
+
+// mostShown is how many runes of a server's text are shown.
+const mostShown = 200
+
+// shown returns a text of the server for the terminal.
+func (s secrets) shown(text string, most int) string {
+	for _, secret := range s {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "TOKEN")
+		}
+	}
+	return plain.Text(text, most)
+}
+
 // message returns the message of an answer of Grafana, or the beginning of any other text.
-func message(body []byte) string {
+func (s secrets) message(body []byte) string {
 	var m struct{ Message string }
 	if json.Unmarshal(body, &m) == nil && m.Message != "" {
-		return m.Message
+		return s.shown(m.Message, mostShown)
 	}
-	text := strings.Join(strings.Fields(string(body)), " ")
-	if len(text) > 200 {
-		text = text[:200] + "…"
-	}
-	return fmt.Sprintf("%q", text)
+	return fmt.Sprintf("%q", s.shown(strings.TrimSpace(string(body)), mostShown))
 }
 
 // client is Grafana's API.
 type client struct {
 	*gapi.Client
+	secrets
 	url   *url.URL
 	token string
 	http  *http.Client
 }
 
 // newClient returns the client of a server whose requests end with ctx.
-func newClient(ctx context.Context, address *url.URL, token string, timeout time.Duration) (*client, error) {
+func newClient(ctx context.Context, address *url.URL, token string, timeout time.Duration, others ...string) (*client, error) {
+	hidden := secrets(append(others, token))
 	h := &http.Client{
-		Transport:     &transport{ctx, timeout, &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
+		Transport:     &transport{ctx, timeout, &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}, hidden},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	c, err := gapi.New(address.String(), gapi.Config{APIKey: token, Client: h, RetryStatusCodes: []string{"999"}})
 	if err != nil {
 		return nil, err
 	}
-	return &client{Client: c, url: address, token: token, http: h}, nil
+	return &client{Client: c, secrets: hidden, url: address, token: token, http: h}, nil
 }
 
 // close releases the client's connections.
@@ -146,11 +163,19 @@ func absent(err error) bool {
 	return errors.As(err, &not)
 }
 
-// plain removes what net/http puts before an error: method and address.
-func plain(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
+// bare returns an error, which may have a text of the server, for the terminal. It lacks what
+// net/http puts before it, method and address.
+func (s secrets) bare(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
 	}
-	return err
+	return &bareError{err, s.shown(err.Error(), 3*mostShown)}
 }
+
+type bareError struct {
+	err  error
+	text string
+}
+
+func (e *bareError) Error() string { return e.text }
+func (e *bareError) Unwrap() error { return e.err }

@@ -185,10 +185,11 @@ type writer struct {
 }
 
 type pending struct {
-	name, written string
-	saved         string // the former file; "": there was none, or it is still in its place
-	replaces      bool
-	placed        bool
+	name     string
+	part     *own.Part
+	saved    string // the former file; "": there was none, or it is still in its place
+	replaces bool
+	placed   bool
 }
 
 // prepare writes a file beside its place, and refuses a place that has another's file.
@@ -206,14 +207,11 @@ func (w *writer) prepare(f file) error {
 		return fmt.Errorf("%s: %w; csiglab replaces only what it has written", f.name, ErrForeign)
 	}
 	p := pending{name: name, replaces: err == nil}
-	fresh, err := os.CreateTemp(filepath.Dir(name), ".csiglab-*")
-	if err != nil {
+	if p.part, err = own.Replace(name, 0o644); err != nil {
 		return fmt.Errorf("%s: %w", f.name, cause.Of(err))
 	}
-	p.written = fresh.Name()
 	w.fresh = append(w.fresh, p)
-	_, err = fresh.Write(f.text)
-	if err := errors.Join(err, fresh.Chmod(0o644), fresh.Close()); err != nil {
+	if _, err := p.part.Write(f.text); err != nil {
 		return fmt.Errorf("%s: %w", f.name, cause.Of(err))
 	}
 	return nil
@@ -266,7 +264,7 @@ func (w *writer) commit() error {
 			}
 			p.saved = saved
 		}
-		if err := os.Rename(p.written, p.name); err != nil {
+		if err := p.part.Commit(); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		p.placed = true
@@ -284,7 +282,7 @@ func (w *writer) takeBack() error {
 		case p.placed:
 			errs = append(errs, os.Remove(p.name))
 		default:
-			errs = append(errs, os.Remove(p.written))
+			p.part.Discard()
 			if p.saved != "" {
 				errs = append(errs, os.Remove(p.saved))
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -168,6 +169,25 @@ func TestProvisionLeavesForeignFiles(t *testing.T) {
 				t.Errorf("%s: refused, and left (-before +after):\n%s", name, diff)
 			}
 		}
+	}
+}
+
+// The files obey the umask.
+func TestProvisionUmask(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "grafana")
+	old := syscall.Umask(0o077)
+	_, err := Provision(dir, files())
+	syscall.Umask(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filepath.Walk(dir, func(name string, info fs.FileInfo, err error) error {
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v", name, info.Mode())
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -90,7 +90,7 @@ func Push(ctx context.Context, c Config) (changes []Change, err error) {
 		}
 	}
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
-	api, err := newClient(ctx, address, c.Token, c.Timeout)
+	api, err := newClient(ctx, address, c.Token, c.Timeout, c.DataSource.Token)
 	if err != nil {
 		return nil, fmt.Errorf("grafana: %w", err)
 	}
@@ -113,29 +113,29 @@ type push struct {
 
 func (p *push) run() error {
 	if err := p.check(len(p.config.Runs) > 0); err != nil {
-		return err
+		return p.bare(err)
 	}
 	// Everything is read and compared before the first change.
 	source, err := p.planDataSource()
 	if err != nil {
-		return fmt.Errorf("data source: %w", plain(err))
+		return fmt.Errorf("data source: %w", p.bare(err))
 	}
 	if err := p.folder(); err != nil {
-		return fmt.Errorf("folder: %w", plain(err))
+		return fmt.Errorf("folder: %w", p.bare(err))
 	}
 	for _, d := range dashboards.All() {
 		if err := p.dashboard(&d); err != nil {
-			return fmt.Errorf("dashboard %s: %w", d.UID, plain(err))
+			return fmt.Errorf("dashboard %s: %w", d.UID, p.bare(err))
 		}
 	}
 	for i := range p.config.Runs {
 		if err := p.annotate(&p.config.Runs[i]); err != nil {
-			return fmt.Errorf("annotations of run %s: %w", p.config.Runs[i].Name, plain(err))
+			return fmt.Errorf("annotations of run %s: %w", p.config.Runs[i].Name, p.bare(err))
 		}
 	}
 	// The data source is the last one: its former token cannot be restored.
 	if err := source(); err != nil {
-		return fmt.Errorf("data source: %w", plain(err))
+		return fmt.Errorf("data source: %w", p.bare(err))
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (p *push) takeBack(ctx context.Context, address *url.URL) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.config.Timeout)
 	defer cancel()
-	api, err := newClient(ctx, address, p.config.Token, p.config.Timeout)
+	api, err := newClient(ctx, address, p.config.Token, p.config.Timeout, p.config.DataSource.Token)
 	if err != nil {
 		return err
 	}
@@ -155,14 +155,14 @@ func (p *push) takeBack(ctx context.Context, address *url.URL) error {
 	var errs []error
 	for i := len(p.undo) - 1; i >= 0; i-- {
 		if err := p.undo[i](api); err != nil && !absent(err) {
-			errs = append(errs, fmt.Errorf("taking back: %w", plain(err)))
+			errs = append(errs, fmt.Errorf("taking back: %w", p.bare(err)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 func (p *push) changed(what, name string, did Did, undo func(api *client) error) {
-	p.changes = append(p.changes, Change{What: what, Name: name, Did: did})
+	p.changes = append(p.changes, Change{What: what, Name: p.shown(name, mostShown), Did: did})
 	if undo != nil {
 		p.undo = append(p.undo, undo)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -254,6 +255,62 @@ func TestRefused(t *testing.T) {
 			}
 			if after := f.copy(t); after != before || f.writes != 0 {
 				t.Errorf("%d writes:\n%s", f.writes, cmp.Diff(before, after))
+			}
+		})
+	}
+}
+
+// A hostile server's text reaches no terminal raw, is short, and has no token that it echoes.
+func TestHostileServer(t *testing.T) {
+	conf := Config{Token: "glsa_secret_0123456789", DataSource: DataSource{URL: "http://localhost:9090", Token: "token-of-prometheus"}}
+	hostile := "\x1b[31mred\x1b]0;title\a " + conf.Token + " " + conf.DataSource.Token + strings.Repeat("x", 185) + conf.Token + strings.Repeat(" y", 2_500_000)
+	text, err := json.Marshal(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := `{"database": "ok", "version": ` + string(text) + `}`
+	for name, handler := range map[string]http.HandlerFunc{
+		"message": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(500)
+			fmt.Fprintf(w, `{"message": %s}`, text)
+		},
+		"token": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401); fmt.Fprint(w, hostile) },
+		"location": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Location"] = []string{"/" + conf.Token}
+			w.WriteHeader(302)
+		},
+		"version": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, version) },
+		"old": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, strings.Replace(version, `"version": "`, `"version": "9.`, 1))
+		},
+		"absent": func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/api/health":
+				fmt.Fprint(w, `{"database": "ok", "version": "11.0.0"}`)
+			case "/api/access-control/user/permissions":
+				fmt.Fprintf(w, `{"annotations:create": [], %s: []}`, text)
+			default:
+				w.WriteHeader(404)
+				fmt.Fprint(w, hostile)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(handler)
+			defer server.Close()
+			conf := conf
+			conf.URL = server.URL
+			conf.Runs = []Run{sampleRun()}
+			_, err := Push(t.Context(), conf)
+			if err == nil {
+				t.Fatal("it was pushed")
+			}
+			said := err.Error()
+			if strings.ContainsFunc(said, func(c rune) bool { return !unicode.IsPrint(c) }) || len(said) > 2000 {
+				t.Errorf("%d bytes: %.300q", len(said), said)
+			}
+			if strings.Contains(said, "glsa_") || strings.Contains(said, "token-of") {
+				t.Errorf("a token: %.1000q", said)
 			}
 		})
 	}

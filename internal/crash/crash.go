@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/csiglab/csiglab/internal/plain"
 )
 
 const (
@@ -15,6 +17,7 @@ const (
 	MaxText = 16 << 10
 	// maxLines is how many lines Words returns.
 	maxLines = 6
+	maxLine  = 500 // runes of a line
 )
 
 // causes are the beginnings of the lines with which Go's runtime names the cause of a
@@ -22,7 +25,8 @@ const (
 var causes = []string{"panic: ", "fatal error: ", "runtime: ", "unexpected fault address", "SIG"}
 
 // Words returns the first lines of a text, joined by "; ", or "" if there is none. If the
-// text has the report of a crash of a Go program, they are the first of the report.
+// text has the report of a crash of a Go program, they are the first of the report. They have
+// nothing that a terminal would interpret.
 func Words(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -30,7 +34,7 @@ func Words(text string) string {
 		if line == "" || strings.HasPrefix(line, "goroutine ") || strings.HasPrefix(line, "created by ") {
 			continue
 		}
-		lines = append(lines, line)
+		lines = append(lines, plain.Text(line, maxLine))
 	}
 	isCause := func(line string) bool {
 		return slices.ContainsFunc(causes, func(c string) bool { return strings.HasPrefix(line, c) })

@@ -52,6 +52,7 @@ func TestWords(t *testing.T) {
 		"":                                   "",
 		"\n \n":                              "",
 		"one\ntwo\n":                         "one; two",
+		"panic: \x1b[31mred\x1b]0;x\a":       "panic: �[31mred�]0;x�",
 		"1\n2\n3\n4\n5\n6":                   "1; 2; 3; 4; 5; 6",
 		"1\n2\n3\n4\n5\n6\n7\n8":             "1; 2; 3; 4; 5; 6; and 2 more lines",
 		"a log\nruntime: no memory\nmore":    "runtime: no memory; more",

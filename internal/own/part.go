@@ -45,7 +45,7 @@ func Create(name string, perm fs.FileMode) (*Part, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return create(name, perm)
+		return Replace(name, perm)
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
@@ -55,7 +55,7 @@ func Create(name string, perm fs.FileMode) (*Part, error) {
 		}
 		return &Part{file: file}, nil
 	}
-	p, err := create(name, perm)
+	p, err := Replace(name, perm)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return inPlace(name)
 	}
@@ -85,7 +85,7 @@ func Create(name string, perm fs.FileMode) (*Part, error) {
 // CreateNew begins a file that takes no other file's place: Commit returns an error that
 // wraps fs.ErrExist if there is something of that name.
 func CreateNew(name string, perm fs.FileMode) (*Part, error) {
-	p, err := create(name, perm)
+	p, err := Replace(name, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func inPlace(name string) (*Part, error) {
 	return &Part{file: file}, nil
 }
 
-// create begins a regular file, and does not follow a link of its name.
-func create(place string, perm fs.FileMode) (*Part, error) {
+// Replace begins a regular file. A link of its name is replaced, not followed.
+func Replace(place string, perm fs.FileMode) (*Part, error) {
 	dir := filepath.Dir(place)
 	if fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(perm)); err == nil {
 		return &Part{file: os.NewFile(uintptr(fd), place), place: place}, nil
@@ -217,7 +217,7 @@ func WriteFile(name string, data []byte, perm fs.FileMode) error {
 
 // WriteTo is as WriteFile; write produces the content.
 func WriteTo(name string, perm fs.FileMode, write func(io.Writer) error) error {
-	p, err := create(name, perm)
+	p, err := Replace(name, perm)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,36 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
+// One flipped bit in a table is found when the folder is opened, also by those who do not
+// read the table.
+func TestFlippedBitsOfTables(t *testing.T) {
+	dir := finished(t)
+	for _, l := range layouts() {
+		name := tableFileName(l.name)
+		path := filepath.Join(dir, name)
+		whole := must(os.ReadFile(path))(t)
+		for i := range 60 {
+			b, at := append([]byte(nil), whole...), i*len(whole)/60
+			b[at] ^= 1 << (i % 8)
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, open := range []func(string) (*Folder, error){Open, OpenKept} {
+				if _, err := open(dir); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), name) {
+					t.Fatalf("%s, byte %d: got %v, want an error that names the file", name, at, err)
+				}
+			}
+			if _, err := OpenUnchecked(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(Open(dir))(t)
+}
+
 // Folders of older csiglabs are refused, also those whose schema has the number of this one.
 func TestOlderFolders(t *testing.T) {
 	for _, c := range []struct {

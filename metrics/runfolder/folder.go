@@ -30,22 +30,42 @@ type Folder struct {
 	// OnRows, if it is set, is called with the number of rows that a reader of a table has
 	// read since the last call, by the goroutine that ranges over them.
 	OnRows func(rows int)
+
+	checked bool // the tables have been compared with their digests
 }
 
-// Open reads the manifest and the summary of a complete run folder. The error wraps
+// Open reads the manifest and the summary of a complete run folder, and compares all files with their
+// digests, also the tables that nobody will read. The error wraps
 // fs.ErrNotExist when there is none, ErrForeign when dir holds something else or
 // what another csiglab writes, ErrIncomplete when the run did not end well, and ErrDamaged
 // when a file of it cannot be read.
-func Open(dir string) (*Folder, error) { return openFolder(dir, true) }
+func Open(dir string) (*Folder, error) {
+	f, err := OpenKept(dir)
+	if err == nil && !f.Manifest.Complete {
+		return nil, fmt.Errorf("open run folder %s: %w: %s", dir, ErrIncomplete, f.Manifest.Reason)
+	}
+	return f, err
+}
 
 // OpenKept is as Open, but it also opens an incomplete folder that has runs which have
 // finished: Manifest.Complete is false then, and Manifest.Variants lacks the variants
 // without such a run.
-func OpenKept(dir string) (*Folder, error) { return openFolder(dir, false) }
+func OpenKept(dir string) (*Folder, error) {
+	f, err := OpenUnchecked(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.checkTables(); err != nil {
+		return nil, fmt.Errorf("open run folder %s: %w", dir, err)
+	}
+	return f, nil
+}
 
-func openFolder(dir string, complete bool) (*Folder, error) {
+// OpenUnchecked is as OpenKept for lists of folders: it takes the time of a small folder for
+// a large one, as it reads no table. A table is compared with its digest when it is read.
+func OpenUnchecked(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}
-	if err := f.open(complete); err != nil {
+	if err := f.open(); err != nil {
 		return nil, fmt.Errorf("open run folder %s: %w", dir, err)
 	}
 	return f, nil
@@ -78,12 +98,12 @@ func (f *Folder) readManifest() error {
 	return m.checkManifest(manifest)
 }
 
-func (f *Folder) open(complete bool) error {
+func (f *Folder) open() error {
 	if err := f.readManifest(); err != nil {
 		return err
 	}
 	m := &f.Manifest
-	if !m.Complete && (complete || m.Tables == nil) {
+	if !m.Complete && m.Tables == nil {
 		return fmt.Errorf("%w: %s", ErrIncomplete, m.Reason)
 	}
 	m.Variants = slices.DeleteFunc(m.Variants, func(v Variant) bool {

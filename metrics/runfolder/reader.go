@@ -63,28 +63,59 @@ type tableReader[T any] struct {
 // openTable opens a table and checks its columns, its number of rows and its digest. The
 // caller closes the file.
 func openTable[T any](f *Folder, name string) (r *tableReader[T], err error) {
-	path := filepath.Join(f.Dir, tableFileName(name))
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: %w: not a regular file", path, ErrDamaged)
-	}
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // see own.Input
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause.Of(err))
-	}
+	path, file, err := f.openFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+		return nil, err
 	}
 	r = &tableReader[T]{path: path, file: file, want: f.Manifest.Tables[name]}
-	if err = r.open(); err == nil {
-		if err = f.Manifest.checkFile(tableFileName(name), io.NewSectionReader(file, 0, math.MaxInt64)); err != nil {
-			err = fmt.Errorf("read %s: %w", path, err)
-		}
+	if err = r.open(); err == nil && !f.checked {
+		err = f.checkTable(name, path, file)
 	}
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return r, nil
+}
+
+// checkTables compares all tables with their digests.
+func (f *Folder) checkTables() error {
+	for _, t := range layouts() {
+		path, file, err := f.openFile(t.name)
+		if err == nil {
+			err = f.checkTable(t.name, path, file)
+			file.Close() // opened for reading
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f.checked = true
+	return nil
+}
+
+// checkTable compares the file of a table with its digest.
+func (f *Folder) checkTable(name, path string, file *os.File) error {
+	if err := f.Manifest.checkFile(tableFileName(name), io.NewSectionReader(file, 0, math.MaxInt64)); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// openFile opens the file of a table, which the caller closes.
+func (f *Folder) openFile(name string) (path string, file *os.File, err error) {
+	path = filepath.Join(f.Dir, tableFileName(name))
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return path, nil, fmt.Errorf("read %s: %w: not a regular file", path, ErrDamaged)
+	}
+	file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // see own.Input
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil, fmt.Errorf("read %s: %w: %w", path, ErrDamaged, cause.Of(err))
+	}
+	if err != nil {
+		return path, nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+	}
+	return path, file, nil
 }
 
 func (r *tableReader[T]) open() (err error) {

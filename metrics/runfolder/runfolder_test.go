@@ -408,7 +408,10 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := finished(t)
 			c.damage(t, dir)
-			f, err := Open(dir)
+			if _, err := Open(dir); !errors.Is(err, c.is) {
+				t.Errorf("Open: error %v, want %v", err, c.is)
+			}
+			f, err := OpenUnchecked(dir)
 			if err == nil {
 				_, err = collect(f.Ports())
 			}

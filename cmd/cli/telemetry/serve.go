@@ -223,8 +223,8 @@ func folderNames(parent string) (names []string) {
 func newestRun(parent string) (newest string) {
 	var started time.Time
 	for _, name := range folderNames(parent) {
-		f, err := runfolder.Open(name)
-		if err == nil && f.Manifest.Started.After(started) {
+		f, err := runfolder.OpenUnchecked(name)
+		if err == nil && f.Manifest.Complete && f.Manifest.Started.After(started) {
 			newest, started = name, f.Manifest.Started
 		}
 	}

@@ -146,7 +146,7 @@ func (f *folders) entry(of *found) entry {
 
 // run fills in the line of a run's folder.
 func (e *entry) run(path string) {
-	f, err := runfolder.OpenKept(path)
+	f, err := runfolder.OpenUnchecked(path)
 	if errors.Is(err, runfolder.ErrIncomplete) || err == nil && !f.Manifest.Complete {
 		e.incomplete(path, f)
 		return

@@ -238,8 +238,38 @@ func TestStored(t *testing.T) {
 	}
 }
 
+// No flipped bit of a baseline file is taken for a value.
+func TestStoredBits(t *testing.T) {
+	saved, err := fakeCampaign(t, fakeSuite, &noisy{noise: 0.02}).Save(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := saved.Text()
+	file := filepath.Join(t.TempDir(), "b.json")
+	values, _, _ := strings.Cut(string(whole), ",\n  \"sha256\"")
+	for schema, good := range map[string]bool{"1": true, "2": false} { // without a digest
+		if err := os.WriteFile(file, []byte(strings.Replace(values, "2", schema, 1)+"\n}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if old, err := ReadStored(file); (err == nil) != good || good && string(old.Text()) != string(whole) {
+			t.Errorf("schema %s: %v", schema, err)
+		}
+	}
+	for bit := 0; bit < 8*len(whole); bit += 13 {
+		text := slices.Clone(whole)
+		text[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadStored(file); !errors.Is(err, failure.ErrConfiguration) || !strings.HasPrefix(err.Error(), file+":") {
+			t.Fatalf("bit %d: %v\n%s", bit, err, text)
+		}
+	}
+}
+
 func FuzzReadStored(f *testing.F) {
-	f.Add([]byte(`{"schema": 1, "suite": "s", "version": "v", "label": "l", "experiments": [{"name": "a", "content": "c", "clock": "virtual", "set": ["x=1"], "metrics": ["m"], "runs": [{"seed": 1, "trace": "t", "values": [1.5]}, {"seed": 2, "trace": "", "values": [null]}]}]}`))
+	text := `{"schema": 2, "suite": "s", "version": "v", "label": "l", "experiments": [{"name": "a", "content": "c", "clock": "virtual", "set": ["x=1"], "metrics": ["m"], "runs": [{"seed": 1, "trace": "t", "values": [1.5]}, {"seed": 2, "trace": "", "values": [null]}]}]`
+	f.Add([]byte(text + storedEnd([]byte(text))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file := filepath.Join(t.TempDir(), "b.json")
 		if err := os.WriteFile(file, data, 0o644); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -72,15 +73,28 @@ func (t *Table) open() (err error) {
 	if err := json.Unmarshal([]byte(text), &l); !ok || err != nil {
 		return t.damaged("it has no %s", layoutKey)
 	}
-	if l.Schema != schemaVersion {
-		return t.damaged("it is of schema %d, and this csiglab reads %d", l.Schema, schemaVersion)
+	switch l.Schema {
+	case withoutDigest:
+	case schemaVersion:
+		if err := t.checkDigest(info.Size()); err != nil {
+			return err
+		}
+	default:
+		return t.damaged("it is of schema %d, and this csiglab reads %d and %d", l.Schema, withoutDigest, schemaVersion)
 	}
-	t.Paths = l.Paths
+	t.Paths, t.Metrics = l.Paths, l.Metrics
+	long := t.Long()
+	if !long {
+		t.Metrics = nil // they are columns
+	}
 	var names []string
 	for _, column := range t.data.Schema().Columns() {
 		names = append(names, strings.Join(column, "."))
 	}
 	for _, name := range names[min(len(names), len(fixed)+len(l.Paths)):] {
+		if long {
+			break
+		}
 		if bare, ok := strings.CutPrefix(name, metricPrefix); ok && (slices.Contains(fixed, bare) || slices.Contains(l.Paths, bare)) {
 			name = bare
 		}
@@ -92,6 +106,7 @@ func (t *Table) open() (err error) {
 	for i, field := range t.data.Schema().Fields() {
 		kind := parquet.ByteArray
 		switch metric := i >= len(fixed)+len(l.Paths); {
+		case long && i == len(fixed)+len(l.Paths): // metric
 		case i == 0:
 			kind = parquet.Int32
 		case i == len(l.Paths)+2:
@@ -112,6 +127,38 @@ const batch = 64
 // Rows yields the rows in their order, by point, variant and seed. After an error there are
 // no more.
 func (t *Table) Rows() iter.Seq2[Row, error] {
+	if t.Long() {
+		return t.trials()
+	}
+	return t.fileRows()
+}
+
+// trials yields the rows of a long table, those of a trial as one.
+func (t *Table) trials() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		var last *Row
+		for row, err := range t.fileRows() {
+			if err != nil {
+				yield(row, err)
+				return
+			}
+			if last != nil && last.Point == row.Point && last.Variant == row.Variant && last.Seed == row.Seed {
+				maps.Copy(last.Metrics, row.Metrics)
+				continue
+			}
+			if last != nil && !yield(*last, nil) {
+				return
+			}
+			last = &row
+		}
+		if last != nil {
+			yield(*last, nil)
+		}
+	}
+}
+
+// fileRows yields the rows of the file.
+func (t *Table) fileRows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, group := range t.data.RowGroups() {
 			if !t.rowsOf(group, yield) {
@@ -162,7 +209,12 @@ func (t *Table) read(rows parquet.Rows, buffer []parquet.Row) (list []Row, err e
 // row returns the row of values.
 func (t *Table) row(values parquet.Row) (r Row, err error) {
 	r = Row{Set: make([]string, len(t.Paths)), Metrics: map[string]float64{}}
-	if len(values) != len(fixed)+len(t.Paths)+len(t.Metrics) {
+	metrics := t.Metrics
+	long := t.Long()
+	if long {
+		metrics = []string{"", ""} // the name, and the value
+	}
+	if len(values) != len(fixed)+len(t.Paths)+len(metrics) {
 		return r, t.damaged("a row has %d values", len(values))
 	}
 	for _, v := range values {
@@ -183,9 +235,11 @@ func (t *Table) row(values parquet.Row) (r Row, err error) {
 			r.Reason = string(v.ByteArray())
 		case k == 5:
 			r.TraceHash = string(v.ByteArray())
+		case k == len(fixed) && long:
+			metrics[1] = string(v.ByteArray())
 		default:
 			if x := v.Double(); !math.IsNaN(x) && !math.IsInf(x, 0) {
-				r.Metrics[t.Metrics[k-len(fixed)]] = x
+				r.Metrics[metrics[k-len(fixed)]] = x
 			}
 		}
 	}

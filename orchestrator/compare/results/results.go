@@ -12,10 +12,17 @@
 //	trace_hash  null if the run has none
 //	…           a column for each metric, by its name: null where the run lacks it
 //
-// Equal rows give equal bytes. The package knows nothing of how trials are run.
+// A table that would have more columns than Parquet files can, as its runs have metrics of
+// very many flows or ports, is a long one: behind trace_hash it has two columns, metric and
+// value, and it has a row for each metric of each trial, by name. A trial without metrics has
+// one row, with null in both.
+//
+// Equal rows give equal bytes. The file's metadata holds a digest of the whole file, which
+// readers other than this package ignore. The package knows nothing of how trials are run.
 package results
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -68,16 +75,29 @@ const layoutKey = "csiglab.sweep"
 
 // layout is the value of layoutKey.
 type layout struct {
-	Schema int      `json:"schema"`
-	Paths  []string `json:"paths"`
+	Schema  int      `json:"schema"`
+	Paths   []string `json:"paths"`
+	Metrics []string `json:"metrics,omitempty"` // of a long table
 }
 
-// schemaVersion is the version of the table.
-const schemaVersion = 1
+// Versions of the table. Readers take both.
+const (
+	withoutDigest = 1
+	schemaVersion = 2
+)
+
+// mostColumns is how many columns the Parquet package can write.
+const mostColumns = parquet.MaxColumnIndex + 1
+
+// Long reports whether the table is a long one.
+func (c *Columns) Long() bool { return len(fixed)+len(c.Paths)+len(c.Metrics) > mostColumns }
 
 // names returns the names of all columns, in order.
 func (c *Columns) names() []string {
 	list := slices.Concat(fixed[:afterPaths], c.Paths, fixed[afterPaths:])
+	if c.Long() {
+		return append(list, "metric", "value")
+	}
 	for _, name := range c.Metrics {
 		if slices.Contains(fixed, name) || slices.Contains(c.Paths, name) {
 			name = metricPrefix + name
@@ -97,6 +117,7 @@ const (
 type Writer struct {
 	columns Columns
 	parquet *parquet.GenericWriter[any]
+	sealer  *sealer
 	row     parquet.Row
 	group   int // rows of the open row group
 }
@@ -116,24 +137,50 @@ func NewWriter(w io.Writer, c Columns) *Writer {
 			node = parquet.Uint(64)
 		case i < len(c.Paths)+4: // variant, outcome
 			node = parquet.String()
-		case i < len(c.Paths)+len(fixed):
+		case i < len(c.Paths)+len(fixed), i == len(c.Paths)+len(fixed) && c.Long():
 			node = parquet.Optional(parquet.String())
 		default:
 			node = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 		}
 		root.fields = append(root.fields, &field{node, name})
 	}
-	meta, err := json.Marshal(layout{schemaVersion, append([]string{}, c.Paths...)})
+	l := layout{Schema: schemaVersion, Paths: append([]string{}, c.Paths...)}
+	if c.Long() {
+		l.Metrics = c.Metrics
+	}
+	meta, err := json.Marshal(l)
 	if err != nil {
 		panic("results: " + err.Error()) // texts
 	}
-	return &Writer{columns: c, parquet: parquet.NewGenericWriter[any](w, parquet.NewSchema("results", root),
+	s := &sealer{w: w, sum: sha256.New()}
+	return &Writer{columns: c, sealer: s, parquet: parquet.NewGenericWriter[any](s, parquet.NewSchema("results", root),
 		parquet.Compression(&zstd.Codec{}), parquet.PageBufferSize(pageBytes), parquet.CreatedBy("csiglab", "", ""),
-		parquet.KeyValueMetadata(layoutKey, string(meta)))}
+		parquet.KeyValueMetadata(layoutKey, string(meta)), parquet.KeyValueMetadata(digestKey, noDigest))}
 }
 
-// Write appends a row.
+// Write appends a row, or those of a trial in a long table.
 func (w *Writer) Write(r Row) error {
+	if !w.columns.Long() {
+		return w.write(r, "")
+	}
+	some := false
+	for _, name := range w.columns.Metrics {
+		if _, ok := r.Metrics[name]; !ok {
+			continue
+		}
+		some = true
+		if err := w.write(r, name); err != nil {
+			return err
+		}
+	}
+	if some {
+		return nil
+	}
+	return w.write(r, "")
+}
+
+// write appends a row of the file. metric is the one that it has in a long table; "" for none.
+func (w *Writer) write(r Row, metric string) error {
 	w.row = w.row[:0]
 	add := func(v parquet.Value, optional, there bool) {
 		column, defined := len(w.row), 0
@@ -158,7 +205,12 @@ func (w *Writer) Write(r Row) error {
 	text(r.Outcome, false)
 	text(r.Reason, true)
 	text(r.TraceHash, true)
-	for _, name := range w.columns.Metrics {
+	metrics := w.columns.Metrics
+	if w.columns.Long() {
+		text(metric, true)
+		metrics = []string{metric}
+	}
+	for _, name := range metrics {
 		value, ok := r.Metrics[name]
 		add(parquet.DoubleValue(value), true, ok)
 	}
@@ -173,7 +225,12 @@ func (w *Writer) Write(r Row) error {
 }
 
 // Close writes the end of the table. It does not close the file.
-func (w *Writer) Close() error { return w.parquet.Close() }
+func (w *Writer) Close() error {
+	if err := w.parquet.Close(); err != nil {
+		return err
+	}
+	return w.sealer.close()
+}
 
 // ordered is a group whose fields have an order; those of parquet.Group are sorted.
 type ordered struct {

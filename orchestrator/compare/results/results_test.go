@@ -105,6 +105,49 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// A table of more metrics than Parquet files have columns is a long one: it is read as
+// others are, and another reader finds the names and types that the package's comment says.
+func TestLongTable(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	c := Columns{Paths: []string{"x"}}
+	for i := range mostColumns {
+		c.Metrics = append(c.Metrics, fmt.Sprintf("m%05d", i))
+	}
+	all := map[string]float64{}
+	for i, name := range c.Metrics {
+		all[name] = float64(i)
+	}
+	want := []Row{
+		{Point: 0, Set: []string{"1"}, Variant: "a", Seed: 1, Outcome: Passed, TraceHash: "00ff", Metrics: map[string]float64{"m00000": 0.5, "m65000": 1e300}},
+		{Point: 0, Set: []string{"1"}, Variant: "a", Seed: 2, Outcome: Invalid, Reason: "killed", Metrics: map[string]float64{}},
+		{Point: 1, Set: []string{""}, Variant: "a", Seed: 1, Outcome: Passed, Metrics: all},
+		{Point: 2, Set: []string{"2"}, Variant: "a", Seed: 1, Outcome: Failed, Metrics: map[string]float64{"m00000": 2}},
+	}
+	data := table(t, c, want)
+	got, rows, err := read(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rows, want); diff != "" {
+		t.Errorf("got, want:\n%.2000s", diff)
+	}
+	if !cmp.Equal(got, c) {
+		t.Errorf("columns: %d paths, %d metrics", len(got.Paths), len(got.Metrics))
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := f.Schema().Fields()
+	last := ""
+	for _, field := range fields[len(fields)-3:] {
+		last += fmt.Sprintf("%s %v %v, ", field.Name(), field.Type(), field.Optional())
+	}
+	if want := "trace_hash STRING true, metric STRING true, value DOUBLE true, "; last != want || f.NumRows() != int64(len(all))+4 {
+		t.Errorf("%d rows, columns %q, want %d and %q", f.NumRows(), last, len(all)+4, want)
+	}
+}
+
 // A table of many rows and columns has several row groups, and its writer little memory.
 func TestManyRows(t *testing.T) {
 	checkout.SkipSlowRace(t)
@@ -159,6 +202,15 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
+// The digest finds its place also beside columns whose names look like it.
+func TestPlaceOfDigest(t *testing.T) {
+	c := Columns{Paths: []string{digestKey, noDigest, string(place(noDigest))}, Metrics: []string{"csiglab", "csiglab.sha256 " + noDigest}}
+	want := []Row{{Set: []string{noDigest, digestKey, "x"}, Variant: "a", Seed: 1, Outcome: Passed, Metrics: map[string]float64{"csiglab": 1}}}
+	if got, rows, err := read(t, table(t, c, want)); err != nil || !cmp.Equal(got, c) || !cmp.Equal(rows, want) {
+		t.Errorf("%q, %v, %v", got, rows, err)
+	}
+}
+
 // Files that are no whole table are refused or end with an error, without a panic.
 func TestDamaged(t *testing.T) {
 	if _, err := Open(filepath.Join(t.TempDir(), File)); !errors.Is(err, fs.ErrNotExist) {
@@ -174,10 +226,21 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string][]byte{"empty": nil, "text": []byte(strings.Repeat("x", 100)), "cut": data[:len(data)/2], "another table": other.Bytes(),
-		"another schema": bytes.Replace(data, []byte(`{"schema":1`), []byte(`{"schema":7`), 1),
+		"another schema": bytes.Replace(data, []byte(`{"schema":2`), []byte(`{"schema":7`), 1),
 		"other paths":    bytes.Replace(data, []byte(`"links.mtu"`), []byte(`"links.mtx"`), 1)} {
 		if _, _, err := read(t, text); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	old := bytes.Replace(data, []byte(`{"schema":2`), []byte(`{"schema":1`), 1)
+	if _, rows, err := read(t, old); err != nil || len(rows) == 0 {
+		t.Errorf("a table of the schema that had no digest: %d rows, %v", len(rows), err)
+	}
+	for bit := 0; bit < 8*len(data); bit += 7 {
+		bad := bytes.Clone(data)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if _, _, err := read(t, bad); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), File) {
+			t.Fatalf("bit %d: %v", bit, err)
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 1))

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
+	"github.com/csiglab/csiglab/internal/plain"
 	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
@@ -78,7 +78,7 @@ func (r *Request) Repository(ctx context.Context) (*Repository, error) {
 // Commit returns the commit that a revision names.
 func (r *Repository) Commit(ctx context.Context, revision string) (Commit, error) {
 	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsAny(revision, "\x00\n") {
-		return Commit{}, input("%q is no revision", plain(revision))
+		return Commit{}, input("%q is no revision", shown(revision))
 	}
 	out, err := git(ctx, r.Top, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
 	if ctx.Err() != nil {
@@ -93,7 +93,7 @@ func (r *Repository) Commit(ctx context.Context, revision string) (Commit, error
 		if r.shallow(ctx) {
 			hint = "; the repository is a shallow clone, git fetch --unshallow gets the rest"
 		}
-		return Commit{}, input("%s has no revision %q%s", r.Top, plain(revision), hint)
+		return Commit{}, input("%s has no revision %q%s", r.Top, shown(revision), hint)
 	}
 	list, err := r.log(ctx, "--max-count=1", strings.TrimSpace(string(out)))
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *Repository) log(ctx context.Context, args ...string) (list []Commit, er
 		if err != nil {
 			return nil, fmt.Errorf("git log: commit %s: %w", f[1], err)
 		}
-		list = append(list, Commit{f[0], f[1], plain(f[3]), date, plain(f[4])})
+		list = append(list, Commit{f[0], f[1], shown(f[3]), date, shown(f[4])})
 	}
 	return list, nil
 }
@@ -214,7 +214,7 @@ func label(r Ref, c Commit) string {
 	if strings.HasPrefix(c.Hash, r.Value) {
 		return fmt.Sprintf("git:%s", c.Short)
 	}
-	return fmt.Sprintf("git:%s (%s)", plain(r.Value), c.Short)
+	return fmt.Sprintf("git:%s (%s)", shown(r.Value), c.Short)
 }
 
 // archive writes the files of a commit into a folder.
@@ -317,7 +317,7 @@ func gitTo(ctx context.Context, to io.Writer, folder string, args ...string) err
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
 		if said := strings.TrimSpace(stderr.String()); said != "" {
-			return fmt.Errorf("%s (%w)", strings.TrimPrefix(plain(said), "fatal: "), err)
+			return fmt.Errorf("%s (%w)", strings.TrimPrefix(shown(said), "fatal: "), err)
 		}
 		return err
 	}
@@ -327,20 +327,4 @@ func gitTo(ctx context.Context, to io.Writer, folder string, args ...string) err
 // mostText is how many runes of a text from a repository are shown.
 const mostText = 200
 
-// plain returns a text of a repository or a program for the terminal: on one line, with
-// nothing that a terminal would interpret, and not too long.
-func plain(text string) string {
-	runes := []rune(strings.ToValidUTF8(text, "�"))
-	if len(runes) > mostText {
-		runes = append(runes[:mostText], '…')
-	}
-	for i, c := range runes {
-		switch {
-		case unicode.IsSpace(c):
-			runes[i] = ' '
-		case !unicode.IsPrint(c):
-			runes[i] = '�'
-		}
-	}
-	return string(runes)
-}
+func shown(text string) string { return plain.Text(text, mostText) }

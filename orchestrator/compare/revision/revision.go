@@ -298,9 +298,9 @@ func version(ctx context.Context, file string) (string, error) {
 		if said == "" && err != nil {
 			said = err.Error()
 		}
-		return "", input("it is no csiglab: csiglab version prints csiglab and the version; this one says %q", plain(said))
+		return "", input("it is no csiglab: csiglab version prints csiglab and the version; this one says %q", shown(said))
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	name, _, _ := strings.Cut(first, ", ")
-	return plain(name), nil
+	return shown(name), nil
 }

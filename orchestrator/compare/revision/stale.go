@@ -76,12 +76,12 @@ func (b *built) stale(ctx context.Context, folder string) string {
 		names, err = list("diff", "-z", "--name-only", "--no-ext-diff", "--relative", b.commit)
 	}
 	if err != nil {
-		return fmt.Sprintf("it was built from commit %.12s, which %s does not have", b.commit, plain(folder))
+		return fmt.Sprintf("it was built from commit %.12s, which %s does not have", b.commit, shown(folder))
 	}
 	for _, name := range append(names, untracked...) {
 		info, err := os.Stat(filepath.Join(folder, name))
 		if newer := err == nil && info.ModTime().After(b.at); newer || b.commit != "" && !b.modified {
-			return fmt.Sprintf("%s of %s was changed since it was built", plain(name), plain(folder))
+			return fmt.Sprintf("%s of %s was changed since it was built", shown(name), shown(folder))
 		}
 	}
 	return ""

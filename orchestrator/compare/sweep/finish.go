@@ -38,6 +38,8 @@ type Summary struct {
 	Points  []Medians `json:"points"`
 	// Reasons are the first of the trials whose numbers do not count.
 	Reasons []Reason `json:"reasons"`
+
+	long int // metrics of a long table
 }
 
 // Medians are the results of one variant at one point.
@@ -81,8 +83,12 @@ func (s *Sweep) Finish(patterns []string, shown func(metrics []string) []string)
 		Schema: summarySchema, Name: p.Name, Folder: s.Folder, Results: filepath.Join(s.Folder, results.File), Shard: p.Shard.String(),
 		Paths: p.Paths, Metrics: append([]string{}, shown(names)...), Points: []Medians{}, Reasons: []Reason{},
 	}
+	columns := results.Columns{Paths: p.Paths, Metrics: names}
+	if columns.Long() {
+		sum.long = len(names)
+	}
 	err = own.WriteTo(sum.Results, 0o644, func(file io.Writer) error {
-		w := results.NewWriter(file, results.Columns{Paths: p.Paths, Metrics: names})
+		w := results.NewWriter(file, columns)
 		return cmp.Or(s.write(w, sum), w.Close())
 	})
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 )
 
 // A trial that two folders have is the same in both, unless its clock is the wall's.
@@ -13,18 +15,16 @@ func TestMergeUnlike(t *testing.T) {
 	var folders []string
 	for _, unlike := range []string{"", "another"} {
 		s := create(t, p)
-		swept(t, s, &simulator{}, 2)
+		r := &simulator{}
 		if unlike != "" {
-			own := p.trial(5)
-			out, _, err := s.journal.Get(own)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out.TraceHash = unlike
-			if err := s.journal.Add(own, out); err != nil {
-				t.Fatal(err)
+			r.bad = func(one trial.Trial) *trial.Outcome {
+				if one.Key() != p.trial(5).Key() {
+					return nil
+				}
+				return &trial.Outcome{TraceHash: unlike}
 			}
 		}
+		swept(t, s, r, 2)
 		folders = append(folders, s.Folder)
 		s.Close()
 	}

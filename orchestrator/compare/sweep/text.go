@@ -87,6 +87,9 @@ func (s *Summary) Text() string {
 			fmt.Fprintf(w, "  … and %d more; the column reason of %s has them\n", more, s.Results)
 		}
 	}
+	if s.long > 0 {
+		fmt.Fprintf(w, "Parquet has too few columns for %d metrics: the table has a row for each metric of each trial.\n", s.long)
+	}
 	fmt.Fprintln(w, "sweep  ", s.Folder)
 	fmt.Fprintln(w, "results", s.Results)
 	return w.String()

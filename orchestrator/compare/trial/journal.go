@@ -58,6 +58,7 @@ type Journal struct {
 type place struct {
 	offset int64
 	length int
+	counts bool // see Outcome.Counts
 }
 
 // entry is a line of a journal: the plan of the campaign, or a trial. Its last key, sum, is a
@@ -140,7 +141,7 @@ func (j *Journal) read() error {
 			return fmt.Errorf("%s:%d: %w", j.name, number, err)
 		}
 		if len(line) == 0 {
-			if errors.Is(wrong, errSum) {
+			if errors.Is(wrong, errSum) || errors.Is(wrong, errTwice) {
 				return wrong
 			}
 			return nil // a last line that is not JSON is torn
@@ -180,6 +181,9 @@ func nextLine(r *bufio.Reader, line []byte) (_ []byte, whole bool, err error) {
 // errSum is the error of a line that has been changed since it was written.
 var errSum = errors.New("the line differs from its digest")
 
+// errTwice is the error of a line that contradicts an earlier one.
+var errTwice = errors.New("an earlier line has another outcome of this trial")
+
 // seal ends a line, which is a JSON object, with the digest of all before it.
 func seal(object []byte) []byte {
 	object = bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}"))
@@ -214,16 +218,24 @@ func (j *Journal) index(line []byte) error {
 	case e.Plan != "":
 		j.plan = e.Plan
 	default:
-		var out struct {
-			Exit int `json:"exit"`
-		}
+		var out Outcome
 		if err := json.Unmarshal(e.Outcome, &out); err != nil {
 			return err
 		}
+		key := e.Trial.Key()
+		if at := j.lines[key]; at.counts {
+			earlier := make([]byte, at.length)
+			if _, err := j.file.ReadAt(earlier, at.offset); err != nil {
+				return cause.Of(err)
+			}
+			if !bytes.Equal(earlier, line) {
+				return errTwice
+			}
+		}
 		if j.again && out.Exit == exitInvalid {
-			delete(j.lines, e.Trial.Key())
+			delete(j.lines, key)
 		} else {
-			j.lines[e.Trial.Key()] = place{j.size, len(line)}
+			j.lines[key] = place{j.size, len(line), out.Counts()}
 		}
 	}
 	return nil
@@ -293,7 +305,8 @@ func (j *Journal) Get(t Trial) (Outcome, bool, error) {
 	return e.Outcome, true, nil
 }
 
-// Add records the outcome of a trial. One that is there already is replaced. The error is
+// Add records the outcome of a trial. One that is there already, whose numbers do not count, is
+// replaced. The error is
 // of class failure.ErrInfrastructure, such as a full disk; nothing can be added after it.
 func (j *Journal) Add(t Trial, out Outcome) error {
 	text, err := json.Marshal(out)
@@ -302,7 +315,10 @@ func (j *Journal) Add(t Trial, out Outcome) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.append(entry{Trial: &t, Outcome: text}, func(at place) { j.lines[t.Key()] = at })
+	return j.append(entry{Trial: &t, Outcome: text}, func(at place) {
+		at.counts = out.Counts()
+		j.lines[t.Key()] = at
+	})
 }
 
 // Batch calls f with a function that adds outcomes, and waits once, at the end, until all
@@ -343,7 +359,7 @@ func (j *Journal) append(e entry, written func(place)) error {
 		j.file.Truncate(j.size) //nolint:errcheck // the next OpenJournal does it otherwise
 		return j.torn
 	}
-	at := place{j.size, len(text)}
+	at := place{offset: j.size, length: len(text)}
 	j.size += int64(len(text))
 	if written != nil {
 		written(at)

@@ -67,12 +67,10 @@ func TestJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := outcomes[1]
-	again.Seconds = 5
-	if err := j.Add(trials[1], again); err != nil { // replaces
+	outcomes[2] = Outcome{Exit: 1, Seconds: 5}
+	if err := j.Add(trials[2], outcomes[2]); err != nil { // replaces
 		t.Fatal(err)
 	}
-	outcomes[1] = again
 	read, err := ReadJournal(dir) // while it is open
 	if err != nil {
 		t.Fatal(err)
@@ -135,6 +133,9 @@ func TestTornJournal(t *testing.T) {
 			t.Fatalf("%d trials of %q, want %d", j.Len(), text, want)
 		}
 		for _, trial := range trials {
+			if j.Has(trial) {
+				continue
+			}
 			if err := j.Add(trial, Outcome{}); err != nil {
 				t.Fatal(err)
 			}
@@ -227,6 +228,50 @@ func TestFlippedBits(t *testing.T) {
 		t.Errorf("%d of %d flips are named", named, flips/3)
 	}
 	t.Logf("%d of %d flips are named; with the others, the last trial is run again, or the last two if their newline is gone", named, flips/3)
+}
+
+// Two lines that differ about one trial, as of two journals that were put together, are
+// named. The same line twice, and numbers after a run that had none, are taken.
+func TestContradictions(t *testing.T) {
+	trial := Trial{Seed: 1}
+	first := Outcome{Metrics: map[string]float64{"m": 1}}
+	for _, test := range []struct {
+		name   string
+		second Outcome
+		behind bool // another line follows
+		bad    bool
+	}{
+		{"the same", first, false, false},
+		{"another number", Outcome{Metrics: map[string]float64{"m": 2}}, false, true},
+		{"another number, before the last line", Outcome{Metrics: map[string]float64{"m": 2}}, true, true},
+		{"without numbers", Outcome{}, false, true},
+		{"another exit code", Outcome{Exit: 1, Metrics: first.Metrics}, false, true},
+		{"invalid", Outcome{Exit: 3}, false, true},
+	} {
+		dir := t.TempDir()
+		j := open(t, dir)
+		add := func(trial Trial, out Outcome) {
+			if err := j.Add(trial, out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(trial, Outcome{Exit: 3}) // an invalid run, which was repeated
+		add(trial, first)
+		add(trial, test.second)
+		if test.behind {
+			add(Trial{Seed: 2}, first)
+		}
+		j.Close()
+		for name, open := range map[string]func(string) (*Journal, error){"OpenJournal": OpenJournal, "ReadJournal": ReadJournal} {
+			j, err := open(dir)
+			if err == nil {
+				j.Close()
+			}
+			if test.bad != errors.Is(err, ErrDamaged) || test.bad && !strings.Contains(err.Error(), JournalFile+":3: ") {
+				t.Errorf("%s, %s: %v", test.name, name, err)
+			}
+		}
+	}
 }
 
 // A folder holds one campaign.

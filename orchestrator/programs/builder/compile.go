@@ -12,14 +12,12 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/csiglab/csiglab/internal/crash"
+	"github.com/csiglab/csiglab/internal/plain"
 	"github.com/csiglab/csiglab/nodes/modules"
 )
 
@@ -296,40 +294,25 @@ func (b *build) explain(err error) error {
 	return classify(fmt.Errorf("%s does not compile:\n%s", b.withNames("csiglab"), b.shown(failed.text)), err)
 }
 
-// startTime is how long the new csiglab may take to start.
-const startTime = 20 * time.Second
-
 // examine starts a csiglab that says what its modules have registered.
 func (b *build) examine(ctx context.Context, program string, c *content) ([]Described, error) {
-	limited, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
 	args := []string{"version", "--json"}
 	if len(c.modules) == 0 {
 		args = args[:1] // early revisions have no --json
 	}
-	cmd := exec.CommandContext(limited, program, args...)
-	cmd.SysProcAttr = b.tool.group.attributes()
-	cmd.WaitDelay = time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case limited.Err() != nil:
-		return nil, input("%s does not start within %v: a function that runs while the program starts, such as init or Build, does not return", b.withNames("csiglab"), startTime)
-	case err != nil:
-		said := strings.TrimPrefix(strings.TrimSpace(stderr.String()), "csiglab: ")
-		if strings.Contains(said, "goroutine ") {
-			said = crash.Words(said)
-		}
-		return nil, input("%s does not start:\n%s", b.withNames("csiglab"), said)
-	case len(c.modules) == 0:
+	stdout, why, err := b.tool.start(ctx, program, args...)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return nil, input("%s %s", b.withNames("csiglab"), why)
+	}
+	if len(c.modules) == 0 {
 		return nil, nil
 	}
 	var about struct{ Modules []Described }
-	if err := json.Unmarshal(stdout.Bytes(), &about); err != nil {
-		return nil, fmt.Errorf("the new csiglab: version --json: %w", err)
+	if err := json.Unmarshal(stdout, &about); err != nil {
+		return nil, input("%s prints other text than the JSON of version --json; %s must neither print nor end the program: %q", b.withNames("csiglab"), starting, plain.Text(string(stdout), 100))
 	}
 	registers := map[string]bool{}
 	for _, d := range about.Modules {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,6 +121,9 @@ func (b *build) checkFolder(ctx context.Context, w With) (string, error) {
 	if folder, err = filepath.EvalSymlinks(folder); err != nil {
 		return "", err
 	}
+	if err := checkFiles(folder); err != nil {
+		return "", input("%s: %w", flag, err)
+	}
 	path, err := b.moduleOf(ctx, folder)
 	if err != nil {
 		return "", input("%s: %w", flag, err)
@@ -128,6 +132,29 @@ func (b *build) checkFolder(ctx context.Context, w With) (string, error) {
 		return "", input("%s: the folder has the module %s; want --with %[2]s=%[3]s", flag, path, w.Folder)
 	}
 	return folder, nil
+}
+
+// reads are the endings of the names of files that the go command reads when it lists packages.
+var reads = []string{".go", ".mod", ".sum", ".s", ".S", ".sx", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".swig", ".swigcxx"}
+
+// checkFiles refuses a folder with what the go command would wait for or read without end, such
+// as a pipe in the place of a Go file.
+func checkFiles(folder string) error {
+	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // the go command says it, if it needs the file
+		}
+		if d.IsDir() && name != folder && strings.ContainsAny(d.Name()[:1], "._") {
+			return fs.SkipDir // of which the go command reads nothing
+		}
+		if d.IsDir() || d.Type().IsRegular() || !slices.Contains(reads, filepath.Ext(name)) {
+			return nil
+		}
+		if info, err := os.Stat(name); err != nil || info.IsDir() || info.Mode().IsRegular() {
+			return nil
+		}
+		return fmt.Errorf("%s is not a regular file", name)
+	})
 }
 
 // moduleOf returns the path of the module that a folder has.
