@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/cluster"
+	"github.com/csiglab/csiglab/orchestrator/compare/batch/batchtest"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
@@ -54,7 +55,7 @@ func TestNodeStops(t *testing.T) {
 	held := make(chan struct{})
 	release := sync.OnceFunc(func() { close(held) })
 	defer release()
-	l.before = func(p testPod, ctx context.Context) (int, bool) {
+	l.before = func(p batchtest.Pod, ctx context.Context) (int, bool) {
 		if p.Node == "node-b" && p.Index >= 6 { // these are under way when the node stops
 			select {
 			case <-ctx.Done():
@@ -92,7 +93,7 @@ func TestExitCodes(t *testing.T) {
 	l := newLab(t)
 	r := l.runner(t)
 	trials := slices.Concat(list(t, 1), list(t, 1, "description=fails"), list(t, 1, "topologyy=x"), list(t, 1, "description=invalid"), list(t, 1, "description=killed"))
-	l.before = func(p testPod, _ context.Context) (int, bool) { return 137, p.Index == 4 }
+	l.before = func(p batchtest.Pod, _ context.Context) (int, bool) { return 137, p.Index == 4 }
 	// The order of the indices is that of the requests.
 	outcomes, err := inOrder(t.Context(), r, trials)
 	if err != nil {
@@ -114,7 +115,7 @@ func TestExitCodes(t *testing.T) {
 func TestSilentPod(t *testing.T) {
 	l := newLab(t)
 	r := l.runner(t)
-	l.before = func(testPod, context.Context) (int, bool) { return 1, true }
+	l.before = func(batchtest.Pod, context.Context) (int, bool) { return 1, true }
 	out, err := r.Run(t.Context(), list(t, 1)[0])
 	if err != nil || out.Exit != 3 || len(out.Reasons) != 1 || !strings.Contains(out.Reasons[0], "exit code 1 without an outcome; is image lab.invalid/csiglab:1 one of csiglab image push?") {
 		t.Errorf("%+v, %v", out, err)
@@ -151,14 +152,14 @@ func TestLostLogs(t *testing.T) {
 	r := l.runner(t)
 	var mu sync.Mutex
 	lost := map[string]bool{}
-	l.before = func(p testPod, _ context.Context) (int, bool) {
+	l.before = func(p batchtest.Pod, _ context.Context) (int, bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		first := strings.Contains(p.Name, "sweep-test-1-")
 		lost[p.Name] = first && p.Index == 1 || len(p.Config) > 0 && p.Image == "never"
 		return 0, lost[p.Name] // ends without a word
 	}
-	l.NoLog = func(p testPod) bool {
+	l.NoLog = func(p batchtest.Pod) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return lost[p.Name]
@@ -191,7 +192,7 @@ func TestClose(t *testing.T) {
 	l := newLab(t)
 	r := l.runner(t)
 	begun := make(chan struct{}, 100)
-	l.before = func(p testPod, ctx context.Context) (int, bool) {
+	l.before = func(p batchtest.Pod, ctx context.Context) (int, bool) {
 		begun <- struct{}{}
 		<-ctx.Done()
 		return 137, true
@@ -257,12 +258,12 @@ func TestStuck(t *testing.T) {
 	l := newLab(t)
 	r := l.runner(t)
 	r.patience = time.Millisecond
-	l.Refuse = func(p testPod) error { return fmt.Errorf("%w: %s: not found", cluster.ErrImage, p.Image) }
+	l.Refuse = func(p batchtest.Pod) error { return fmt.Errorf("%w: %s: not found", cluster.ErrImage, p.Image) }
 	_, err := trial.All(t.Context(), r, nil, list(t, 3), 3, nil)
 	if !errors.Is(err, cluster.ErrImage) || !errors.Is(err, failure.ErrInfrastructure) || !strings.Contains(err.Error(), "lab.invalid/csiglab:1: not found") {
 		t.Error(err)
 	}
-	l.Refuse = func(testPod) error { return fmt.Errorf("%w: too few cores", cluster.ErrUnschedulable) }
+	l.Refuse = func(batchtest.Pod) error { return fmt.Errorf("%w: too few cores", cluster.ErrUnschedulable) }
 	ctx, cancel := context.WithCancel(t.Context())
 	said := make(chan string, 1)
 	r.Say = func(text string) { said <- text; cancel() }

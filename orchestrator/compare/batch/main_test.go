@@ -17,6 +17,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/compare/batch/batchtest"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
@@ -84,9 +85,9 @@ func run(args []string) int {
 
 // lab is a cluster whose pods are calls of Serve.
 type lab struct {
-	testCluster
+	batchtest.Cluster
 	dir    string
-	before func(p testPod, ctx context.Context) (exit int, ended bool) // of each pod; may be nil
+	before func(p batchtest.Pod, ctx context.Context) (exit int, ended bool) // of each pod; may be nil
 
 	mu   sync.Mutex
 	runs map[string][]int // exit codes of the pods, by their trial's seed and node
@@ -97,7 +98,7 @@ func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{dir: t.TempDir(), runs: map[string][]int{}}
 	l.Nodes, l.Slots = []string{"node-a", "node-b"}, 2
-	l.Run = func(ctx context.Context, p testPod, log io.Writer) int {
+	l.Run = func(ctx context.Context, p batchtest.Pod, log io.Writer) int {
 		if l.before != nil {
 			if exit, ended := l.before(p, ctx); ended {
 				return exit
@@ -113,7 +114,7 @@ func newLab(t *testing.T) *lab {
 }
 
 // count notes a pod that has ended by itself.
-func (l *lab) count(p testPod, exit int, ended bool) {
+func (l *lab) count(p batchtest.Pod, exit int, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ended {
@@ -123,7 +124,7 @@ func (l *lab) count(p testPod, exit int, ended bool) {
 }
 
 // place gives a pod its folders.
-func (l *lab) place(p testPod, log io.Writer) Place {
+func (l *lab) place(p batchtest.Pod, log io.Writer) Place {
 	dir := filepath.Join(l.dir, p.Name)
 	place := Place{Payload: filepath.Join(dir, "payload"), Credentials: filepath.Join(dir, "credentials"), Work: filepath.Join(dir, "work"),
 		Results: filepath.Join(l.dir, "claim"), Programs: filepath.Join(l.dir, "programs"), Index: p.Index, Out: log, Errors: log}
@@ -145,7 +146,7 @@ func (l *lab) place(p testPod, log io.Writer) Place {
 
 func (l *lab) runner(t *testing.T) *Runner {
 	t.Helper()
-	r := &Runner{Cluster: &l.testCluster, Image: "lab.invalid/csiglab:1", ID: "sweep-test", pause: time.Millisecond, Say: func(text string) {
+	r := &Runner{Cluster: &l.Cluster, Image: "lab.invalid/csiglab:1", ID: "sweep-test", pause: time.Millisecond, Say: func(text string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.said = append(l.said, text)

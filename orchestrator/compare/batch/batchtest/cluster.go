@@ -1,4 +1,6 @@
-package batch
+// Package batchtest is a cluster in memory for tests of package batch: it runs the indices of
+// a Job as the Job controller of Kubernetes does, on nodes that tests can stop.
+package batchtest
 
 import (
 	"context"
@@ -15,86 +17,85 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/cluster"
 )
 
-// testPod is what the program of a pod gets.
-type testPod struct {
+// Pod is what the program of a pod gets.
+type Pod struct {
 	Name, Node, Image string
 	Index             int
 	Args              []string
 	Config, Secret    map[string][]byte
 }
 
-// testCluster is a cluster in memory: it runs the indices of a Job as the Job controller of
-// Kubernetes does, on nodes that tests can stop. Its fields are set before the first use.
-type testCluster struct {
+// Cluster is a cluster. Its fields are set before the first use.
+type Cluster struct {
 	Nodes []string
 	Slots int // pods that a node runs at a time
 	// Run is the program of the pods: it writes the pod's log and returns the exit code. The
 	// context ends when the pod is killed.
-	Run func(ctx context.Context, p testPod, log io.Writer) int
+	Run func(ctx context.Context, p Pod, log io.Writer) int
 	// Refuse is an error of pods that cannot start; nil: they start.
-	Refuse func(p testPod) error
+	Refuse func(p Pod) error
 	// NoLog reports that the log of a pod that has ended cannot be read; may be nil.
-	NoLog func(p testPod) bool
+	NoLog func(p Pod) bool
 
 	mu      sync.Mutex
-	jobs    map[string]*testJob
-	pods    map[string]*runningPod
+	jobs    map[string]*job
+	pods    map[string]*pod
 	stopped map[string]bool // nodes
 	made    int
 	specs   []*batchv1.JobSpecApplyConfiguration
 }
 
-// testJob is a Job.
-type testJob struct {
+// job is a Job.
+type job struct {
 	name, run      string
 	spec           *batchv1.JobSpecApplyConfiguration
 	config, secret map[string][]byte
-	watchers       []*testWatcher
-	indices        []testIndex
+	watchers       []*watcher
+	indices        []index
 	removed        bool
 }
 
-type testIndex struct {
+type index struct {
 	active, done bool
 	failures     int
 }
 
-type testWatcher struct {
+type watcher struct {
 	state func(cluster.JobState)
 	pod   func(cluster.Pod)
 }
 
-type runningPod struct {
+type pod struct {
 	cluster.Pod
-	job    *testJob
-	log    *podLog
+	job    *job
+	log    *buffer
 	cancel context.CancelFunc
 	noLog  bool
 }
 
-// PodSpec implements Objects.
-func (c *testCluster) PodSpec(image string, args []string, capabilities []string) *corev1.PodSpecApplyConfiguration {
+// PodSpec implements batch.Objects.
+func (c *Cluster) PodSpec(image string, args []string, capabilities []string) *corev1.PodSpecApplyConfiguration {
 	return new(cluster.Cluster).PodSpec(image, args, capabilities)
 }
 
-// Job implements Objects.
-func (c *testCluster) Job(_ context.Context, run, part string, spec *batchv1.JobSpecApplyConfiguration) (string, error) {
+// Job implements batch.Objects.
+func (c *Cluster) Job(_ context.Context, run, part string, spec *batchv1.JobSpecApplyConfiguration) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.jobs == nil {
-		c.jobs, c.pods, c.stopped = map[string]*testJob{}, map[string]*runningPod{}, map[string]bool{}
+		c.jobs, c.pods, c.stopped = map[string]*job{}, map[string]*pod{}, map[string]bool{}
 	}
 	name := cluster.JobName(run, part)
 	if c.jobs[name] != nil {
 		return "", fmt.Errorf("%w: Job %s exists", cluster.ErrRefused, name)
 	}
-	c.jobs[name] = &testJob{name: name, run: run, spec: spec, indices: make([]testIndex, *spec.Completions)}
+	c.jobs[name] = &job{name: name, run: run, spec: spec, indices: make([]index, *spec.Completions)}
 	c.specs = append(c.specs, spec)
 	return name, nil
 }
 
-// Config implements Objects. The pods of the Job start then.
-func (c *testCluster) Config(_ context.Context, name string, data map[string][]byte) error {
+// Config implements batch.Objects. The pods of the Job start then.
+func (c *Cluster) Config(_ context.Context, name string, data map[string][]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := c.jobs[name]
@@ -106,8 +107,8 @@ func (c *testCluster) Config(_ context.Context, name string, data map[string][]b
 	return nil
 }
 
-// Secret implements Objects.
-func (c *testCluster) Secret(_ context.Context, name string, data map[string][]byte) error {
+// Secret implements batch.Objects.
+func (c *Cluster) Secret(_ context.Context, name string, data map[string][]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := c.jobs[name]
@@ -120,7 +121,7 @@ func (c *testCluster) Secret(_ context.Context, name string, data map[string][]b
 }
 
 // ready reports whether all that the pods mount is there.
-func (j *testJob) ready() bool {
+func (j *job) ready() bool {
 	for _, v := range j.spec.Template.Spec.Volumes {
 		if v.ConfigMap != nil && j.config == nil || v.Secret != nil && j.secret == nil {
 			return false
@@ -129,8 +130,8 @@ func (j *testJob) ready() bool {
 	return true
 }
 
-// Remove implements Objects.
-func (c *testCluster) Remove(_ context.Context, run string) error {
+// Remove implements batch.Objects.
+func (c *Cluster) Remove(_ context.Context, run string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, j := range c.jobs {
@@ -150,14 +151,14 @@ func (c *testCluster) Remove(_ context.Context, run string) error {
 }
 
 // Watch implements batch.Observer.
-func (c *testCluster) Watch(ctx context.Context, name string, state func(cluster.JobState), each func(cluster.Pod)) error {
+func (c *Cluster) Watch(ctx context.Context, name string, state func(cluster.JobState), each func(cluster.Pod)) error {
 	c.mu.Lock()
 	j := c.jobs[name]
 	if j == nil {
 		c.mu.Unlock()
 		return errors.New("no such Job")
 	}
-	w := &testWatcher{state, each}
+	w := &watcher{state, each}
 	j.watchers = append(j.watchers, w)
 	for _, p := range c.pods {
 		if p.job == j {
@@ -171,18 +172,18 @@ func (c *testCluster) Watch(ctx context.Context, name string, state func(cluster
 }
 
 // Logs implements batch.Observer.
-func (c *testCluster) Logs(ctx context.Context, name string) (io.ReadCloser, error) {
+func (c *Cluster) Logs(ctx context.Context, name string) (io.ReadCloser, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.pods[name]
 	if p == nil || p.noLog || c.stopped[p.Node] {
 		return nil, fmt.Errorf("log of %s: %w", name, cluster.ErrUnreachable)
 	}
-	return &podLogReader{podLog: p.log, ctx: ctx}, nil
+	return &reader{buffer: p.log, ctx: ctx}, nil
 }
 
 // Stop stops a node: its pods are gone, with their logs.
-func (c *testCluster) Stop(node string) {
+func (c *Cluster) Stop(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped[node] = true
@@ -203,21 +204,21 @@ func (c *testCluster) Stop(node string) {
 }
 
 // Specs returns the Jobs that were made, in order.
-func (c *testCluster) Specs() []*batchv1.JobSpecApplyConfiguration {
+func (c *Cluster) Specs() []*batchv1.JobSpecApplyConfiguration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.specs)
 }
 
 // Objects returns how many Jobs and pods there are.
-func (c *testCluster) Objects() int {
+func (c *Cluster) Objects() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.jobs) + len(c.pods)
 }
 
 // schedule makes the pods for which there is room. The caller holds the lock.
-func (c *testCluster) schedule() {
+func (c *Cluster) schedule() {
 	for _, j := range c.jobs {
 		if !j.ready() {
 			continue
@@ -242,7 +243,7 @@ func (c *testCluster) schedule() {
 }
 
 // room returns the node with the fewest pods, if it has room for one.
-func (c *testCluster) room() (best string) {
+func (c *Cluster) room() (best string) {
 	least := c.Slots
 	for _, node := range c.Nodes {
 		n := 0
@@ -259,12 +260,12 @@ func (c *testCluster) room() (best string) {
 }
 
 // start starts a pod.
-func (c *testCluster) start(j *testJob, i int, node string) {
+func (c *Cluster) start(j *job, i int, node string) {
 	c.made++
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &runningPod{Pod: cluster.Pod{Name: fmt.Sprintf("%s-%d-%05d", j.name, i, c.made), Node: node, Index: i, Phase: cluster.Running}, job: j, log: newBuffer(), cancel: cancel}
+	p := &pod{Pod: cluster.Pod{Name: fmt.Sprintf("%s-%d-%05d", j.name, i, c.made), Node: node, Index: i, Phase: cluster.Running}, job: j, log: newBuffer(), cancel: cancel}
 	main := j.spec.Template.Spec.Containers[0]
-	given := testPod{Name: p.Name, Node: node, Image: *main.Image, Index: i, Args: main.Args, Config: j.config, Secret: j.secret}
+	given := Pod{Name: p.Name, Node: node, Image: *main.Image, Index: i, Args: main.Args, Config: j.config, Secret: j.secret}
 	c.pods[p.Name] = p
 	if c.Refuse != nil {
 		if err := c.Refuse(given); err != nil {
@@ -293,7 +294,7 @@ func (c *testCluster) start(j *testJob, i int, node string) {
 }
 
 // ended counts a pod that has ended, as the Job's policy says.
-func (j *testJob) ended(i, exit int) {
+func (j *job) ended(i, exit int) {
 	x := &j.indices[i]
 	x.active = false
 	if exit == 0 {
@@ -314,7 +315,7 @@ func (j *testJob) ended(i, exit int) {
 	x.done = x.failures > int(*j.spec.BackoffLimitPerIndex)
 }
 
-func (j *testJob) state() cluster.JobState {
+func (j *job) state() cluster.JobState {
 	s := cluster.JobState{Done: true}
 	for _, x := range j.indices {
 		switch {
@@ -333,7 +334,7 @@ func (j *testJob) state() cluster.JobState {
 }
 
 // announce tells those who watch. The caller holds the lock, so that they see all in order.
-func (c *testCluster) announce(j *testJob, p cluster.Pod) {
+func (c *Cluster) announce(j *job, p cluster.Pod) {
 	s := j.state()
 	for _, w := range j.watchers {
 		w.pod(p)
@@ -341,18 +342,18 @@ func (c *testCluster) announce(j *testJob, p cluster.Pod) {
 	}
 }
 
-// podLog is a log that is read while it is written.
-type podLog struct {
+// buffer is a log that is read while it is written.
+type buffer struct {
 	mu      sync.Mutex
 	data    []byte
 	ended   bool
 	changed chan struct{}
 }
 
-func newBuffer() *podLog { return &podLog{changed: make(chan struct{})} }
+func newBuffer() *buffer { return &buffer{changed: make(chan struct{})} }
 
 // Write never fails.
-func (b *podLog) Write(p []byte) (int, error) {
+func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.ended {
@@ -363,7 +364,7 @@ func (b *podLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (b *podLog) end() {
+func (b *buffer) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.ended {
@@ -372,15 +373,15 @@ func (b *podLog) end() {
 	}
 }
 
-type podLogReader struct {
-	*podLog
+type reader struct {
+	*buffer
 	ctx context.Context
 	at  int
 }
 
-func (r *podLogReader) Close() error { return nil }
+func (r *reader) Close() error { return nil }
 
-func (r *podLogReader) Read(p []byte) (int, error) {
+func (r *reader) Read(p []byte) (int, error) {
 	for {
 		r.mu.Lock()
 		n, changed, ended := copy(p, r.data[r.at:]), r.changed, r.ended
