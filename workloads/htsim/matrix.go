@@ -54,7 +54,9 @@ func (StartUnit) Names() []string { return slices.Clone(startUnits) }
 // UnmarshalText implements encoding.TextUnmarshaler by ParseStartUnit.
 func (u *StartUnit) UnmarshalText(text []byte) error {
 	parsed, err := ParseStartUnit(string(text))
-	*u = parsed
+	if err == nil {
+		*u = parsed
+	}
 	return err
 }
 

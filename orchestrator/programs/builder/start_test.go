@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/modules"
 )
 
@@ -52,6 +53,9 @@ func TestStart(t *testing.T) {
 		"forks":        {"setsid sleep 62 >/dev/null 2>&1 & echo '{}'", "has 0 modules, want 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "memory" && checkout.SlowRace(t) { // which has words of its own for it
+				t.SkipNow()
+			}
 			program, pids := filepath.Join(t.TempDir(), "csiglab"), filepath.Join(t.TempDir(), "pid")
 			script := strings.Replace(c.script, "& ", "& echo $! >"+pids+"; ", 1)
 			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
