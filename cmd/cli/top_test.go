@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -51,6 +52,8 @@ func TestTop(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	u := newTool(t, builtPrograms(t))
 	lab := u.up("netns", "one", "first")
+	var down sync.WaitGroup
+	defer down.Wait()
 	for _, end := range []struct {
 		name string
 		do   func(terminal *os.File, p *os.Process)
@@ -59,7 +62,7 @@ func TestTop(t *testing.T) {
 		{"q", func(terminal *os.File, _ *os.Process) { terminal.WriteString("xq") }, ""},
 		{"Ctrl-C", func(terminal *os.File, _ *os.Process) { terminal.WriteString("\x03") }, ""},
 		{"SIGTERM", func(_ *os.File, p *os.Process) { p.Signal(syscall.SIGTERM) }, ""},
-		{"down", func(*os.File, *os.Process) { go u.run("", "down", lab.ID) }, "lab " + lab.Name + " " + lab.ID + " has ended\r\n"},
+		{"down", func(*os.File, *os.Process) { down.Go(func() { u.run("", "down", lab.ID) }) }, "lab " + lab.Name + " " + lab.ID + " has ended\r\n"},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			terminal, user := commandtest.PseudoTerminal(t)
