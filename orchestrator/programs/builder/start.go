@@ -8,15 +8,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/crash"
+	"github.com/csiglab/csiglab/internal/marked"
 	"github.com/csiglab/csiglab/internal/plain"
 )
 
@@ -42,8 +41,8 @@ func (t *tool) start(ctx context.Context, program string, args ...string) (stdou
 	cmd := exec.CommandContext(limited, program, args...)
 	cmd.SysProcAttr = t.group.attributes()
 	cmd.WaitDelay = time.Second
-	mark := startMark + "=" + strconv.FormatUint(rand.Uint64(), 36)
-	cmd.Env = append(os.Environ(), mark)
+	mark := strconv.FormatUint(rand.Uint64(), 36)
+	cmd.Env = append(os.Environ(), startMark+"="+mark)
 	out, said := &bounded{most: startOutput, full: cancel}, &bounded{most: startOutput, full: cancel}
 	cmd.Stdout, cmd.Stderr = out, said
 	defer endMarked(mark)
@@ -106,24 +105,16 @@ func (w *bounded) Write(p []byte) (int, error) {
 	return w.text.Write(p)
 }
 
-// endMarked kills the processes that have a variable in their environment: of a module's
-// function that has started one which has left the group.
-func endMarked(variable string) {
+// endMarked kills the processes of a start: of a module's function that has started one which
+// has left the group.
+func endMarked(mark string) {
 	for range 3 { // a process may start another one meanwhile
-		found := false
-		files, _ := filepath.Glob("/proc/[0-9]*/environ") // other users' are not readable
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil || !bytes.Contains(append([]byte{0}, text...), []byte("\x00"+variable+"\x00")) {
-				continue
-			}
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
-				found = true
-				syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have ended
-			}
-		}
-		if !found {
+		left := marked.Processes(startMark)[mark]
+		if len(left) == 0 {
 			return
+		}
+		for _, pid := range left {
+			marked.Kill(pid, startMark, mark)
 		}
 	}
 }
