@@ -70,6 +70,15 @@ func ParseSet(option, text string) (Override, error) {
 	return o, nil
 }
 
+// ParseSets is ParseSet of several texts. The error joins those of all that are wrong.
+func ParseSets(option string, texts []string) ([]Override, error) {
+	list, errs := make([]Override, len(texts)), make([]error, len(texts))
+	for i, text := range texts {
+		list[i], errs[i] = ParseSet(option, text)
+	}
+	return list, errors.Join(errs...)
+}
+
 // Set is an experiment with its variants.
 type Set struct {
 	Source   string      // path, or the name of an embedded experiment

@@ -193,14 +193,9 @@ func (s *Selection) parse(a *command.App, cmd *cobra.Command, args []string) (*e
 }
 
 // Overrides parses the values of --set.
-func Overrides(set []string) (list []experiment.Override, err error) {
-	var wrong []error
-	for _, text := range set {
-		o, err := experiment.ParseSet("--set", text)
-		wrong = append(wrong, err)
-		list = append(list, o)
-	}
-	if err := errors.Join(wrong...); err != nil {
+func Overrides(set []string) ([]experiment.Override, error) {
+	list, err := experiment.ParseSets("--set", set)
+	if err != nil {
 		return nil, command.Misuse(err)
 	}
 	return list, nil

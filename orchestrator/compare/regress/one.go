@@ -1,7 +1,6 @@
 package regress
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,12 +38,7 @@ func (s *OneFlags) Suite() (*Suite, error) {
 			return nil, wrong("--better: %w", err)
 		}
 	}
-	var errs []error
-	for _, text := range s.Set {
-		_, err := experiment.ParseSet("--set", text)
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if _, err := experiment.ParseSets("--set", s.Set); err != nil {
 		return nil, failure.Configuration(err)
 	}
 	var rules []Rule
