@@ -17,12 +17,9 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/spelling"
-	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
-	"github.com/csiglab/csiglab/orchestrator/plan"
-	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section/control"
@@ -95,12 +92,7 @@ func validateCommand(a *command.App) *cobra.Command {
 			}
 			stop := a.Word(command.WordChecking)
 			defer stop()
-			details := predict.Details{Shards: shards}
-			var parameters map[string]*runfolder.Parameters
-			if verbose {
-				parameters = map[string]*runfolder.Parameters{}
-				details.Visit = func(i int, p *plan.Plan, _ estimate.Work) { parameters[set.Variants[i].Name] = p.Parameters() }
-			}
+			details := predict.Details{Shards: shards, Parameters: verbose}
 			c, err := command.Interruptible(cmd.Context(), func() (*predict.Summary, error) { return predict.Summarise(set, details, a.Work.Validate) })
 			stop()
 			var exit *command.ExitError
@@ -113,7 +105,6 @@ func validateCommand(a *command.App) *cobra.Command {
 			if c.Points, err = validatePoints(cmd.Context(), set, &s, args); err != nil {
 				return err
 			}
-			c.Parameters = parameters
 			a.Notes(c.Notes)
 			words := &strings.Builder{}
 			if verbose {

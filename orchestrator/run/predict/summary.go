@@ -47,19 +47,22 @@ type Summary struct {
 
 // Details are what a summary has beside the prediction.
 type Details struct {
-	Shards int   // cut the fabric into so many parts; 0: do not
-	Visit  Visit // may be nil
+	Shards     int  // cut the fabric into so many parts; 0: do not
+	Parameters bool // of each variant
 }
 
 // Summarise describes an experiment by what validate finds, which is Validate but in tests. The
 // error wraps failure.ErrConfiguration.
 func Summarise(set *experiment.Set, d Details, validate func(*experiment.Set, Visit) (*Validation, error)) (*Summary, error) {
 	s := &Summary{Name: set.Base.Name, Seeds: len(set.Base.Seeds)}
+	if d.Parameters {
+		s.Parameters = map[string]*runfolder.Parameters{}
+	}
 	var uncut error
 	unkept := ""
 	v, err := validate(set, func(i int, p *plan.Plan, w estimate.Work) {
-		if d.Visit != nil {
-			d.Visit(i, p, w)
+		if d.Parameters {
+			s.Parameters[set.Variants[i].Name] = p.Parameters()
 		}
 		if wall := set.Base.Wall; set.Base.Way().Has(runtimes.RealTime) && wall.Dilation > 0 && unkept == "" {
 			unkept = dilation.Unkept(p, w, float64(wall.Dilation), wall.Budget.Lateness)
