@@ -133,6 +133,16 @@ func (h *histogram) observe(f *Family, value float64, times int64) {
 	h.sum += value * float64(times)
 }
 
+// SignalGauge returns the index in SignalGauges of a type of signal, -1 without a gauge.
+func SignalGauge(signal string) int {
+	for i := range SignalGauges {
+		if SignalGauges[i].Signal == signal {
+			return i
+		}
+	}
+	return -1
+}
+
 // NewSet returns a Set of the nodes that d describes. d must not be changed afterwards.
 func NewSet(d Description) *Set {
 	s := &Set{
@@ -164,13 +174,7 @@ func NewSet(d Description) *Set {
 		s.locators[l.Locator] = l
 	}
 	for _, name := range d.Signals {
-		at := -1
-		for i := range SignalGauges {
-			if SignalGauges[i].Signal == name {
-				at = i
-			}
-		}
-		s.kinds = append(s.kinds, at)
+		s.kinds = append(s.kinds, SignalGauge(name))
 	}
 	for i, value := range d.Common.values() {
 		s.head += string(AppendLabel(nil, CommonLabels[i], value))

@@ -287,14 +287,12 @@ func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) erro
 	if err != nil {
 		return err
 	}
-	for i := range exposition.SignalGauges {
-		if k := &exposition.SignalGauges[i]; k.Signal == row.Type {
-			value := row.PointMax
-			if k.Least {
-				value = row.PointMin
-			}
-			p.signals[i].add(value, k.Least)
+	if i := exposition.SignalGauge(row.Type); i >= 0 {
+		least, value := exposition.SignalGauges[i].Least, row.PointMax
+		if least {
+			value = row.PointMin
 		}
+		p.signals[i].add(value, least)
 	}
 	key := [5]string{g.labels[0], g.labels[1], row.Type, port, row.Tier}
 	points := f.sampled[key]
