@@ -40,11 +40,11 @@ type Folder struct {
 // what another csiglab writes, ErrIncomplete when the run did not end well, and ErrDamaged
 // when a file of it cannot be read.
 func Open(dir string) (*Folder, error) {
-	f, err := OpenKept(dir)
+	f, err := OpenUnchecked(dir)
 	if err == nil && !f.Manifest.Complete {
 		return nil, fmt.Errorf("open run folder %s: %w: %s", dir, ErrIncomplete, f.Manifest.Reason)
 	}
-	return f, err
+	return f.check(err)
 }
 
 // OpenKept is as Open, but it also opens an incomplete folder that has runs which have
@@ -52,11 +52,16 @@ func Open(dir string) (*Folder, error) {
 // without such a run.
 func OpenKept(dir string) (*Folder, error) {
 	f, err := OpenUnchecked(dir)
+	return f.check(err)
+}
+
+// check compares the tables of a folder with their digests, if opening it was no error.
+func (f *Folder) check(err error) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
 	if err := f.checkTables(); err != nil {
-		return nil, fmt.Errorf("open run folder %s: %w", dir, err)
+		return nil, fmt.Errorf("open run folder %s: %w", f.Dir, err)
 	}
 	return f, nil
 }
