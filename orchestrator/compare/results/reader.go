@@ -91,10 +91,11 @@ func (t *Table) open() (err error) {
 	for _, column := range t.data.Schema().Columns() {
 		names = append(names, strings.Join(column, "."))
 	}
-	for _, name := range names[min(len(names), len(fixed)+len(l.Paths)):] {
-		if long {
-			break
-		}
+	columns := names[min(len(names), len(fixed)+len(l.Paths)):]
+	if long {
+		columns = nil // metric and value
+	}
+	for _, name := range columns {
 		if bare, ok := strings.CutPrefix(name, metricPrefix); ok && (slices.Contains(fixed, bare) || slices.Contains(l.Paths, bare)) {
 			name = bare
 		}

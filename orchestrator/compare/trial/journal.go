@@ -306,8 +306,8 @@ func (j *Journal) Get(t Trial) (Outcome, bool, error) {
 }
 
 // Add records the outcome of a trial. One that is there already, whose numbers do not count, is
-// replaced. The error is
-// of class failure.ErrInfrastructure, such as a full disk; nothing can be added after it.
+// replaced. The error is of class failure.ErrInfrastructure, such as a full disk; nothing can be
+// added after it.
 func (j *Journal) Add(t Trial, out Outcome) error {
 	text, err := json.Marshal(out)
 	if err != nil {
