@@ -128,13 +128,17 @@ func (j *Job) order(hosts []int, f *fabric) []int {
 
 // placeJobs returns the host of each rank of each job. A job that names its hosts has
 // these, which other jobs may name too. The others take their hosts from those that no job
-// names, in the order of the jobs. Before there is a fabric, f is nil, and hosts is the
+// names, in the order of the jobs; with a Scheduler from what it has free. Before there is a fabric, f is nil, and hosts is the
 // number of hosts, or 0 if that is not known; then only what is wrong in any fabric is an
 // error, and places mean nothing. The error is a *PathError.
 func (e *Experiment) placeJobs(hosts int, f *fabric) ([][]int, error) {
 	given, free, err := e.jobHosts(hosts)
 	if err != nil {
 		return nil, err
+	}
+	var cluster *allocator
+	if e.Scheduler != nil && f != nil && len(free) > 0 {
+		cluster = e.Scheduler.newAllocator(free, f)
 	}
 	placed := make([][]int, len(e.Jobs))
 	for i := range e.Jobs {
@@ -155,7 +159,13 @@ func (e *Experiment) placeJobs(hosts int, f *fabric) ([][]int, error) {
 		if room := len(list) * j.RanksPerHost; ranks > room {
 			return nil, &PathError{path, errors.New(j.tooFew(ranks, list, given[i] != nil, hosts))}
 		}
-		list, err = j.sorted(list, given[i] != nil, f)
+		allocated := cluster != nil && given[i] == nil
+		if allocated {
+			if list = cluster.take((ranks + j.RanksPerHost - 1) / j.RanksPerHost); ranks > len(list)*j.RanksPerHost {
+				return nil, &PathError{path, errors.New(j.tooFew(ranks, list, false, hosts))}
+			}
+		}
+		list, err = j.sorted(list, given[i] != nil || allocated, f)
 		if err != nil {
 			return nil, &PathError{path + ".placement", err}
 		}

@@ -36,6 +36,8 @@ type Experiment struct {
 	Hosts    Hosts     `yaml:"hosts" doc:"the transport of hosts: congestion control, load balancing, recovery"`
 	Workload Workload  `yaml:"workload,required" unless:"applications generators jobs" doc:"the traffic: exactly one of the kinds below; it may be left out beside applications, generators or jobs"`
 	Jobs     []Job     `yaml:"jobs" doc:"jobs, which run at the same time"`
+	// Scheduler is nil without: jobs take free hosts in their order.
+	Scheduler *Scheduler `yaml:"scheduler" doc:"places the jobs that name no hosts as in a cluster that jobs share: on what is free after others have come and gone. Without it they take the first free hosts"`
 	// Applications are programs over the kernel's TCP/IP; nil without.
 	Applications *Applications  `yaml:"applications" doc:"hosts that run programs, unmodified and over the kernel's TCP/IP"`
 	Generators   []Generator    `yaml:"generators" doc:"streams of frames; a host may send several"`
