@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/blame"
+	"github.com/csiglab/csiglab/reports/section/cluster"
 	"github.com/csiglab/csiglab/reports/section/collectives"
 	"github.com/csiglab/csiglab/reports/section/completion"
 	"github.com/csiglab/csiglab/reports/section/control"
@@ -36,7 +37,7 @@ import (
 
 // sections is the page: its sections in order.
 var sections = []section.New{
-	variants.New, fairness.New, rates.New, jobs.New, blame.New, signature.New, sharing.New, collectives.New,
+	variants.New, cluster.New, fairness.New, rates.New, jobs.New, blame.New, signature.New, sharing.New, collectives.New,
 	completion.New, queues.New, utilisation.New, heatmap.New, shift.New, named.New, truth.New, control.New,
 	faults.New, programs.New, fabric.New, metrics.New, runs.New,
 }

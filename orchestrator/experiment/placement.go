@@ -128,9 +128,9 @@ func (j *Job) order(hosts []int, f *fabric) []int {
 
 // placeJobs returns the host of each rank of each job. A job that names its hosts has
 // these, which other jobs may name too. The others take their hosts from those that no job
-// names, in the order of the jobs; with a Scheduler from what it has free. Before there is a fabric, f is nil, and hosts is the
-// number of hosts, or 0 if that is not known; then only what is wrong in any fabric is an
-// error, and places mean nothing. The error is a *PathError.
+// names, in the order of the jobs; with a Scheduler from what it has free. Before there is a
+// fabric, f is nil, and hosts is the number of hosts, or 0 if that is not known; then only what
+// is wrong in any fabric is an error, and places mean nothing. The error is a *PathError.
 func (e *Experiment) placeJobs(hosts int, f *fabric) ([][]int, error) {
 	given, free, err := e.jobHosts(hosts)
 	if err != nil {

@@ -304,3 +304,38 @@ func SlowestOf(f *reading.Facts) string {
 	}
 	return ", the slowest in " + f.Variants[0].Name
 }
+
+// FaultsOf returns what faults happened to a variant, each once.
+func FaultsOf(f *reading.Facts, variant string) (whats []string) {
+	for i := range f.Faults {
+		if of := &f.Faults[i]; of.Happened && of.Variant == variant && !slices.Contains(whats, of.What) {
+			whats = append(whats, of.What)
+		}
+	}
+	return whats
+}
+
+// UnderFaults returns the beginning of a sentence when faults happen in all variants, or "".
+func UnderFaults(f *reading.Facts) string {
+	var whats []string
+	for i := range f.Variants {
+		of := FaultsOf(f, f.Variants[i].Name)
+		if len(of) == 0 {
+			return ""
+		}
+		for _, what := range of {
+			if !slices.Contains(whats, what) {
+				whats = append(whats, what)
+			}
+		}
+	}
+	if len(whats) > 1 {
+		return "under faults, "
+	}
+	since := ""
+	first := slices.IndexFunc(f.Faults, func(f reading.Fault) bool { return f.Happened })
+	if of := &f.Faults[first]; of.FromUS > 0 && of.UntilUS == nil {
+		since = " since " + words.Span(of.FromUS)
+	}
+	return "with " + whats[0] + since + ", "
+}

@@ -10,6 +10,9 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
+// NoCSIG is Variant.CSIG of a variant without CSIG.
+const NoCSIG = "none"
+
 // Variant is one variant and its metrics.
 type Variant struct {
 	Name       string                `json:"name"`

@@ -46,6 +46,7 @@ var golden = map[string]map[string]string{
 	"moe":              {"even": "27044aa39e09381d", "skewed": "b2e83ec8b89a66c7", "csig": "baeaa7200c3ff5e8"},
 	"table-1":          {"fair": "9a30c1c69bb94277", "unfair": "6a8db46d3d9dc313", "milder": "40ebbd39b6f6df25"},
 	"adaptive":         {"fair": "bde4ed7628f379f8", "adaptive": "4dd2e6d8ac3783c1", "mltcp": "71bfdfdd10bb27cb", "csig": "59e51e2aec87a0d8", "unfit-fair": "32b404f58401ba21", "unfit-adaptive": "744b3cb0a688e4f1", "unfit-csig": "568524043228d65f"},
+	"fragmented":       {"nscc": "853359f3e7c869d8", "mixed": "3724bbc8224d12b4", "csig": "5774f9b669df42a3", "weighted": "b762fddc9d1e1ed3", "both": "998192ce422eecaa", "alone": "9135d4fec46e2af4"},
 	"unfair-pair":      {"fair": "e50cba3471fc81ee", "unfair": "1691a5ec8a0011b1"},
 	"te-loop":          {"ecmp": "71aa113b48171b95", "static": "71aa113b48171b95", "loop": "c7cab01e63b3272a"},
 	"priorities":       {"fair": "1f4738908e2331db", "strict": "b4bf04dae1587457", "unfit-fair": "3e279ea386eaa129", "unfit-strict": "79cf6967ab26aecd"},

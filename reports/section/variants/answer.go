@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
@@ -50,7 +51,7 @@ func (s *Section) Tell(story *section.Story) {
 	if victim := s.victim(d); victim != nil && e.outcome == Better {
 		text += "; but " + s.pays(victim, e.variant)
 	}
-	story.Say(section.Answer, answerWeight, s.underFault()+text)
+	story.Say(section.Answer, answerWeight, phrases.UnderFaults(&s.r.Facts)+text)
 	story.Say(section.Price, answerWeight, s.price(e, d))
 }
 
@@ -79,7 +80,7 @@ func (s *Section) topic() []effect {
 	for _, effects := range []func() []effect{s.onJobs, s.onSharing, s.onTimes, s.onCompleted, s.onSlowest} {
 		if all := effects(); len(all) > 0 {
 			for i := range all {
-				all[i].tagged = s.r.Variants[0].CSIG == noCSIG && s.r.Variants[s.r.Variant(all[i].variant)].CSIG != noCSIG
+				all[i].tagged = s.r.Variants[0].CSIG == reading.NoCSIG && s.r.Variants[s.r.Variant(all[i].variant)].CSIG != reading.NoCSIG
 			}
 			return all
 		}
@@ -209,14 +210,14 @@ const maxFaults = 3
 // or completion times do not tell. Of several variants with a fault the best is told.
 func (s *Section) faultsCost() string {
 	base := s.r.Variants[0].Name
-	if len(s.Steps) > 0 || len(s.faults(base)) > 0 {
+	if len(s.Steps) > 0 || len(phrases.FaultsOf(&s.r.Facts, base)) > 0 {
 		return ""
 	}
 	var whats []string
 	best := map[string]*Difference{}
 	for i := range s.Differences {
 		d := &s.Differences[i]
-		what, q := strings.Join(s.faults(d.Variant), " and "), d.quantity("fct_us.p99")
+		what, q := strings.Join(phrases.FaultsOf(&s.r.Facts, d.Variant), " and "), d.quantity("fct_us.p99")
 		if what == "" || q == nil {
 			continue
 		}
@@ -239,41 +240,6 @@ func (s *Section) faultsCost() string {
 		parts = append(parts, fmt.Sprintf("%s with %s (%s, %s)", words.Short(q.Value.Median), what, d.Variant, words.Change(q.Change)))
 	}
 	return fmt.Sprintf("without a fault, in %s, the tail completion time (p99) is %s; the best variant has %s", base, words.Short(without), words.List(parts))
-}
-
-// underFault returns the beginning of an answer when faults happen in all variants.
-func (s *Section) underFault() string {
-	var whats []string
-	for i := range s.r.Variants {
-		of := s.faults(s.r.Variants[i].Name)
-		if len(of) == 0 {
-			return ""
-		}
-		for _, what := range of {
-			if !slices.Contains(whats, what) {
-				whats = append(whats, what)
-			}
-		}
-	}
-	if len(whats) > 1 {
-		return "under faults, "
-	}
-	since := ""
-	first := slices.IndexFunc(s.r.Faults, func(f reading.Fault) bool { return f.Happened })
-	if f := &s.r.Faults[first]; f.FromUS > 0 && f.UntilUS == nil {
-		since = " since " + words.Span(f.FromUS)
-	}
-	return "with " + whats[0] + since + ", "
-}
-
-// faults returns what faults happened to a variant, each once.
-func (s *Section) faults(variant string) (whats []string) {
-	for i := range s.r.Faults {
-		if f := &s.r.Faults[i]; f.Happened && f.Variant == variant && !slices.Contains(whats, f.What) {
-			whats = append(whats, f.What)
-		}
-	}
-	return whats
 }
 
 // price says what else changed with the chosen variant: what became worse, and what better.

@@ -65,7 +65,7 @@ func TestDemo(t *testing.T) {
 // two returns a section of two variants, a and b.
 func two(change func(*Section)) *Section {
 	s := &Section{r: &reading.Reading{Manifest: &runfolder.Manifest{}, Summary: &runfolder.Summary{}}}
-	s.r.Variants = []reading.Variant{{Name: "a", CSIG: noCSIG}, {Name: "b", CSIG: noCSIG}}
+	s.r.Variants = []reading.Variant{{Name: "a", CSIG: reading.NoCSIG}, {Name: "b", CSIG: reading.NoCSIG}}
 	change(s)
 	return s
 }

@@ -123,7 +123,7 @@ func (s *Section) differences() []Difference {
 	for i := range s.r.Manifest.Variants[1:] {
 		v := &s.r.Manifest.Variants[i+1]
 		d := Difference{Variant: v.Name, Quantities: []Quantity{},
-			CSIG:           base.CSIG == noCSIG && v.CSIG != noCSIG && s.alike(base, v),
+			CSIG:           base.CSIG == reading.NoCSIG && v.CSIG != reading.NoCSIG && s.alike(base, v),
 			OtherFlows:     !slices.Equal(s.r.Manifest.FlowsOf(base.Name), s.r.Manifest.FlowsOf(v.Name)),
 			OtherCompleted: s.otherCompleted(i + 1)}
 		add := func(name, unit string, higher bool, a, b []float64) {
@@ -201,9 +201,6 @@ func (s *Section) otherCompleted(variant int) bool {
 		return a.Seeds.Count+b.Seeds.Count > 0 && a.Open+b.Open > 0
 	})
 }
-
-// noCSIG is the format of a variant without CSIG.
-const noCSIG = "none"
 
 // quantity compares the figures of the seeds of two variants. Higher says that more
 // is better.

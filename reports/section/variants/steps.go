@@ -1,6 +1,9 @@
 package variants
 
-import "github.com/csiglab/csiglab/metrics/runfolder"
+import (
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/reports/reading"
+)
 
 // StepChange compares the mean time of a job's steps in two variants.
 type StepChange struct {
@@ -20,7 +23,7 @@ func (s *Section) steps() []StepChange {
 	for i := range list[1:] {
 		v := &list[i+1]
 		all = append(all, s.stepsAgainst(&list[0], v)...)
-		if v.CSIG == noCSIG || s.csigAlone(&list[0], v) {
+		if v.CSIG == reading.NoCSIG || s.csigAlone(&list[0], v) {
 			continue
 		}
 		for k := range list[1:] {
@@ -35,7 +38,7 @@ func (s *Section) steps() []StepChange {
 
 // csigAlone reports whether v has CSIG, base has not, and they are alike otherwise.
 func (s *Section) csigAlone(base, v *runfolder.Variant) bool {
-	return base.CSIG == noCSIG && v.CSIG != noCSIG && s.alike(base, v)
+	return base.CSIG == reading.NoCSIG && v.CSIG != reading.NoCSIG && s.alike(base, v)
 }
 
 func (s *Section) stepsAgainst(base, v *runfolder.Variant) (all []StepChange) {
