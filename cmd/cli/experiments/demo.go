@@ -22,7 +22,9 @@ type demonstration struct {
 	experiment string
 	seeds      int      // 0: those of the experiment
 	intro      []string // lines
-	look       bool     // it names at its end what to look at
+	figure     string   // how the name of the figure begins that it names at its end; "": it names nothing to look at
+	shows      string   // what this figure shows
+	then       string   // the demo after it, and what that shows; may be ""
 }
 
 // demonstrations is the table of demos. The first is the one without a name.
@@ -32,10 +34,17 @@ var demonstrations = []demonstration{
 		"0->2 and 9->10 one each. How many times the victim's rate do they get? Published:",
 		"5:1 with NSCC alone, 2.3:1 when CSIG reports the largest delay on the path to it.",
 	}},
-	{experiment: "training-step", seeds: 1, look: true, intro: []string{
-		"One step of a GPT on 64 GPUs, three times: gradients stay on their rails (rails), cross an",
-		"oversubscribed spine (spread), and the same with CSIG (csig). Nothing is opened.",
-	}},
+	{experiment: "training-step", seeds: 1, figure: "signature-gpt", shows: "the signature: which links are busy when in the step",
+		then: "csiglab demo fragmented is the second half: what CSIG is good for where jobs share a cluster",
+		intro: []string{
+			"One step of a GPT on 64 GPUs, three times: gradients stay on their rails (rails), cross an",
+			"oversubscribed spine (spread), and the same with CSIG (csig). Nothing is opened.",
+		}},
+	{experiment: "fragmented", seeds: 3, figure: "cluster-slowdown", shows: "how many times as long as alone each job takes",
+		intro: []string{
+			"Three jobs on what a shared cluster has free, while one spine of four is slow: without CSIG",
+			"(nscc, mixed), with CSIG in congestion control (csig), in load balancing (weighted), in both.",
+		}},
 }
 
 // dashboardOfSteps is the address of the dashboard of training steps in a Grafana on this
@@ -50,11 +59,12 @@ func demoCommand(a *command.App) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "demo [" + strings.Join(names, "|") + "]",
-		Short: "Run a demonstration: three-flow against its published figures, or one step of a training job",
+		Short: "Run a demonstration: three-flow against its published figures, a step of a training job, or jobs that share a cluster",
 		Long: "Run a demonstration.\n\n" +
 			"three-flow, without a name: three flows and two bottlenecks, compared with the published figures.\n" +
-			"training-step: one step of a GPT without and with CSIG. It names three things to look at; docs/how-to/demo.md\n" +
-			"is a talk about them.",
+			"training-step: one step of a GPT without and with CSIG.\n" +
+			"fragmented: its second half: what CSIG gains where jobs share a cluster.\n" +
+			"The last two name three things to look at; docs/how-to/demo.md is a talk about them.",
 		Example:   "  csiglab demo\n  csiglab demo training-step --out runs/talk",
 		Args:      command.AtMostOne("a demo"),
 		ValidArgs: names,
@@ -74,9 +84,9 @@ func demoCommand(a *command.App) *cobra.Command {
 			for _, line := range d.intro {
 				fmt.Fprintln(a.Stderr, line)
 			}
-			if d.look {
+			if d.figure != "" {
 				r.After = func(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
-					return lookAt(ctx, a, folder, report, read)
+					return d.lookAt(ctx, folder, report, read)
 				}
 			}
 			return perform.Run(a, cmd, set, &r)
@@ -98,7 +108,7 @@ func demoOf(name string) *demonstration {
 
 // lookAt writes the figures of a run into its folder and returns the three things to look
 // at.
-func lookAt(ctx context.Context, a *command.App, folder, report string, read *reports.Report) (string, error) {
+func (d *demonstration) lookAt(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
 	dir := filepath.Join(folder, perform.FiguresFolder)
 	index, err := figuresInto(ctx, read, pageFigures(dir))
 	if err != nil {
@@ -106,19 +116,23 @@ func lookAt(ctx context.Context, a *command.App, folder, report string, read *re
 	}
 	figure := figures.IndexFile
 	for _, f := range index.Figures {
-		if strings.HasPrefix(f.Name, "signature") && !strings.HasPrefix(f.Name, "signature-available") {
+		if strings.HasPrefix(f.Name, d.figure) {
 			figure = f.SVG
 			break
 		}
+	}
+	then := ""
+	if d.then != "" {
+		then = d.then + "\n"
 	}
 	return fmt.Sprintf(`
 Three things to look at:
 1. %s
    the report, in a browser; needs no network
 2. %s
-   the signature: which links are busy when in the step; for slides, there is a PNG beside it
+   %s; for slides, there is a PNG beside it
 3. csiglab serve %s
    serves the run to Grafana, which then has the dashboards at %s
    (docs/how-to/demo.md: what to say at each picture, and how the dashboards get there)
-`, report, filepath.Join(dir, figure), folder, dashboardOfSteps), nil
+%s`, report, filepath.Join(dir, figure), d.shows, folder, dashboardOfSteps, then), nil
 }
