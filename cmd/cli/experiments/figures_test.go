@@ -28,7 +28,7 @@ func TestInterruptedFigures(t *testing.T) {
 	if left, bad := os.ReadDir(above); err == nil || command.ExitCode(err) != command.ExitInfrastructure || err.Error() != "interrupted" || bad != nil || len(left) != 0 {
 		t.Errorf("interrupted: %v, %v; left %v", err, bad, left)
 	}
-	_, err = lookAt(ctx, (&command.App{}), above, "report.html", read)
+	_, err = (&demonstration{}).lookAt(ctx, above, "report.html", read)
 	if want := "csiglab report " + above + " --figures " + above + "/figures writes its figures"; err == nil || command.ExitCode(err) != command.ExitInfrastructure || !strings.Contains(err.Error(), want) {
 		t.Errorf("interrupted demo: %v, want %q", err, want)
 	}
