@@ -13,6 +13,9 @@ type JobInfo struct {
 	// PerStage is how many ranks a stage of the job's pipeline has: those from 0 on are the
 	// first stage. 0: it has no pipeline, or nobody knows of its stages.
 	PerStage int
+	// TimeScale is what the job's times and bytes are multiplied by; 0: they are those of the
+	// real job, or nobody knows.
+	TimeScale float64
 	// Schedule is the slots at which the job's communication begins; the zero value: it has
 	// none.
 	Schedule Schedule

@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/reports/section/collectives"
 	"github.com/csiglab/csiglab/reports/section/completion"
 	"github.com/csiglab/csiglab/reports/section/control"
+	"github.com/csiglab/csiglab/reports/section/detection"
 	"github.com/csiglab/csiglab/reports/section/fabric"
 	"github.com/csiglab/csiglab/reports/section/fairness"
 	"github.com/csiglab/csiglab/reports/section/faults"
@@ -39,7 +40,7 @@ import (
 var sections = []section.New{
 	variants.New, cluster.New, fairness.New, rates.New, jobs.New, blame.New, signature.New, sharing.New, collectives.New,
 	completion.New, queues.New, utilisation.New, heatmap.New, shift.New, named.New, truth.New, control.New,
-	faults.New, programs.New, fabric.New, metrics.New, runs.New,
+	detection.New, faults.New, programs.New, fabric.New, metrics.New, runs.New,
 }
 
 // Report is a run folder, read for all sections.

@@ -85,6 +85,9 @@ func newJobInfos(r *run) (infos []metrics.JobInfo, notes []string) {
 		if staged, ok := job.Source.(interface{ PerStage() int }); ok {
 			info.PerStage = staged.PerStage()
 		}
+		if scaled, ok := job.Source.(interface{ TimeScale() float64 }); ok {
+			info.TimeScale = scaled.TimeScale()
+		}
 		for _, h := range job.Hosts {
 			info.Ranks = append(info.Ranks, int32(h))
 		}

@@ -1,6 +1,8 @@
 package training
 
 import (
+	"cmp"
+
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
@@ -27,6 +29,9 @@ func New(c Config) (graph.Source, error) {
 
 // Ranks implements graph.Source.
 func (s *Source) Ranks() int { return s.Config.Parallel.Ranks() }
+
+// TimeScale returns what times and bytes of the real job are multiplied by, 1 for all of it.
+func (s *Source) TimeScale() float64 { return cmp.Or(s.Config.Scale, 1) }
 
 // PerStage returns how many ranks a stage of the pipeline has, 0 without a pipeline: those
 // from 0 on are the first stage.
