@@ -53,7 +53,7 @@ func (s *Section) says(d *Detection) string {
 			return text + fmt.Sprintf("; %s do not, before the run ends", p.By)
 		}
 		if p.Found < p.Looks || strings.Contains(p.By, "10 s") {
-			return text + fmt.Sprintf("; %s need%s in the median, and find it in %s of the looks", p.By, inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)))
+			return text + fmt.Sprintf("; %s need %s%s in the median, and find it in %s of the looks", p.By, words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)))
 		}
 	}
 	return text
@@ -120,7 +120,7 @@ const maxHosts = 4
 // table lists what each way named.
 func (s *Section) table() *section.Table {
 	t := &section.Table{Label: "Ways of finding it", Columns: phrases.Columns("Variant", "Fault", "Link", "By", "#Each", "#Found", "#After", "#Steps", "#Wrong names", "Waiting"),
-		Note: fmt.Sprintf("By tags: hosts rank, each %d µs, the ports that samples name by what these say of them; a port that is among the worst again and again is named. It knows neither rates nor when the link slowed. By polls: an uplink that sent less than half of what the others of its switch did, at ten times of the first poll. Each: in the time of the run, which is as much shorter as the job. Found: of the looks before the run ended. Wrong names: in all looks, before and after. Waiting: hosts whose packets wait there, by tags.", window)}
+		Note: fmt.Sprintf("By tags: hosts rank, each %d µs, the ports that samples name by what these say of them; a port that is among the worst again and again is named. It knows neither rates nor when the link slowed. By polls: an uplink that sent less than half of what the others of its switch did, at ten times of the first poll. Each: in the time of the run, which is as much shorter as the job; such a poll sees as many packets less than a real one, and names wrong links more often. Found: of the looks before the run ended. Wrong names: in all looks, before and after. Waiting: hosts whose packets wait there, by tags.", window)}
 	for i := range s.Detections {
 		d := &s.Detections[i]
 		each, after, steps, waiting := words.None, words.None, words.None, words.None
