@@ -2,6 +2,7 @@ package waits
 
 import (
 	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/reading"
@@ -175,4 +176,39 @@ func (h *hopMet) pass(m *message, r *Route, c *Change) float64 {
 		fastest, slowest = max(fastest, rate), min(slowest, rate)
 	}
 	return max(serial(m.bytes, r, fastest), serial(m.bytes, r, slowest)/float64(max(1, len(h.ports))))
+}
+
+// behind returns when a message arrives that would arrive at a time if it had the links of the two
+// hosts alone: one whose rate has changed sends one message after the other.
+func (t *times) behind(m *message, from, at float64) float64 {
+	r := t.run.hops.routes[m.flow]
+	if len(t.change.Rates) == 0 || m.flow < 0 || r == nil || !(r.rate > 0) {
+		return at
+	}
+	last := slices.Max(r.Hops)
+	var ids []reading.PortID
+	for i, port := range r.Ports {
+		factor, ok := t.change.Rates[port.Link]
+		if !ok || r.Hops[i] != 0 && r.Hops[i] != last {
+			continue
+		}
+		id := reading.PortID{Node: port.Node, Port: port.Port}
+		ids = append(ids, id)
+		other, ok := t.crossed[id]
+		if !ok || other.fromUS > from || other.arrivalUS <= from {
+			continue
+		}
+		pass := serial(m.bytes, r, float64(port.RateBPS)*factor)
+		if other.bytes <= 2*m.bytes {
+			at = max(at, other.arrivalUS+pass)
+		} else { // the two share the link
+			at = max(at, from+pass+min(pass, other.arrivalUS-from))
+		}
+	}
+	for _, id := range ids {
+		if other, ok := t.crossed[id]; !ok || at > other.arrivalUS {
+			t.crossed[id] = crossing{from, at, m.bytes}
+		}
+	}
+	return at
 }

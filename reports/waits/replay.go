@@ -235,10 +235,17 @@ type times struct {
 	interval float64
 	ends     map[*Op]float64
 	arrivals map[*Op]float64 // of messages, by their sends
+	crossed  map[reading.PortID]crossing
+}
+
+// crossing is the message that crossed a port last: one after it may have to wait for it.
+type crossing struct {
+	fromUS, arrivalUS float64
+	bytes             int64
 }
 
 func (j *replayedJob) times(run *replayedRun, c Change, interval float64) *times {
-	t := &times{j, run, c, interval, map[*Op]float64{}, map[*Op]float64{}}
+	t := &times{j, run, c, interval, map[*Op]float64{}, map[*Op]float64{}, map[reading.PortID]crossing{}}
 	for n := int32(1); n <= j.first; n++ {
 		t.step(j.steps[n], j.steps[n-1])
 	}
@@ -389,7 +396,7 @@ func (t *times) arrival(s, before *Step, send *Op, latest map[collected]*Op) flo
 		if m.previous != nil {
 			from = max(from, t.arrivals[m.previous])
 		}
-		t.arrivals[o] = from + m.takes(t.run, &t.change, t.interval)
+		t.arrivals[o] = t.behind(m, from, from+m.takes(t.run, &t.change, t.interval))
 	}
 	return t.arrivals[send]
 }

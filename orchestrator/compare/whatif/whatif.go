@@ -71,10 +71,11 @@ func Between(a, b *experiment.Experiment) (*Change, error) {
 	return c, nil
 }
 
-// differs returns the first key that differs between the texts of two experiments.
+// differs returns the path of the first value that differs between the texts of two experiments.
 func differs(a, b []byte) string {
 	first, second := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
-	section := ""
+	var path []string // keys that enclose a line
+	var depth []int
 	for i := range max(len(first), len(second)) {
 		one, other := "", ""
 		if i < len(first) {
@@ -83,19 +84,18 @@ func differs(a, b []byte) string {
 		if i < len(second) {
 			other = second[i]
 		}
-		key, _, _ := strings.Cut(strings.TrimSpace(cmp.Or(one, other)), ":")
-		key = strings.TrimPrefix(key, "- ")
-		if one != "" && !strings.HasPrefix(one, " ") && !strings.HasPrefix(one, "-") {
-			section = key
+		line := cmp.Or(one, other)
+		text := strings.TrimLeft(line, " -")
+		key, _, _ := strings.Cut(text, ":")
+		for len(depth) > 0 && depth[len(depth)-1] >= len(line)-len(text) {
+			path, depth = path[:len(path)-1], depth[:len(depth)-1]
 		}
+		path, depth = append(path, key), append(depth, len(line)-len(text))
 		if one != other {
-			if section == "" || section == key {
-				return key
-			}
-			return section + ": " + key
+			break
 		}
 	}
-	return "value"
+	return strings.Join(path, ".")
 }
 
 // rates enters the links with other rates. It reports whether the graphs are equal otherwise.
