@@ -90,10 +90,18 @@ type Links struct {
 	Buffer        Buffer     `yaml:"buffer" doc:"memory of a switch that its ports share"`
 	PFC           PFC        `yaml:"pfc" doc:"priority flow control, of lossless classes"`
 
-	AQM      Algorithm  `yaml:"aqm" is:"aqm" default:"linear" doc:"how switch ports mark packets as these leave: 'linear', or '{name: linear, high: 100kB}'"`
-	ECN      ECN        `yaml:"ecn" doc:"marks, and the thresholds of AQM policies that have none of their own"`
-	CountTag bool       `yaml:"count_tag" default:"false" doc:"charge the bytes of the CSIG tag too"`
-	Overhead units.Size `yaml:"overhead" is:"0B to 1024B" default:"0B" doc:"what every packet takes on the line beyond its size: 24 B for preamble, gap and frame check sequence (20 B for frames of programs, whose size has the check sequence). It takes time, also in the round trip that 'auto' values use, and is in no queue, rate or available bandwidth"`
+	AQM      Algorithm `yaml:"aqm" is:"aqm" default:"linear" doc:"how switch ports mark packets as these leave: 'linear', or '{name: linear, high: 100kB}'"`
+	ECN      ECN       `yaml:"ecn" doc:"marks, and the thresholds of AQM policies that have none of their own"`
+	CountTag bool      `yaml:"count_tag" default:"false" doc:"charge the bytes of the CSIG tag too"`
+	// Rates are links with another rate than the topology gives them; in order.
+	Rates    []LinkRates `yaml:"rates" doc:"links of another rate than the topology gives them, in both directions; of several items for one link the last counts"`
+	Overhead units.Size  `yaml:"overhead" is:"0B to 1024B" default:"0B" doc:"what every packet takes on the line beyond its size: 24 B for preamble, gap and frame check sequence (20 B for frames of programs, whose size has the check sequence). It takes time, also in the round trip that 'auto' values use, and is in no queue, rate or available bandwidth"`
+}
+
+// LinkRates is the rate of the links that a pattern names.
+type LinkRates struct {
+	Links string     `yaml:"links,required" is:"links pattern" doc:"name of a link, such as 'tor0-agg0', or a pattern with '*', such as 'agg*-core*'"`
+	Rate  units.Rate `yaml:"rate,required" is:"rate" doc:"of each of these links"`
 }
 
 // MaxTransfer returns the size of the largest transfer that sequence numbers of

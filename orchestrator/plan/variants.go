@@ -3,7 +3,9 @@ package plan
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
+	"github.com/csiglab/csiglab/internal/wildcard"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/topologies"
@@ -31,6 +33,7 @@ type Variants struct {
 // topology is a topology that was built, with what has been computed of it so far.
 type topology struct {
 	spec   experiment.Topology
+	rates  []experiment.LinkRates
 	wiring wiring
 	notes  []string
 	routes []topologies.Routes // nil: no variant has needed them yet
@@ -65,7 +68,7 @@ func EachVariant(set *experiment.Set, visit func(i int, p *Plan)) error {
 
 // fabric returns the fabric of an experiment.
 func (v *Variants) fabric(e *experiment.Experiment) (fabric, error) {
-	t, err := v.topology(e.Topology)
+	t, err := v.topology(e.Topology, e.Links.Rates)
 	if err != nil {
 		return fabric{}, err
 	}
@@ -89,9 +92,9 @@ func (v *Variants) fabric(e *experiment.Experiment) (fabric, error) {
 }
 
 // topology builds a topology, unless a variant before has it.
-func (v *Variants) topology(spec experiment.Topology) (*topology, error) {
+func (v *Variants) topology(spec experiment.Topology, rates []experiment.LinkRates) (*topology, error) {
 	for _, t := range v.topologies {
-		if reflect.DeepEqual(t.spec, spec) {
+		if reflect.DeepEqual(t.spec, spec) && slices.Equal(t.rates, rates) {
 			return t, nil
 		}
 	}
@@ -108,9 +111,32 @@ func (v *Variants) topology(spec experiment.Topology) (*topology, error) {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the paths would take an estimated %d million steps; the limit of one experiment is %d million",
 			v.steps/1e6, int64(maxSteps)/1_000_000))
 	}
-	t := &topology{spec: spec, wiring: newWiring(built.Graph), notes: built.Notes, idles: map[idleInput]idle{}}
+	if err := setRates(built.Graph, rates); err != nil {
+		return nil, err
+	}
+	t := &topology{spec: spec, rates: rates, wiring: newWiring(built.Graph), notes: built.Notes, idles: map[idleInput]idle{}}
 	v.topologies = append(v.topologies, t)
 	return t, nil
+}
+
+// setRates gives links the rates that the experiment has for them beside the topology.
+func setRates(g *topologies.Graph, rates []experiment.LinkRates) error {
+	if len(rates) == 0 {
+		return nil
+	}
+	names := g.LinkNames()
+	for i, one := range rates {
+		found := false
+		for id, name := range names {
+			if wildcard.Match(one.Links, name) {
+				g.Links[id].Rate, found = one.Rate, true
+			}
+		}
+		if !found {
+			return failure.At(fmt.Sprintf("links.rates[%d].links", i), UnknownLink(one.Links, names))
+		}
+	}
+	return nil
 }
 
 // count adds a variant's nodes and transfers to those of the variants before it.

@@ -18,16 +18,16 @@ func TestFabricsOfVariantsAreLimited(t *testing.T) {
 	kary := func(k int, delay units.Duration) experiment.Topology {
 		return experiment.Topology{Spec: experiment.KAry{K: k, Rate: 100 * units.Gbps, Delay: delay}}
 	}
-	first, err := v.topology(kary(32, units.Microsecond))
+	first, err := v.topology(kary(32, units.Microsecond), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := v.topology(kary(32, units.Microsecond)); err != nil || again != first {
+	if again, err := v.topology(kary(32, units.Microsecond), nil); err != nil || again != first {
 		t.Fatalf("the same topology is another fabric: %v", err)
 	}
 	each := first.wiring.graph.Size().Memory()
 	for made := units.Size(1); ; made++ {
-		_, err := v.topology(kary(32, units.Duration(made+1)*units.Microsecond))
+		_, err := v.topology(kary(32, units.Duration(made+1)*units.Microsecond), nil)
 		if over := (made+1)*each > topologies.MaxMemory; over != (err != nil) {
 			t.Fatalf("%d fabrics of %v: %v", made+1, each, err)
 		}

@@ -80,8 +80,8 @@ type Group struct {
 	Flows int    `json:"flows"`
 }
 
-// told returns Facts.Told.
-func told(m *runfolder.Manifest, s *runfolder.Summary) string {
+// Told returns Facts.Told.
+func Told(m *runfolder.Manifest, s *runfolder.Summary) string {
 	variant, longest, name := m.Variants[0].Name, 0.0, ""
 	for i := range m.Variants {
 		v := m.Variants[i].Name
@@ -105,7 +105,7 @@ func newFacts(r *Reading) Facts {
 	return Facts{
 		Name: m.Name, Description: strings.TrimSpace(m.Description), Setup: setup(m), Verdict: verdict(m, r.Summary, r.Meaning), Notes: notes(m),
 		Variants: VariantsOf(m, r.Summary, r.Totals.Shown, r.Meaning), Programs: programs(m), Faults: faults(m), Runs: runs(m), Fidelity: fidelity(m),
-		DroppedRecords: m.DroppedRecords, Details: r.Summary.Details, Told: told(m, r.Summary),
+		DroppedRecords: m.DroppedRecords, Details: r.Summary.Details, Told: Told(m, r.Summary),
 	}
 }
 

@@ -183,6 +183,9 @@ func Rows(f *runfolder.Folder) int64 {
 	if t["operations"] > 0 || t["phases"] > 0 { // whose places are looked for
 		rows += t["ports"] + t["signals"] + t["phases"]
 	}
+	if t["operations"] > 0 { // which are timed again
+		rows += t["ports"] + t["operations"]
+	}
 	if slices.Contains(f.Manifest.Details, ofFlows) {
 		rows += t["metrics"]
 	}

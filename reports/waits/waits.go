@@ -79,7 +79,7 @@ func newReader(r *reading.Reading) *Reader {
 	m := r.Manifest
 	for i := range m.Variants {
 		run := r.ShownRun(m.Variants[i].Name)
-		nodes, jobs := m.NodesOf(run.Variant), m.JobsOf(run.Variant)
+		jobs := m.JobsOf(run.Variant)
 		if len(jobs) == 0 {
 			w.transfers[run] = newTransfers(r, run)
 			continue
@@ -90,18 +90,25 @@ func newReader(r *reading.Reading) *Reader {
 			for _, c := range jobs[k].Collectives {
 				j.Instances[c.Name] = nil
 			}
-			for _, node := range jobs[k].Ranks {
-				host := ""
-				if node >= 0 && int(node) < len(nodes) {
-					host = nodes[node].Name
-				}
-				j.hosts = append(j.hosts, host)
-			}
+			j.hosts = hostsOf(m, run.Variant, &jobs[k])
 			w.byNumber[run][jobs[k].Job] = j
 			w.Jobs = append(w.Jobs, j)
 		}
 	}
 	return w
+}
+
+// hostsOf returns the names of the hosts of a job's ranks; "" of those that are no nodes.
+func hostsOf(m *runfolder.Manifest, variant string, j *runfolder.Job) (hosts []string) {
+	nodes := m.NodesOf(variant)
+	for _, node := range j.Ranks {
+		host := ""
+		if node >= 0 && int(node) < len(nodes) {
+			host = nodes[node].Name
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts
 }
 
 // Watch asks for the operations of the slowest step of each job: see is called with them during

@@ -30,8 +30,8 @@ func Run(a *command.App, cmd *cobra.Command, set *experiment.Set, r *Flags) erro
 	return Show(cmd.Context(), a, r, func() (*campaign.Result, error) { return a.Work.Run(cmd.Context(), set, r.Options) })
 }
 
-// Show calls run, which takes the options of r, and prints the results.
-func Show(ctx context.Context, a *command.App, r *Flags, run func() (*campaign.Result, error)) error {
+// Do calls run, which takes the options of r, and shows the progress. The error has an exit code.
+func Do(a *command.App, r *Flags, run func() (*campaign.Result, error)) (*campaign.Result, error) {
 	r.Options.Version = command.Version()
 	if v := a.Values[settings.Runs]; v.From != settings.Default {
 		r.Options.Runs = v.Text
@@ -55,6 +55,14 @@ func Show(ctx context.Context, a *command.App, r *Flags, run func() (*campaign.R
 	}
 	if err != nil {
 		err = RunError(err, result)
+	}
+	return result, err
+}
+
+// Show calls run as Do does, and prints the results.
+func Show(ctx context.Context, a *command.App, r *Flags, run func() (*campaign.Result, error)) error {
+	result, err := Do(a, r, run)
+	if err != nil {
 		if r.After != nil && result != nil && result.Folder != "" {
 			err = fmt.Errorf("%w, then %s writes the figures", err, FiguresCommand(result.Folder))
 		}

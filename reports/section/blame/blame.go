@@ -26,12 +26,16 @@ const (
 	ByQueues Evidence = "queues" // of the ports on the shortest paths of the transfer it had the deepest queue in that time; the packets may have taken another path
 )
 
+// Relief is how many times its rate a link gets that is taken to be no obstacle any more.
+const Relief = 4
+
 // Bounds of what is blamed.
 const (
 	maxBlame   = waits.MaxBlame // of a variant
 	maxSources = 8              // Blame.SourceNames
 	freeBelow  = 0.5            // a port is free if it is used to less than this share
 	busyFrom   = 0.9            // a port that holds others back is used to this share or more
+	maxSaves   = 3              // rows of a variant with Blame.Saves
 	leastBlame = 0.05           // share of its duration that something must lose to be slow
 )
 
@@ -68,6 +72,18 @@ type Blame struct {
 	Share  float64 `json:"share"`
 	// By is what the port is known by, "" without a port.
 	By Evidence `json:"by,omitempty"`
+
+	// Link is the link of Port, or of the NIC; "" of a rank.
+	Link string `json:"link,omitempty"`
+	// Saves is which share of the recorded steps of the job the removal of what is blamed is
+	// predicted to save: Link at Relief times its rate, or a rank that computes as long as the
+	// median of the ranks. nil: it is not one of the first rows, or there is no prediction.
+	Saves *float64 `json:"saves,omitempty"`
+	// Alike is the pattern of the links that are called like Link and have its rate, if there are
+	// several, and SavesAlike what all of them at Relief times their rate save.
+	Alike      string   `json:"alike,omitempty"`
+	AlikeLinks int      `json:"alikeLinks,omitempty"` // how many these are
+	SavesAlike *float64 `json:"savesAlike,omitempty"`
 
 	// HeldBack is the port where packets waited if that was used to less than freeBelow, as
 	// under priority flow control, because it had to wait for Port; "" otherwise.

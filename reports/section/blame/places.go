@@ -147,7 +147,7 @@ func (b *blamed) fault(p *runfolder.Port) string {
 
 // at sets the port, what else the transfer could have taken, and what it could not avoid.
 func (b *blamed) at(p *runfolder.Port) {
-	b.port, b.Port, b.Node = p, p.Name, b.nodes[p.Node].Name
+	b.port, b.Port, b.Link, b.Node = p, p.Name, p.Link, b.nodes[p.Node].Name
 	b.others, b.sole, b.Fault = nil, nil, b.fault(p)
 	switch {
 	case b.nodes[p.Node].Kind == runfolder.KindHost:

@@ -14,11 +14,12 @@ type Section struct {
 	reading *reading.Reading
 	waits   *waits.Reader
 	found   map[string][]*blamed // by variant
+	replays map[string]*waits.Replay
 }
 
 // New makes the section.
 func New(r *reading.Reading) section.Section {
-	return &Section{Blame: []Blame{}, reading: r, waits: waits.Of(r), found: map[string][]*blamed{}}
+	return &Section{Blame: []Blame{}, reading: r, waits: waits.Of(r), found: map[string][]*blamed{}, replays: map[string]*waits.Replay{}}
 }
 
 // Pass implements reading.Reader. The transfers of runs without jobs are known before pass 2,
@@ -29,6 +30,9 @@ func (s *Section) Pass(n int, p *reading.Pass) error {
 		variant := m.Variants[i].Name
 		if jobs := len(m.JobsOf(variant)) > 0; n == 2 && !jobs || n == 3 && jobs {
 			s.find(variant, p)
+		}
+		if replay := s.replays[variant]; replay != nil && n == 4 {
+			replay.AskPorts(p)
 		}
 	}
 	return nil
@@ -43,6 +47,9 @@ func (s *Section) Settle() error {
 		}
 		for _, b := range s.found[variant] {
 			b.settle()
+		}
+		s.predict(variant)
+		for _, b := range s.found[variant] {
 			s.Blame = append(s.Blame, b.Blame)
 		}
 	}

@@ -40,7 +40,13 @@ func (s *Section) Parts() []section.Part {
 
 // table lists where the slow collectives, or transfers, of each variant lost their time.
 func (s *Section) table() *section.Table {
-	t := &section.Table{Columns: phrases.Columns("What", "Variant", "#Time", "#Unloaded", "#Lost", "Main wait at", "#Time there", "Flow", "Another path")}
+	saves := slices.ContainsFunc(s.Blame, func(b Blame) bool { return b.Saves != nil })
+	const at = 7 // of the column of what would be saved
+	columns := []string{"What", "Variant", "#Time", "#Unloaded", "#Lost", "Main wait at", "#Time there", "Flow", "Another path"}
+	if saves {
+		columns = slices.Insert(columns, at, "#Removing it would save")
+	}
+	t := &section.Table{Columns: phrases.Columns(columns...)}
 	rows, alike := map[string]int{}, map[[2]string]int{}
 	queues, cut, transfers, collectives := false, false, false, false
 	time := func(us float64) string { return words.Tenths(us, words.Delays) }
@@ -54,8 +60,12 @@ func (s *Section) table() *section.Table {
 		alike[[2]string{b.Variant, b.Collective}]++
 		queues = queues || b.By == ByQueues
 		transfers, collectives = transfers || b.Transfer != "", collectives || b.Collective != ""
-		t.Rows = append(t.Rows, section.Row{Variant: b.Variant, Cells: phrases.Cells(b.name(), b.Variant, time(b.US()), time(b.UnloadedUS), time(b.LostUS),
-			b.place(), fmt.Sprintf("%s (%s)", time(b.WaitUS), words.Percent(b.Share)), b.who(), b.anotherPath())})
+		cells := phrases.Cells(b.name(), b.Variant, time(b.US()), time(b.UnloadedUS), time(b.LostUS),
+			b.place(), fmt.Sprintf("%s (%s)", time(b.WaitUS), words.Percent(b.Share)), b.who(), b.anotherPath())
+		if saves {
+			cells = slices.Insert(cells, at, phrases.Cells(b.saves())...)
+		}
+		t.Rows = append(t.Rows, section.Row{Variant: b.Variant, Cells: cells})
 	}
 	switch {
 	case transfers && collectives:
@@ -71,6 +81,9 @@ func (s *Section) table() *section.Table {
 	}
 	t.Note += "lost: the rest. Incast: the last hop to a receiver to which several hosts send in the same telemetry windows. " +
 		fmt.Sprintf("A port is free if it is used to less than %s in the time of the transfer.", words.Percent(freeBelow))
+	if saves {
+		t.Note += fmt.Sprintf(" Removing it would save: predicted share of the recorded steps of the job, with the link at %d times its rate, or the rank as fast as the median of the ranks; csiglab whatif checks it.", Relief)
+	}
 	if queues {
 		t.Note += " Places by queues are the ports with the deepest queue on the shortest paths; CSIG samples would name the port itself."
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/reading"
+	"github.com/csiglab/csiglab/reports/waits"
 )
 
 // find finds what was slow in the shown run of a variant, and asks who used the ports there.
@@ -37,12 +38,17 @@ func (s *Section) find(variant string, p *reading.Pass) {
 	s.place(run, all)
 	s.found[variant] = all
 	s.ask(run, all, p)
+	if slices.ContainsFunc(all[:min(maxSaves, len(all))], func(b *blamed) bool { return b.Job != "" }) {
+		s.replays[variant] = waits.NewReplay(s.reading, waits.MostOfReport, run)
+		s.replays[variant].AskOperations(p)
+	}
 }
 
 // place finds the ports of blames.
 func (s *Section) place(run reading.RunID, all []*blamed) {
 	m := s.reading.Manifest
 	ports, nodes := map[string]*runfolder.Port{}, map[int32]runfolder.Node{}
+	nics := map[string]string{} // links, by host
 	list := m.PortsOf(run.Variant)
 	for i := range list {
 		if list[i].Name != "" {
@@ -52,12 +58,19 @@ func (s *Section) place(run reading.RunID, all []*blamed) {
 	for _, n := range m.NodesOf(run.Variant) {
 		nodes[n.Node] = n
 	}
+	for i := range list {
+		if n := nodes[list[i].Node]; n.Kind == runfolder.KindHost {
+			nics[n.Name] = list[i].Link
+		}
+	}
 	for _, b := range all {
 		b.faults, b.nodes = faults(m, b), nodes
 		b.Short = b.Port != "" && b.WaitToUS-b.WaitFromUS < m.IntervalUS
 		if p := ports[b.Port]; p != nil {
 			b.route = s.waits.Route(run, b.piece.FlowNumber)
 			b.at(p)
+		} else if b.Kind == NIC {
+			b.Link = nics[b.Node]
 		}
 	}
 }
