@@ -65,7 +65,7 @@ func TestPolls(t *testing.T) {
 	links := map[reading.PortID]string{{Node: 7, Port: 2}: "a-b"}
 	f := &runfolder.Fault{Name: "slow", Where: []string{"a-b"}, FromUS: 20_000}
 	ways := r.byPolls(20, 0.001)
-	for i, want := range []struct{ period, least, most float64 }{{1000, 0.5, 1.6}, {10_000, 5, 16}, {30_000, 15, 40}} {
+	for i, want := range []struct{ period, least, most float64 }{{1000, 0.6, 1.65}, {10_000, 6, 16.5}, {30_000, 18, 49.5}} {
 		l := looks{}
 		l.add(ways[i], f, links, 1000, r)
 		d := l.settled()
