@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build core images test race stress mutants demo bench fuzz lint check ci site release clean
+.PHONY: help build core images test race stress tuning mutants demo bench fuzz lint check ci site release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -40,6 +40,10 @@ race: build ## run them under the race detector; needs a C compiler
 
 stress: build ## what the experiments promise, with ten unseen seeds; takes an hour on two cores
 	bin/csiglab stress --all --promised --out stress/all
+
+TUNING ?=
+tuning: build ## what shipped experiments owe to tuning (docs/reference/tuning.md): runs those that changed, with TUNING=-anew all, an hour on two cores
+	TEST_PROGRAMS=$(CURDIR)/bin go test ./docs -count 1 -run 'TestTuning$$' -timeout 0 -update $(TUNING)
 
 MUTANTS ?=
 mutants: ## what tests notice of small mistakes (docs/explanation/mutants.md); takes an hour on two cores, goes on where it ended

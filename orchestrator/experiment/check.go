@@ -73,6 +73,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	}
 	d.groups(e)
 	d.seeds(e)
+	d.tuned(e)
 	if len(declared) > 0 { // otherwise their names are not known
 		d.results(e, declared)
 	}

@@ -128,7 +128,7 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 	case reflect.Slice:
 		want = sequence
 	}
-	if t.kind != want && !(path == "seeds" && t.kind == scalar) {
+	if t.kind != want && !(isSeeds(path) && t.kind == scalar) {
 		msg, suggestion := d.wrongKind(t, v.Type(), want, path)
 		d.fail(t.at, path, msg, suggestion)
 		return
@@ -146,8 +146,8 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 			m.SetMapIndex(reflect.ValueOf(e.name), value)
 		}
 		v.Set(m)
-	case path == "seeds" && t.kind == scalar:
-		d.seedRange(t, v)
+	case isSeeds(path) && t.kind == scalar:
+		d.seedRange(t, v, path)
 	case v.Kind() == reflect.Slice:
 		list := reflect.MakeSlice(v.Type(), len(t.items), len(t.items))
 		for i, item := range t.items {
@@ -156,7 +156,7 @@ func (d *decoder) decode(t *tree, v reflect.Value, path string) {
 		v.Set(list)
 	default:
 		if msg, suggestion := d.value(t, v, k.rule); msg != "" {
-			if likely := suggestSeeds(t.text); general(path) == "seeds[]" && likely != "" {
+			if likely := suggestSeeds(t.text); isSeeds(strings.TrimSuffix(general(path), "[]")) && likely != "" {
 				msg, suggestion = fmt.Sprintf("%q stands without brackets", t.text), "seeds: "+likely
 			}
 			d.fail(t.at, path, msg, suggestion)
@@ -279,13 +279,16 @@ func (d *decoder) wrongKind(t *tree, of reflect.Type, want kind, path string) (m
 	return msg, ""
 }
 
+// isSeeds reports whether a path is one of a list of seeds, which may be written as a range.
+func isSeeds(path string) bool { return path == "seeds" || general(path) == "tuned[].seeds" }
+
 // seedRange reads "1..5", which is short for the list of these seeds.
-func (d *decoder) seedRange(t *tree, v reflect.Value) {
+func (d *decoder) seedRange(t *tree, v reflect.Value, path string) {
 	first, last, ok := strings.Cut(t.text, "..")
 	low, err1 := strconv.ParseUint(first, 10, 32)
 	high, err2 := strconv.ParseUint(last, 10, 32)
 	if !ok || err1 != nil || err2 != nil || high < low || high-low >= maxSeeds {
-		d.fail(t.at, "seeds", fmt.Sprintf("%q is not a list of seeds; write [1, 2, 3] or 1..3, at most %d", t.text, maxSeeds), suggestSeeds(t.text))
+		d.fail(t.at, path, fmt.Sprintf("%q is not a list of seeds; write [1, 2, 3] or 1..3, at most %d", t.text, maxSeeds), suggestSeeds(t.text))
 		return
 	}
 	var seeds []uint64

@@ -77,7 +77,7 @@ func (b schemaBuilder) form(k *key) node {
 		return b.choice(k.rule.table)
 	case item != nil:
 		list := node{"type": "array", "items": schemaBuilder{b.tables, b.definitions, false}.reference(item)}
-		if k.path == "seeds" {
+		if isSeeds(k.path) {
 			return node{"anyOf": []node{list, {"type": "string", "pattern": `^[0-9]+\.\.[0-9]+$`}}}
 		}
 		return list

@@ -54,6 +54,7 @@ type Experiment struct {
 	Derived      []Derived      `yaml:"derived" doc:"metrics made of metrics, computed for every run, in order"`
 	Expect       []string       `yaml:"expect" doc:"assertions, see [Results](#results)"`
 	Robust       []Promise      `yaml:"robust" doc:"which expectations hold under which other settings; 'csiglab stress' checks it ([sweep.md](../how-to/sweep.md#stress)). It decides nothing about a run, and without it nothing is promised but the experiment as it is"`
+	Tuned        []Tuned        `yaml:"tuned" doc:"values that were chosen so that the experiment shows its effect, but for those of a publication, defaults and the question itself. 'csiglab stress --setting tuned' halves and doubles them ([tuning.md](tuning.md)). It decides nothing about a run"`
 	Published    []Published    `yaml:"published" doc:"figures to compare medians with; they decide nothing"`
 	Runtime      string         `yaml:"runtime" is:"runtime" default:"inproc" doc:"'inproc': this process; 'netns': real frames, a network namespace per node; 'containerlab': a container per node; 'kubernetes': a pod per part of the fabric, a network namespace per node"`
 	Clock        string         `yaml:"clock" is:"clock" default:"virtual" doc:"'virtual' with inproc; 'lockstep' or 'wall' with the others. Where one of the two alone is written, the other follows ('clock: wall' means netns). A flag that names one of them keeps the other where the two fit"`

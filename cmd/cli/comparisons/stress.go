@@ -35,7 +35,8 @@ func stressCommand(a *command.App) *cobra.Command {
 		Short: "Find out which expectations survive unseen seeds and other settings",
 		Long: "Run experiments with seeds that they do not have, then with one thing changed at a time: the rate of links,\n" +
 			"their delay, the MTU, queues, the format of CSIG tags, how many packets are tagged. A table says which\n" +
-			"expectation holds under which setting. The key robust of an experiment says what it promises.\n\n" +
+			"expectation holds under which setting. The key robust of an experiment says what it promises. The setting tuned\n" +
+			"halves and doubles the values of its key tuned, which were chosen for it.\n\n" +
 			"Exit codes: 0 all that is promised holds, 1 a promised expectation does not hold, 2 usage or configuration,\n" +
 			"3 a promised expectation has an invalid run, or the machine failed, 4 --for ended before all that is promised was run.",
 		Example: "  csiglab stress three-flow\n" +
@@ -49,7 +50,7 @@ func stressCommand(a *command.App) *cobra.Command {
 	f.IntVar(&s.seeds, "seeds", stress.DefaultSeeds, "`N` unseen seeds")
 	f.Uint64Var(&s.from, "from", stress.DefaultFrom, "the first unseen seed is `SEED`; those of the experiment are left out")
 	f.IntVar(&s.settingSeeds, "setting-seeds", stress.DefaultSettingSeeds, "of the unseen seeds, the first `N` are run at each other setting")
-	f.StringArrayVar(&s.settings, "setting", nil, "this `SETTING` alone, such as seeds, rate or 'rate x4' (repeatable)")
+	f.StringArrayVar(&s.settings, "setting", nil, "this `SETTING` alone, such as seeds, rate, 'rate x4' or tuned (repeatable)")
 	f.BoolVar(&s.promised, "promised", false, "run only what the experiments promise")
 	f.StringArrayVar(&s.set, "set", nil, "override a value in all settings, as `PATH=VALUE` (repeatable)")
 	f.IntVar(&s.parallel, "parallel", 0, "`N` runs at once (default: one per core; one in real time)")

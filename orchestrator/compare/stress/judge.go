@@ -29,8 +29,9 @@ type Cell struct {
 	Setting  string   `json:"setting"`
 	Verdict  Verdict  `json:"verdict"`
 	Promised bool     `json:"promised"`
-	Value    *float64 `json:"value,omitempty"` // the side of the comparison that is not the bound
-	Text     string   `json:"text,omitempty"`  // the expectation with its values
+	Value    *float64 `json:"value,omitempty"`  // the side of the comparison that is not the bound
+	Figure   *float64 `json:"figure,omitempty"` // see expression.Results.Figure
+	Text     string   `json:"text,omitempty"`   // the expectation with its values
 	Reason   string   `json:"reason,omitempty"`
 	Seeds    []uint64 `json:"seeds,omitempty"` // in which the condition of every_seed does not hold
 }
@@ -136,8 +137,9 @@ func (p *Plan) cell(e expectation, setting int, done map[key]trial.Outcome) Cell
 			runs[v] = append(runs[v], expression.Run{Seed: seed, Metrics: out.Metrics})
 		}
 	}
-	out := expression.NewResults(runs, measure.WhyAbsent).Expect(e.compiled)
-	c := Cell{Verdict: Failed, Text: out.Text, Reason: out.Reason, Seeds: out.Seeds}
+	results := expression.NewResults(runs, measure.WhyAbsent)
+	out := results.Expect(e.compiled)
+	c := Cell{Verdict: Failed, Text: out.Text, Reason: out.Reason, Seeds: out.Seeds, Figure: results.Figure(e.compiled)}
 	if value, ok := out.Value.(float64); ok {
 		c.Value = &value
 	}

@@ -29,13 +29,35 @@ var dimensions = map[string]func(value string) change{
 	"sampling": sampling,
 }
 
-// changeOf returns the change of a setting, nil for the seeds.
-func changeOf(setting string) change {
+// changeOf returns the change of a setting in a variant, nil for the seeds.
+func changeOf(of *experiment.Set, setting string) func(v *experiment.Resolved) ([]experiment.Override, string, error) {
+	for _, t := range of.Base.Tuned {
+		for _, by := range experiment.TunedFactors {
+			if setting == t.Setting(by) {
+				return tuned(t.Path, by)
+			}
+		}
+	}
 	name, value, found := strings.Cut(setting, " ")
 	if !found {
 		return nil
 	}
-	return dimensions[name](value)
+	c := dimensions[name](value)
+	return func(v *experiment.Resolved) ([]experiment.Override, string, error) { return c(v.Experiment) }
+}
+
+// tuned multiplies a value that was chosen.
+func tuned(path string, by float64) func(v *experiment.Resolved) ([]experiment.Override, string, error) {
+	return func(v *experiment.Resolved) ([]experiment.Override, string, error) {
+		list := v.Scaled(path, by)
+		switch {
+		case len(list) > 0:
+			return list, "", nil
+		case len(v.Given(path)) > 0:
+			return nil, path + " is no number there", nil
+		}
+		return nil, "it is not given " + path, nil
+	}
 }
 
 // factor reads x0.25.
@@ -226,14 +248,15 @@ type Setting struct {
 // written without a variant.
 func settingOf(of *experiment.Set, name string) (Setting, error) {
 	s := Setting{Name: name, Unchanged: map[string]string{}}
-	change := changeOf(name)
+	change := changeOf(of, name)
 	if change == nil {
 		return s, nil
 	}
 	lists := make([][]experiment.Override, len(of.Variants))
 	alike := true
-	for i, v := range of.Variants {
-		list, unchanged, err := change(v.Experiment)
+	for i := range of.Variants {
+		v := &of.Variants[i]
+		list, unchanged, err := change(v)
 		if err != nil {
 			return s, fmt.Errorf("variant %s: %w", v.Name, err)
 		}

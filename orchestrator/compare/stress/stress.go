@@ -76,11 +76,15 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	names, err := r.settings()
+	names, err := r.settings(set.Base.Tuned)
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	p := &Plan{set: set, seeds: unseen(set.Base.Seeds, r.From, r.Seeds), few: min(r.SettingSeeds, r.Seeds)}
+	seen := slices.Clone(set.Base.Seeds)
+	for _, t := range set.Base.Tuned {
+		seen = append(seen, t.Seeds...)
+	}
+	p := &Plan{set: set, seeds: unseen(seen, r.From, r.Seeds), few: min(r.SettingSeeds, r.Seeds)}
 	for i, e := range set.Expressions().Expect {
 		p.expect = append(p.expect, expectation{set.Base.Expect[i], e})
 	}
@@ -97,23 +101,37 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	return p, p.plan(ctx, r)
 }
 
-// settings returns the names of the settings to run, in the order of the table.
-func (r *Request) settings() (names []string, err error) {
-	all := experiment.StressSettings("all")
+// settings returns the names of the settings to run, in the order of the table. Those of the key
+// tuned come last; without a name they are left out.
+func (r *Request) settings(tuned []experiment.Tuned) (names []string, err error) {
+	known := experiment.StressSettings("all")
 	if len(r.Settings) == 0 {
-		return all, nil
+		return known, nil
 	}
+	var chosen []string
+	for _, t := range tuned {
+		for _, by := range experiment.TunedFactors {
+			chosen = append(chosen, t.Setting(by))
+		}
+	}
+	all := slices.Concat(known, chosen)
 	for _, name := range r.Settings {
 		some := experiment.StressSettings(name)
-		if some == nil {
-			return nil, fmt.Errorf("unknown setting %q; known: %s%s", name, strings.Join(all, ", "), spelling.Hint(spelling.Nearest(name, all)))
+		switch {
+		case name == experiment.TunedSetting:
+			some = chosen
+		case slices.Contains(chosen, name):
+			some = []string{name}
+		case some == nil:
+			known = append(known, experiment.TunedSetting)
+			return nil, fmt.Errorf("unknown setting %q; known: %s%s", name, strings.Join(known, ", "), spelling.Hint(spelling.Nearest(name, append(all, experiment.TunedSetting))))
 		}
 		names = append(names, some...)
 	}
 	return slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(names, name) }), nil
 }
 
-// unseen returns the first n seeds from one on that are not among those of an experiment.
+// unseen returns the first n seeds from one on that an experiment neither has nor was tuned on.
 func unseen(own []uint64, from uint64, n int) (seeds []uint64) {
 	for seed := from; len(seeds) < n; seed++ {
 		if !slices.Contains(own, seed) {

@@ -314,3 +314,47 @@ func TestChosen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Values of the key tuned are halved and doubled where a variant was given them, when that is asked
+// for; the seeds that they were chosen on are seen.
+func TestTuned(t *testing.T) {
+	const tuned = `tuned:
+  - {path: "workload.transfers[*].size", seeds: [101, 104], why: w}
+  - {path: csig.quantisers.delay, why: w}
+  - {path: hosts.lb, why: w}
+`
+	f := &fake{outcome: times}
+	_, r := judged(t, text+tuned, f, func(r *Request) { r.Settings = []string{"tuned", "seeds"} })
+	var got []string
+	for _, s := range r.Settings {
+		got = append(got, fmt.Sprint(s.Name, ": ", s.Set, s.Seeds))
+	}
+	want := []string{
+		"seeds: [] [103 105 106]",
+		"workload.transfers[*].size x0.5: [workload.transfers[0].size=50kB] [103 105]",
+		"workload.transfers[*].size x2: [workload.transfers[0].size=200kB] [103 105]",
+		"csig.quantisers.delay x0.5: [] [103 105]", "csig.quantisers.delay x2: [] [103 105]",
+		"hosts.lb x0.5: [] [103 105]", "hosts.lb x2: [] [103 105]",
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Error(diff)
+	}
+	if got := verdicts(r, 1); got != "held held held - - - -" || len(f.ran) != 2*3+2*2*2 {
+		t.Errorf("%s, %d runs", got, len(f.ran))
+	}
+	c := r.Rows[1].Cells[3] // tagged is given a delay that is no number, plain none
+	if want := "tagged: csig.quantisers.delay is no number there; plain: it is not given csig.quantisers.delay"; c.Reason != want {
+		t.Errorf("got %q, want %q", c.Reason, want)
+	}
+	if c := r.Rows[1].Cells[0]; c.Figure == nil || *c.Figure != 0.8 { // 8 over 10
+		t.Errorf("figure: %v", c.Figure)
+	}
+	_, r = judged(t, text+tuned, f, func(r *Request) { r.Settings = []string{"workload.transfers[*].size x2"} })
+	if got := verdicts(r, 1); got != "held" {
+		t.Error(got)
+	}
+	_, r = judged(t, text+tuned, f, nil)
+	if len(r.Settings) != len(experiment.StressSettings("all")) {
+		t.Errorf("without a name: %v", r.Settings)
+	}
+}

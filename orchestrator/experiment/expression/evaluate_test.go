@@ -193,6 +193,21 @@ base.ratio = 9 in seed 8`
 	}
 }
 
+// A figure is the measured side of a comparison, or the ratio of two measured ones.
+func TestFigure(t *testing.T) {
+	r := results()
+	scope := expression.Scope{Expectation: true, Variants: []string{"base", "csig", "csig-2"}}
+	for text, want := range map[string]float64{
+		"base.ratio > 4": 5, "4 > base.ratio": 5, "between(csig.ratio, 1, 2)": 3, "base.ratio < 2 * csig.ratio": 5. / 6, "every_seed(base.ratio > csig.ratio)": 5. / 3,
+		"min_over_seeds(base.ratio / csig.ratio) > 1.2": 1.25, "base.ratio < csig.ratio - 3": math.NaN(), "not base.ratio > 4": math.NaN(),
+	} {
+		got := r.Figure(mustCompile(t, text, scope))
+		if math.IsNaN(want) != (got == nil) || got != nil && math.Abs(*got-want) > 1e-9 {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestOverSeedsNeedsEqualRuns(t *testing.T) {
 	r := expression.NewResults(map[string][]expression.Run{
 		"a": {{Seed: 1, Metrics: map[string]float64{"x": 1}}, {Seed: 2, Metrics: map[string]float64{"x": 1}}}, "b": {{Seed: 1, Metrics: map[string]float64{"x": 2}}},

@@ -47,6 +47,28 @@ func measuredSide(r *result) *result {
 	return nil
 }
 
+// Figure returns what an expectation measures, in one number: the side of its comparison that is not a
+// constant, or the ratio of both sides. It takes medians, also of the condition of every_seed; nil: there is none.
+func (r *Results) Figure(e *Expr) *float64 {
+	n := e.root
+	if n.kind == call && n.word == everySeed {
+		n = n.args[0]
+	}
+	root := (&evaluator{source: e.Text, scope: e.scope, from: &r.medians, seeds: func() ([]seedLookup, error) { return r.seeds, r.uneven }}).evaluate(n)
+	side := measuredSide(root)
+	if side == nil || side.lacks != "" {
+		return nil
+	}
+	figure := side.number
+	if isComparison(n) && !constant(n.args[0]) && !constant(n.args[1]) {
+		figure = root.args[0].number / root.args[1].number
+	}
+	if root.lacks != "" || math.IsNaN(figure) || math.IsInf(figure, 0) {
+		return nil
+	}
+	return &figure
+}
+
 // typeOf returns the type of a node of an expression without errors.
 func typeOf(n *node) valueType {
 	switch {
