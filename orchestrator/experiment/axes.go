@@ -30,7 +30,9 @@ type Judge struct {
 	Between []string `json:"between"`
 	// Baseline are the values, by axis, of the rivals that the others are measured against.
 	Baseline map[string][]string `json:"baseline,omitempty"`
-	Metrics  []JudgedMetric      `json:"metrics"`
+	// Sides are what the baseline and the others are called, such as "without CSIG"; none, or two.
+	Sides   []string       `json:"sides,omitempty"`
+	Metrics []JudgedMetric `json:"metrics"`
 }
 
 // JudgedMetric is a metric with its title.
@@ -218,7 +220,7 @@ func parseJudge(t *tree, at string, axes []Axis) (j *Judge, errs Errors) {
 	}
 	j = &Judge{}
 	if t.kind != mapping {
-		bad(t.at, at, "want a mapping with the keys between, baseline and metrics", "")
+		bad(t.at, at, "want a mapping with the keys between, baseline, sides and metrics", "")
 		return nil, errs
 	}
 	values := func(e entry, path string, known []string) (list []string) {
@@ -252,12 +254,19 @@ func parseJudge(t *tree, at string, axes []Axis) (j *Judge, errs Errors) {
 				}
 				j.Baseline[b.name] = values(b, join(path, b.name), axes[i].names())
 			}
+		case "sides":
+			for _, item := range e.value.items {
+				j.Sides = append(j.Sides, item.text)
+			}
+			if len(j.Sides) != 2 {
+				bad(e.value.at, path, "want what the baseline and the others are called: two texts", "")
+			}
 		case "metrics":
 			for _, m := range e.value.keys {
 				j.Metrics = append(j.Metrics, JudgedMetric{Name: m.name, Title: m.value.text})
 			}
 		default:
-			keys := []string{"between", "baseline", "metrics"}
+			keys := []string{"between", "baseline", "sides", "metrics"}
 			bad(e.at, path, unknown("key", e.name, keys).Error(), spelling.Nearest(e.name, keys))
 		}
 	}
