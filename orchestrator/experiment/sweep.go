@@ -10,11 +10,13 @@ import (
 )
 
 // Sweep is the key sweep of an experiment: the points at which csiglab sweep runs it. They
-// are the items of List, each with every combination of the values of Grid. An empty Sweep
-// has one point, which changes nothing. A run of the experiment is without it.
+// are the items of List, each with every combination of the values of Axes and of Grid. An
+// empty Sweep has one point, which changes nothing. A run of the experiment is without it.
 type Sweep struct {
-	Grid []SweepAxis
-	List [][]Override
+	Axes  []Axis
+	Grid  []SweepAxis
+	List  [][]Override
+	Judge *Judge // nil without
 }
 
 // SweepAxis is the values of one path. They are overrides of the same path.
@@ -41,6 +43,11 @@ func (s *Sweep) Points() int {
 		return 1
 	}
 	n := max(1, len(s.List))
+	for _, axis := range s.Axes {
+		if n *= len(axis.Values); n > maxSweepPoints {
+			return n
+		}
+	}
 	for _, axis := range s.Grid {
 		if n *= len(axis.Values); n > maxSweepPoints {
 			return n // the next could overflow
@@ -49,28 +56,59 @@ func (s *Sweep) Points() int {
 	return n
 }
 
-// Point returns the overrides of a point, those of the list before those of the grid. The
-// last path of the grid varies fastest.
-func (s *Sweep) Point(i int) (list []Override) {
-	if s == nil {
-		return nil
-	}
-	grid := make([]Override, len(s.Grid))
-	for k := len(s.Grid) - 1; k >= 0; k-- {
-		values := s.Grid[k].Values
-		grid[k] = values[i%len(values)]
-		i /= len(values)
-	}
-	if len(s.List) > 0 {
-		list = slices.Clone(s.List[i])
-	}
-	return append(list, grid...)
+// Point returns the overrides of a point, those of the list before those of the axes and of
+// the grid. The last path of the grid varies fastest.
+func (s *Sweep) Point(i int) []Override {
+	item, values, grid := s.place(i)
+	return slices.Concat(item, overridesOf(values), grid)
 }
 
-// Paths returns the paths that points change, those of the list before those of the grid.
+// Values returns what a point has of Paths: names of the values of axes, values of paths, and
+// "" where the point leaves a path alone.
+func (s *Sweep) Values(i int) []string {
+	item, values, grid := s.place(i)
+	paths := s.Paths()
+	list := make([]string, len(paths))
+	for k, v := range values {
+		list[k] = v.Name
+	}
+	for _, o := range slices.Concat(item, grid) {
+		list[len(values)+slices.Index(paths[len(values):], o.Path)] = o.Value
+	}
+	return list
+}
+
+// place returns what a point consists of.
+func (s *Sweep) place(i int) (item []Override, values []*AxisValue, grid []Override) {
+	if s == nil {
+		return nil, nil, nil
+	}
+	grid = make([]Override, len(s.Grid))
+	for k := len(s.Grid) - 1; k >= 0; k-- {
+		all := s.Grid[k].Values
+		grid[k] = all[i%len(all)]
+		i /= len(all)
+	}
+	values = make([]*AxisValue, len(s.Axes))
+	for k := len(s.Axes) - 1; k >= 0; k-- {
+		all := s.Axes[k].Values
+		values[k] = &all[i%len(all)]
+		i /= len(all)
+	}
+	if len(s.List) > 0 {
+		item = s.List[i]
+	}
+	return item, values, grid
+}
+
+// Paths returns what points differ in: the names of the axes, then the paths of the list, then
+// those of the grid.
 func (s *Sweep) Paths() (paths []string) {
 	if s == nil {
 		return nil
+	}
+	for _, axis := range s.Axes {
+		paths = append(paths, axis.Name)
 	}
 	for _, item := range s.List {
 		for _, o := range item {
@@ -81,6 +119,19 @@ func (s *Sweep) Paths() (paths []string) {
 	}
 	for _, axis := range s.Grid {
 		paths = append(paths, axis.Path)
+	}
+	return paths
+}
+
+// Changed returns the paths that points change.
+func (s *Sweep) Changed() []string {
+	paths := s.Paths()[len(s.Axes):]
+	for _, axis := range s.Axes {
+		for _, v := range axis.Values {
+			for _, set := range v.set {
+				paths = append(paths, set.name)
+			}
+		}
 	}
 	return paths
 }
@@ -103,6 +154,20 @@ func (s *Sweep) Check() error {
 		for _, o := range item {
 			if in, ok := seen[dots(o.Path)]; ok {
 				return &Error{File: o.Origin, Path: o.Path, Msg: "the grid has the path too (" + in.Origin + ")"}
+			}
+		}
+	}
+	for _, item := range s.List {
+		for _, o := range item {
+			seen[dots(o.Path)] = o
+		}
+	}
+	for _, axis := range s.Axes {
+		for _, v := range axis.Values {
+			for _, set := range v.set {
+				if in, ok := seen[dots(set.name)]; ok {
+					return &Error{File: in.Origin, Path: in.Path, Msg: "the axis " + axis.Name + " sets the path too"}
+				}
 			}
 		}
 	}
@@ -193,11 +258,17 @@ func parseSweep(t *tree) (*Sweep, Errors) {
 			s.Grid, more = parseGrid(e.value, at)
 		case "list":
 			s.List, more = parseSweepItems(e.value, at)
+		case "axes":
+			s.Axes, more = parseAxes(e.value, at)
+		case "judge": // needs the axes
 		default:
-			keys := []string{"grid", "list"}
+			keys := []string{"axes", "grid", "list", "judge"}
 			_, more = fail(&tree{at: e.at}, at, unknown("key", e.name, keys).Error(), spelling.Nearest(e.name, keys))
 		}
 		errs = append(errs, more...)
+	}
+	if judge := t.get("judge"); judge != nil && len(errs) == 0 {
+		s.Judge, errs = parseJudge(judge, "sweep.judge", s.Axes)
 	}
 	if len(errs) > 0 {
 		return nil, errs

@@ -33,6 +33,7 @@ type Selection struct {
 	capture                   []string
 	Set                       []string
 	Variants                  []string
+	At                        []string // a point of the experiment's sweep
 
 	Lab  bool               // the run is one
 	Used experiment.Options // by load
@@ -71,6 +72,30 @@ func (s *Selection) SeedFlags(cmd *cobra.Command) {
 // VariantFlag is the flag that leaves variants out.
 func (s *Selection) VariantFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&s.Variants, "variant", nil, "use the variant `NAME` alone (repeatable); what is expected of others is skipped")
+}
+
+// AtFlag is the flag that runs the experiment at a point of its sweep.
+func (s *Selection) AtFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&s.At, "at", nil, "run at the point of the experiment's sweep that has `AXIS=VALUE`; name a value of each axis (repeatable)")
+}
+
+// point returns the overrides of the point that --at names.
+func (s *Selection) point(nameOrPath string) ([]experiment.Override, error) {
+	if len(s.At) == 0 {
+		return nil, nil
+	}
+	all, err := experiment.LoadSweep(nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	one, err := all.At("--at", s.At)
+	if err != nil {
+		return nil, err
+	}
+	if n := one.Points(); n != 1 {
+		return nil, command.Usage("--at %s: %d points have these values, and a run is at one of them; csiglab sweep runs all, and the axes are: %s", strings.Join(s.At, " --at "), n, strings.Join(one.Paths(), " "))
+	}
+	return one.Point(0), nil
 }
 
 // Once is the value of a flag that may be given once, such as the one variant of a lab.
@@ -139,6 +164,10 @@ func (s *Selection) parse(a *command.App, cmd *cobra.Command, args []string) (*e
 		switch strings.ToLower(filepath.Ext(args[0])) {
 		case ".topo", ".cm", ".tm":
 			return nil, command.Usage("%s: not an experiment; topologies and matrices go with --topology FILE --workload FILE", args[0])
+		}
+		var err error
+		if opts.Override, err = s.point(args[0]); err != nil {
+			return nil, err
 		}
 		for _, flag := range []string{"cc", "lb", "csig", "format", "start-unit"} {
 			if cmd.Flags().Changed(flag) {

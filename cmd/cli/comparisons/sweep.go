@@ -50,6 +50,7 @@ func sweepCommand(a *command.App) *cobra.Command {
 			"3 a run is invalid (its row says why, the others are kept), the sweep is incomplete, or the machine failed.",
 		Example: "  csiglab sweep incast --grid workload.incast.fan_in=4,8,12 --seeds 5\n" +
 			"  csiglab sweep mine.yaml --list points.csv --variant csig --metric 'fct_us.*'\n" +
+			"  csiglab sweep atlas --at rate=100Gbps --at trouble=none,incast --out atlas\n" +
 			"  csiglab sweep mine.yaml --shard 2/4 --out shard2    # one of four jobs of a CI matrix\n" +
 			"  csiglab sweep --merge shard1 shard2 shard3 shard4 --out whole\n" +
 			"  csiglab sweep incast --seeds 500 --on kubernetes --image registry.example.com/team/csiglab:1\n" +
@@ -78,6 +79,7 @@ func sweepCommand(a *command.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.grid, "grid", nil, "values of a path, as `PATH=V1,V2`; every combination is a point (repeatable)")
 	f.StringVar(&s.list, "list", "", "points of `FILE`: a CSV table with paths in its first row, or a YAML list of mappings")
+	f.StringArrayVar(&s.At, "at", nil, "run the points that have one of some values of an axis of the experiment's sweep, as `AXIS=V1,V2` (repeatable)")
 	f.IntVar(&s.Seeds, "seeds", 0, "use the first `N` seeds of the experiment; if it has fewer, also the numbers after its greatest one")
 	s.VariantFlag(cmd)
 	f.StringArrayVar(&s.Set, "set", nil, "override a value at all points, as `PATH=VALUE` (repeatable)")
@@ -137,7 +139,7 @@ func sweepPlan(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath str
 		return nil, command.Infrastructure(err)
 	}
 	r := sweep.Request{
-		Experiment: nameOrPath, Points: points, Identity: identity, Version: command.Version(), Command: a.Command(), Started: time.Now().UTC(), Shard: shard, Parallel: runtime.NumCPU(),
+		Experiment: nameOrPath, Points: points, At: s.At, Identity: identity, Version: command.Version(), Command: a.Command(), Started: time.Now().UTC(), Shard: shard, Parallel: runtime.NumCPU(),
 		Options: experiment.Options{Override: set, Seeds: s.Seeds, Variants: s.Variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 	}
 	plan, err := command.Interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })

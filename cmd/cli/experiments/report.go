@@ -1,11 +1,14 @@
 package experiments
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,9 +16,13 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/compare"
 	"github.com/csiglab/csiglab/reports/nccl"
+	"github.com/csiglab/csiglab/reports/sweeps"
 )
 
 func reportCommand(a *command.App) *cobra.Command {
@@ -24,7 +31,7 @@ func reportCommand(a *command.App) *cobra.Command {
 	var figures figureFlags
 	cmd := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write the report of a run's folder again",
+		Short: "Write the report of a run's folder again, or the page of a sweep's",
 		Args:  command.One("a run's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -47,6 +54,11 @@ func reportCommand(a *command.App) *cobra.Command {
 				}
 			}
 			switch {
+			case compare.IsSweep(args[0]):
+				if asJSON || nccl {
+					return command.Usage("%s: the folder of a sweep; it has a page and --markdown", args[0])
+				}
+				return reportSweep(cmd.Context(), a, args[0], markdown)
 			case nccl:
 				return printNCCL(a, args[0], variant)
 			case markdown:
@@ -67,6 +79,34 @@ func reportCommand(a *command.App) *cobra.Command {
 	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
 	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")
 	return cmd
+}
+
+// reportSweep writes the page of a sweep into its folder, or prints it as Markdown.
+func reportSweep(ctx context.Context, a *command.App, folder string, markdown bool) error {
+	text, err := command.Interruptible(ctx, func() ([]byte, error) {
+		s, err := sweeps.Read(folder, measure.Meaning)
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		if markdown {
+			err = s.WriteMarkdown(&b)
+		} else {
+			err = s.WriteHTML(&b)
+		}
+		return b.Bytes(), err
+	})
+	if err != nil {
+		return command.FolderError(err)
+	}
+	if markdown {
+		return a.Print(string(text))
+	}
+	file := filepath.Join(folder, runfolder.ReportFile)
+	if err := own.WriteFile(file, text, 0o644); err != nil {
+		return command.Infrastructure(err)
+	}
+	return a.Print(file + "\n")
 }
 
 // printNCCL prints the collectives of one variant as nccl-tests do.

@@ -36,7 +36,7 @@ func runCommand(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if n := set.Base.Sweep.Points(); set.Base.Sweep != nil {
+			if n := set.Base.Sweep.Points(); set.Base.Sweep != nil && len(r.At) == 0 {
 				a.Notes([]string{fmt.Sprintf("%s has a sweep of %s, which csiglab sweep runs; this is a run without it", set.Base.Name, spelling.Plural(n, "point"))})
 			}
 			return perform.Run(a, cmd, set, &r)
@@ -45,6 +45,7 @@ func runCommand(a *command.App) *cobra.Command {
 	r.Selection.FileFlags(cmd)
 	r.MoreFlags(cmd)
 	r.VariantFlag(cmd)
+	r.AtFlag(cmd)
 	r.AddFlags(cmd)
 	r.ProcessFlags(cmd)
 	f := cmd.Flags()

@@ -98,10 +98,7 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 // Open opens the folder of a sweep to do what it lacks. The error wraps ErrNoSweep if it is
 // none, and ErrChanged if the experiment is another one by now.
 func Open(ctx context.Context, folder string) (*Sweep, error) {
-	p, err := readPlan(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w: it has no %s", folder, ErrNoSweep, planFile)
-	}
+	p, err := ReadPlan(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +147,15 @@ func readPlan(folder string) (*Plan, error) {
 		return nil, fmt.Errorf("%s: %w: %w", name, ErrNoSweep, err)
 	}
 	return p, nil
+}
+
+// ReadPlan reads the plan of a sweep's folder. The error wraps ErrNoSweep.
+func ReadPlan(folder string) (*Plan, error) {
+	p, err := readPlan(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w: it has no %s", folder, ErrNoSweep, planFile)
+	}
+	return p, err
 }
 
 // Close removes what trials have left and lets other processes work on the folder.

@@ -53,7 +53,7 @@ func (s *Sweep) PerformAs(ctx context.Context, w Work, words Words) error {
 	}
 	w.Say(fmt.Sprintf("%s: %s%s", words.Head, spelling.Plural(total, words.Noun), rest))
 	if w.Runner == nil {
-		local := &trial.Local{Folder: s.Work(), Environment: w.Environment}
+		local := &trial.Local{Folder: s.Work(), Environment: w.Environment, Share: s.Plan.Share}
 		if w.Keep {
 			local.Folder, local.Keep = s.Runs(), true
 		}

@@ -54,9 +54,15 @@ type Plan struct {
 	Points     []Point   `json:"points"`
 	Variants   []string  `json:"variants"`
 	Seeds      []uint64  `json:"seeds"`
-	Parts      []Part    `json:"parts,omitempty"` // by point; none: every variant with every seed at each
-	Digest     string    `json:"digest"`          // of what decides about the results; all shards have the same
-	Shard      Shard     `json:"shard,omitzero"`
+	// Judge is what the page of the sweep compares; it decides nothing about results.
+	Judge *experiment.Judge `json:"judge,omitempty"`
+	// Share: trials that differ in their seeds alone may share a process (trial.Local).
+	Share bool `json:"share,omitempty"`
+	// Axes is how many of the first of Paths are names of axes of the experiment.
+	Axes   int    `json:"axes,omitempty"`
+	Parts  []Part `json:"parts,omitempty"` // by point; none: every variant with every seed at each
+	Digest string `json:"digest"`          // of what decides about the results; all shards have the same
+	Shard  Shard  `json:"shard,omitzero"`
 }
 
 // File is a file or folder that a sweep reads, with the digest of its content.
@@ -116,7 +122,9 @@ type Request struct {
 	// Options are those of all points. The environment must not change experiments.
 	Options experiment.Options
 	// Points replace those of the experiment's key sweep; nil keeps them.
-	Points   *experiment.Sweep
+	Points *experiment.Sweep
+	// At are the values of axes to which the points are restricted, as AXIS=VALUE,VALUE.
+	At       []string
 	Identity string
 	Version  string
 	Command  []string
@@ -176,7 +184,10 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
-	points := cmp.Or(r.Points, base.Base.Sweep)
+	points, err := cmp.Or(r.Points, base.Base.Sweep).At("--at", r.At)
+	if err != nil {
+		return nil, failure.Configuration(err)
+	}
 	if err := r.check(points); err != nil {
 		return nil, failure.Configuration(err)
 	}
@@ -186,6 +197,9 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	}
 	for _, v := range base.Variants {
 		p.Variants = append(p.Variants, v.Name)
+	}
+	if points != nil {
+		p.Judge, p.Axes = points.Judge, len(points.Axes)
 	}
 	p.Parts = slices.Clone(r.Parts)
 	if n := len(p.Points) * len(p.Variants) * len(p.Seeds); n > maxTrials {
@@ -200,6 +214,7 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Share = len(base.Base.Expect) == 0 && p.Way().Has(runtimes.SideBySide)
 	if err := p.content(ctx, r.Experiment, text, reads); err != nil {
 		return nil, err
 	}
@@ -218,7 +233,7 @@ func (r *Request) check(points *experiment.Sweep) error {
 	if err := points.Check(); err != nil {
 		return err
 	}
-	for _, path := range points.Paths() {
+	for _, path := range points.Changed() {
 		for _, o := range r.Options.Override {
 			if o.Path == path && !r.Lenient {
 				return fmt.Errorf("%s and the points give the same value; want one of them", o.Origin)
@@ -242,7 +257,7 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	for range max(1, min(r.Parallel, len(p.Points))) {
 		workers.Go(func() {
 			for i := range next {
-				files[i], clocks[i], wrong[i] = r.point(&p.Points[i], p.Paths, points.Point(i), text, dir)
+				files[i], clocks[i], wrong[i] = r.point(&p.Points[i], points, i, text, dir)
 			}
 		})
 	}
@@ -334,11 +349,11 @@ const startHops = 500_000
 
 // point fills in a point and validates the experiment there. It returns the files that it
 // reads and its clock.
-func (r *Request) point(pt *Point, paths []string, overrides []experiment.Override, text []byte, dir string) (files []string, clock string, err error) {
-	pt.Values = make([]string, len(paths))
+func (r *Request) point(pt *Point, points *experiment.Sweep, i int, text []byte, dir string) (files []string, clock string, err error) {
+	overrides := points.Point(i)
+	pt.Values = points.Values(i)
 	pt.Set = []string{}
 	for _, o := range overrides {
-		pt.Values[slices.Index(paths, o.Path)] = o.Value
 		pt.Set = append(pt.Set, argument(o.Absolute()))
 	}
 	opts := r.Options

@@ -40,16 +40,17 @@ func Each(ctx context.Context, r Runner, j *Journal, trials []Trial, parallel in
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	first, same := distinct(trials)
+	groups := grouped(r, trials, first, parallel)
 	var mu sync.Mutex // of next, and of calls of done
 	next, ended := 0, 0
-	take := func() (int, bool) {
+	take := func() ([]int, bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if next == len(first) || ctx.Err() != nil {
-			return 0, false
+		if next == len(groups) || ctx.Err() != nil {
+			return nil, false
 		}
 		next++
-		return first[next-1], true
+		return groups[next-1], true
 	}
 	tell := func(i int, out Outcome, kept bool) {
 		mu.Lock()
@@ -61,15 +62,13 @@ func Each(ctx context.Context, r Runner, j *Journal, trials []Trial, parallel in
 		}
 	}
 	var workers sync.WaitGroup
-	for range max(1, min(parallel, len(first))) {
+	for range max(1, min(parallel, len(groups))) {
 		workers.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				out, kept, err := one(ctx, r, j, trials[i])
-				if err != nil {
+			for group, ok := take(); ok; group, ok = take() {
+				if err := several(ctx, r, j, trials, group, tell); err != nil {
 					stop(err)
 					return
 				}
-				tell(i, out, kept)
 			}
 		})
 	}
@@ -80,20 +79,80 @@ func Each(ctx context.Context, r Runner, j *Journal, trials []Trial, parallel in
 	return context.Cause(ctx)
 }
 
-// one performs a trial, unless the journal has it.
-func one(ctx context.Context, r Runner, j *Journal, t Trial) (out Outcome, kept bool, err error) {
-	if j != nil {
-		if out, kept, err = j.Get(t); kept || err != nil {
-			return out, kept, err
+// grouped returns the indexes of trials in groups that a process may share: neighbours that
+// differ in their seeds alone. Every worker has several groups, so that none waits long for the
+// last one.
+func grouped(r Runner, trials []Trial, first []int, parallel int) (groups [][]int) {
+	most := 1
+	if s, ok := r.(Sharer); ok && s.Shares() {
+		const groupsOfWorker, mostSeeds = 4, 8
+		most = max(1, min(mostSeeds, len(first)/(groupsOfWorker*max(1, parallel))))
+	}
+	bare := func(t Trial) [16]byte {
+		t.Seed = 0
+		return t.Key()
+	}
+	for n, i := range first {
+		if last := len(groups) - 1; n > 0 && len(groups[last]) < most && bare(trials[i]) == bare(trials[first[n-1]]) {
+			groups[last] = append(groups[last], i)
+			continue
 		}
+		groups = append(groups, []int{i})
 	}
-	if out, err = r.Run(ctx, t); err != nil {
-		return out, false, err
+	return groups
+}
+
+// several performs the trials of a group that the journal lacks.
+func several(ctx context.Context, r Runner, j *Journal, trials []Trial, group []int, tell func(i int, out Outcome, kept bool)) error {
+	var rest []int
+	for _, i := range group {
+		if j != nil {
+			out, kept, err := j.Get(trials[i])
+			if err != nil {
+				return err
+			}
+			if kept {
+				tell(i, out, true)
+				continue
+			}
+		}
+		rest = append(rest, i)
 	}
-	if j != nil {
-		err = j.Add(t, out)
+	if len(rest) == 0 {
+		return nil
 	}
-	return out, false, err
+	list := make([]Trial, len(rest))
+	for k, i := range rest {
+		list[k] = trials[i]
+	}
+	outcomes, err := runAll(ctx, r, list)
+	if err != nil {
+		return err
+	}
+	for k, i := range rest {
+		if j != nil {
+			if err := j.Add(trials[i], outcomes[k]); err != nil {
+				return err
+			}
+		}
+		tell(i, outcomes[k], false)
+	}
+	return nil
+}
+
+// runAll performs trials, which differ in their seeds alone if there are several.
+func runAll(ctx context.Context, r Runner, list []Trial) (outcomes []Outcome, err error) {
+	if s, ok := r.(Sharer); ok && len(list) > 1 {
+		return s.RunSeeds(ctx, list)
+	}
+	for _, t := range list {
+		out, err := r.Run(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, out)
+	}
+	return outcomes, nil
 }
 
 // distinct returns the indexes of the trials that are not the same as an earlier one, and

@@ -61,6 +61,9 @@ type Local struct {
 	Folder string
 	// Keep leaves the run folders in Folder, under the trials' names.
 	Keep bool
+	// Share lets trials that differ in their seeds alone share a process. It is for experiments
+	// that expect nothing: expectations are about all seeds of a run together.
+	Share bool
 	// Program is the csiglab of trials that name none; "" is the calling program.
 	Program string
 	// Environment of the programs; nil is that of this process. See Environment.
@@ -84,15 +87,7 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer remove()
-	args := []string{"run", "--out", folder, "--json", "--parallel", "1", "--seed", strconv.FormatUint(t.Seed, 10)}
-	args = append(args, "--"+NoReportFlag, "--"+ProbeFlag)
-	if t.Variant != "" {
-		args = append(args, "--variant="+t.Variant)
-	}
-	for _, set := range t.Set {
-		args = append(args, "--set="+set)
-	}
-	args = append(append(args, t.Flags...), "--", t.Experiment)
+	args := arguments(t, folder, "--seed", strconv.FormatUint(t.Seed, 10))
 	began := time.Now()
 	c, err := l.call(ctx, p.file, args)
 	if err != nil {
@@ -108,6 +103,79 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 		out.Folder = folder
 	}
 	return out, nil
+}
+
+// arguments returns those of csiglab run. seeds are a flag and its value.
+func arguments(t Trial, folder string, seeds ...string) []string {
+	args := []string{"run", "--out", folder, "--json", "--parallel", "1"}
+	args = append(append(args, seeds...), "--"+NoReportFlag, "--"+ProbeFlag)
+	if t.Variant != "" {
+		args = append(args, "--variant="+t.Variant)
+	}
+	for _, set := range t.Set {
+		args = append(args, "--set="+set)
+	}
+	return append(append(args, t.Flags...), "--", t.Experiment)
+}
+
+// Shares implements Sharer.
+func (l *Local) Shares() bool { return l.Share && !l.Keep }
+
+// RunSeeds implements Sharer. Unless all is well, each trial has a process of its own after all, so
+// that what goes wrong with one costs no other.
+func (l *Local) RunSeeds(ctx context.Context, trials []Trial) ([]Outcome, error) {
+	outcomes, err := l.together(ctx, trials)
+	if err != nil || outcomes != nil {
+		return outcomes, err
+	}
+	for _, t := range trials {
+		out, err := l.Run(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, out)
+	}
+	return outcomes, nil
+}
+
+// together performs trials in one process. It returns nil if not all is well.
+func (l *Local) together(ctx context.Context, trials []Trial) (outcomes []Outcome, err error) {
+	t := trials[0]
+	p, err := l.program(t)
+	if err != nil {
+		return nil, err
+	}
+	folder, remove, err := l.runFolder(t)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	seeds := make([]string, len(trials))
+	for i := range trials {
+		seeds[i] = strconv.FormatUint(trials[i].Seed, 10)
+	}
+	began := time.Now()
+	c, err := l.call(ctx, p.file, arguments(t, folder, "--set", "seeds=["+strings.Join(seeds, ", ")+"]"))
+	if err != nil {
+		return nil, err
+	}
+	var s runfolder.Summary
+	if c.state.ExitCode() != 0 || c.more || json.Unmarshal(c.stdout.Bytes(), &s) != nil || !s.Valid || s.Schema != runfolder.SummarySchema || len(s.Variants) != 1 {
+		return nil, nil
+	}
+	each := math.Round(time.Since(began).Seconds()*1e3/float64(len(trials))) / 1e3
+	for name, v := range s.Variants {
+		if len(v.Runs) != len(trials) || t.Variant != "" && name != t.Variant {
+			return nil, nil
+		}
+		for i, run := range v.Runs {
+			if run.Seed != trials[i].Seed {
+				return nil, nil
+			}
+			outcomes = append(outcomes, Outcome{TraceHash: run.TraceHash, Metrics: run.Metrics, Seconds: each})
+		}
+	}
+	return outcomes, nil
 }
 
 // Environment returns an environment without the variables of csiglab, which would change

@@ -98,3 +98,11 @@ func (o *Outcome) Counts() bool { return o.Exit == 0 || o.Exit == 1 }
 type Runner interface {
 	Run(ctx context.Context, t Trial) (Outcome, error)
 }
+
+// Sharer is a runner that can perform trials which differ in their seeds alone in one process,
+// whose start takes longer than a small run. The outcomes are those of Run.
+type Sharer interface {
+	Runner
+	Shares() bool // it is asked to
+	RunSeeds(ctx context.Context, trials []Trial) ([]Outcome, error)
+}

@@ -121,6 +121,24 @@ func (w *watched) Run(ctx context.Context, t Trial) (Outcome, error) {
 	return out, err
 }
 
+// Shares implements Sharer.
+func (w *watched) Shares() bool {
+	s, ok := w.Runner.(Sharer)
+	return ok && s.Shares()
+}
+
+// RunSeeds implements Sharer.
+func (w *watched) RunSeeds(ctx context.Context, trials []Trial) ([]Outcome, error) {
+	if err := w.check(ctx); err != nil {
+		return nil, err
+	}
+	out, err := runAll(ctx, w.Runner, trials)
+	if err == nil {
+		err = w.check(ctx) // while it was read
+	}
+	return out, err
+}
+
 func (w *watched) check(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

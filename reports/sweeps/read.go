@@ -1,0 +1,255 @@
+// Package sweeps makes a page of a sweep: for each cell, which of the rivals is best by each
+// metric, by how much, and whether the seeds tell. What competes, in which cells and by which
+// metrics is what the experiment's key sweep.judge says; without it the variants compete, or the
+// values of the last path.
+package sweeps
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/csiglab/csiglab/metrics/meaning"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// Sweep is what a page says of a sweep.
+type Sweep struct {
+	Plan    *sweep.Plan
+	Folder  string
+	Judge   experiment.Judge
+	Others  []string   // the dimensions of cells
+	Values  [][]string // of each of Others, in the order of the points
+	Rivals  []Rival
+	Cells   []Cell
+	Runs    int // that have ended
+	Invalid int // of Runs, those whose numbers do not count
+	of      meaning.Of
+}
+
+// Rival is a combination of the values of the axes that compete.
+type Rival struct {
+	Values   []string // by Judge.Between
+	Baseline bool
+}
+
+// Name returns the name of a rival.
+func (r *Rival) Name() string { return strings.Join(r.Values, ", ") }
+
+// Cell is where the rivals are compared.
+type Cell struct {
+	Values  []string  // by Sweep.Others
+	Results []*Result // by Sweep.Rivals; nil: there is no point for it
+}
+
+// Result is what the seeds of a rival came to in a cell.
+type Result struct {
+	Point   int
+	Variant string
+	Seeds   []uint64
+	Values  []map[string]float64 // of the metrics, by seed
+	Hash    string               // trace of the first seed
+	Invalid int
+	Reason  string // of the first that does not count
+}
+
+// variantAxis is the dimension that is no path.
+const variantAxis = "variant"
+
+// Read reads the folder of a sweep. Metrics without a direction of their own, such as derived
+// ones, are better when they are less. The error wraps sweep.ErrNoSweep or results.ErrDamaged.
+func Read(folder string, of meaning.Of) (*Sweep, error) {
+	p, err := sweep.ReadPlan(folder)
+	if err != nil {
+		return nil, err
+	}
+	t, err := results.Open(filepath.Join(folder, results.File))
+	if err != nil {
+		return nil, fmt.Errorf("%w; csiglab sweep --resume %s writes the table", err, folder)
+	}
+	defer t.Close() // opened for reading
+	s := &Sweep{Plan: p, Folder: folder, of: of}
+	if p.Judge != nil {
+		s.Judge = *p.Judge
+	} else if s.Judge, err = usual(p, t.Metrics); err != nil {
+		return nil, err
+	}
+	s.arrange()
+	for row, err := range t.Rows() {
+		if err != nil {
+			return nil, err
+		}
+		s.add(&row)
+	}
+	return s, nil
+}
+
+// usual is what a sweep compares that says nothing about it.
+func usual(p *sweep.Plan, metrics []string) (j experiment.Judge, err error) {
+	switch {
+	case len(p.Variants) > 1:
+		j.Between = []string{variantAxis}
+		j.Baseline = map[string][]string{variantAxis: p.Variants[:1]}
+	case len(p.Paths) > 0:
+		j.Between = p.Paths[len(p.Paths)-1:]
+	default:
+		return j, fmt.Errorf("the sweep has one point and one variant: there is nothing to compare")
+	}
+	for _, name := range sweep.Key(metrics) {
+		j.Metrics = append(j.Metrics, experiment.JudgedMetric{Name: name, Title: name})
+	}
+	return j, nil
+}
+
+// arrange fills in the rivals and the cells.
+func (s *Sweep) arrange() {
+	dimensions := slices.Clone(s.Plan.Paths)
+	if len(s.Plan.Variants) > 1 {
+		dimensions = append(dimensions, variantAxis)
+	}
+	for _, name := range dimensions {
+		if !slices.Contains(s.Judge.Between, name) {
+			s.Others = append(s.Others, name)
+		}
+	}
+	s.Values = make([][]string, len(s.Others))
+	for i := range s.Plan.Points {
+		for _, variant := range s.Plan.Variants {
+			s.cell(s.Plan.Points[i].Values, variant)
+		}
+	}
+}
+
+// value returns the value of a dimension at a point.
+func (s *Sweep) value(dimension string, values []string, variant string) string {
+	if dimension == variantAxis {
+		return variant
+	}
+	return cmp.Or(values[slices.Index(s.Plan.Paths, dimension)], "as it is")
+}
+
+// cell returns the cell of a point and the index of its rival, which it adds if they are new.
+func (s *Sweep) cell(values []string, variant string) (*Cell, int) {
+	var rival Rival
+	rival.Baseline = len(s.Judge.Baseline) > 0
+	for _, name := range s.Judge.Between {
+		v := s.value(name, values, variant)
+		rival.Values = append(rival.Values, v)
+		if list, ok := s.Judge.Baseline[name]; ok && !slices.Contains(list, v) {
+			rival.Baseline = false
+		}
+	}
+	r := slices.IndexFunc(s.Rivals, func(o Rival) bool { return slices.Equal(o.Values, rival.Values) })
+	if r < 0 {
+		s.Rivals, r = append(s.Rivals, rival), len(s.Rivals)
+	}
+	var where []string
+	for k, name := range s.Others {
+		v := s.value(name, values, variant)
+		where = append(where, v)
+		if !slices.Contains(s.Values[k], v) {
+			s.Values[k] = append(s.Values[k], v)
+		}
+	}
+	c := slices.IndexFunc(s.Cells, func(o Cell) bool { return slices.Equal(o.Values, where) })
+	if c < 0 {
+		s.Cells, c = append(s.Cells, Cell{Values: where}), len(s.Cells)
+	}
+	return &s.Cells[c], r
+}
+
+// add adds a run.
+func (s *Sweep) add(row *results.Row) {
+	cell, r := s.cell(row.Set, row.Variant)
+	for len(cell.Results) < len(s.Rivals) {
+		cell.Results = append(cell.Results, nil)
+	}
+	if cell.Results[r] == nil {
+		cell.Results[r] = &Result{Point: row.Point, Variant: row.Variant}
+	}
+	res := cell.Results[r]
+	s.Runs++
+	if row.Outcome != results.Passed && row.Outcome != results.Failed {
+		s.Invalid++
+		if res.Invalid++; res.Reason == "" {
+			res.Reason = cmp.Or(row.Reason, row.Outcome)
+		}
+		return
+	}
+	if len(res.Seeds) == 0 {
+		res.Hash = row.TraceHash
+	}
+	res.Seeds = append(res.Seeds, row.Seed)
+	values := map[string]float64{}
+	for _, m := range s.Judge.Metrics {
+		if v, ok := row.Metrics[m.Name]; ok {
+			values[m.Name] = v
+		}
+	}
+	res.Values = append(res.Values, values)
+}
+
+// Command returns the command that repeats the runs of a result.
+func (s *Sweep) Command(r *Result) string {
+	p := s.Plan
+	parts := []string{"csiglab run", word(p.Experiment)}
+	point := p.Points[r.Point]
+	for i, name := range p.Paths[:p.Axes] {
+		parts = append(parts, "--at", word(name+"="+point.Values[i]))
+	}
+	for i, path := range p.Paths[p.Axes:] {
+		if v := point.Values[p.Axes+i]; v != "" {
+			parts = append(parts, "--set", word(path+"="+v))
+		}
+	}
+	for _, given := range p.Given {
+		parts = append(parts, "--set", word(given))
+	}
+	if len(p.Variants) > 1 {
+		parts = append(parts, "--variant", r.Variant)
+	}
+	return strings.Join(append(parts, fmt.Sprintf("--seeds %d", len(p.Seeds))), " ")
+}
+
+// word quotes a word for a shell where it needs it.
+func word(text string) string {
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+:._/=-") == "" && text != "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// names returns what the baseline and the others are called.
+func (s *Sweep) names() (baseline, others string) {
+	if len(s.Judge.Sides) == 2 {
+		return s.Judge.Sides[0], s.Judge.Sides[1]
+	}
+	return "of the baseline", "of the others"
+}
+
+// medians returns the median of a metric by result; absent are those that lack it.
+func (r *Result) values(metric string) map[uint64]float64 {
+	list := map[uint64]float64{}
+	if r == nil {
+		return list
+	}
+	for i, seed := range r.Seeds {
+		if v, ok := r.Values[i][metric]; ok {
+			list[seed] = v
+		}
+	}
+	return list
+}
+
+// sorted returns the values of a map by its keys.
+func sorted(m map[uint64]float64) (list []float64) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[k])
+	}
+	return list
+}
