@@ -72,6 +72,9 @@ func (b schemaBuilder) form(k *key) node {
 		return node{"type": "object", "additionalProperties": false, "properties": node{
 			"grid": b.overrides(excluded, func(n node) node { return node{"type": "array", "items": n} }),
 			"list": node{"type": "array", "items": b.overrides(excluded, func(n node) node { return n })},
+			// Values may be $words, which no schema of a path allows.
+			"axes":  node{"type": "object", "additionalProperties": node{"type": []string{"array", "object"}}},
+			"judge": node{"type": "object"},
 		}}
 	case k.rule.table != nil:
 		return b.choice(k.rule.table)

@@ -65,6 +65,57 @@ func TestSweepPoints(t *testing.T) {
 	}
 }
 
+// Values of axes stand for overrides, and take words that other axes define.
+func TestAxes(t *testing.T) {
+	const axes = `sweep:
+  axes:
+    fabric: {one: {links.mtu: $size, $lb: single}, two: {links: {mtu: $size, trim: false}, $lb: ecmp}}
+    size: [1500B, 4kB]
+    path: {fixed: {hosts.lb: $lb}, off:}
+  judge: {between: [path], baseline: {path: [off]}, sides: [without, with], metrics: {fct_us.p99: Tail}}
+`
+	s := parse(t, with(axes)).Base.Sweep
+	var got []string
+	for i := range s.Points() {
+		text := strings.Join(s.Values(i), " ") + ":"
+		for _, o := range s.Point(i) {
+			text += " " + o.Path + "=" + o.Value
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"one 1500B fixed: links.mtu=1500B hosts.lb=single", "one 1500B off: links.mtu=1500B", "one 4kB fixed: links.mtu=4kB hosts.lb=single", "one 4kB off: links.mtu=4kB",
+		"two 1500B fixed: links={mtu: 1500B, trim: false} hosts.lb=ecmp", "two 1500B off: links={mtu: 1500B, trim: false}", "two 4kB fixed: links={mtu: 4kB, trim: false} hosts.lb=ecmp", "two 4kB off: links={mtu: 4kB, trim: false}",
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Error("got, want:\n" + diff)
+	}
+	one, err := s.At("--at", []string{"fabric=two", "size=4kB", "path=fixed"})
+	if err != nil || one.Points() != 1 || one.Point(0)[1].Value != "ecmp" {
+		t.Errorf("%v, %v", one, err)
+	}
+	for text, want := range map[string]string{"fabrik=one": `did you mean "fabric"`, "size=4": `unknown value "4"`, "size": "AXIS=VALUE,VALUE"} {
+		if _, err := s.At("--at", []string{text}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"sweep: {axes: {a: {x: {links.mtu: $b}}}}":                                               "$b has no meaning at each point",
+		"sweep: {axes: {a: {x: {links.mtu: 1kB}}, b: {y: {links.mtu: 2kB}}}}":                    "another axis sets links.mtu to another value: 1kB",
+		"sweep: {axes: {a: {x: {links.mtu: 1kB}}}, grid: {links.mtu: [2kB]}}":                    "the axis a sets the path too",
+		"sweep: {axes: {seed: [1]}}":                                                             "is another column of the table",
+		"sweep: {axes: {a: [1, 1]}}":                                                             "the value 1 is given twice",
+		"sweep: {axes: {a: {'x y': {}}}}":                                                        "no name of a value",
+		"sweep: {axes: {a: [1, 2]}, judge: {between: [b], metrics: {x: X}}}":                     `unknown value "b"`,
+		"sweep: {axes: {a: [1, 2]}, judge: {between: [a]}}":                                      "want the keys between",
+		"sweep: {axes: {a: [1, 2]}, judge: {between: [a], baseline: {a: [3]}, metrics: {x: X}}}": `unknown value "3"`,
+	} {
+		if _, err := Parse("x.yaml", "", []byte(with(text+"\n")), Options{Tables: testTables()}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
+	}
+}
+
 // Mistakes in the key sweep, with the whole message.
 func TestWrongSweeps(t *testing.T) {
 	t.Parallel()
@@ -72,7 +123,7 @@ func TestWrongSweeps(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"sweep: 3", "x.yaml:3:8: sweep: want a mapping with the keys grid and list, got a single value"},
 		{"sweep: {}", "x.yaml:3:8: sweep: the mapping is empty; want the key grid, list or both"},
-		{"sweep: {grids: {a: [1]}}", `x.yaml:3:9: sweep.grids: unknown key "grids"; known: grid list (did you mean "grid"?)`},
+		{"sweep: {grids: {a: [1]}}", `x.yaml:3:9: sweep.grids: unknown key "grids"; known: axes grid list judge (did you mean "grid"?)`},
 		{"sweep: {grid: [a]}", "x.yaml:3:16: sweep.grid: want a mapping from paths to lists of values, such as links.ecn.high: [100kB, 200kB]"},
 		{"sweep: {grid: {links.mtu: 4kB}}", `x.yaml:3:27: sweep.grid.links.mtu: want a list of values, got a single value (did you mean "[4kB]"?)`},
 		{"sweep: {grid: {links.mtu: []}}", "x.yaml:3:27: links.mtu: the list is empty"},

@@ -86,7 +86,7 @@ func (s *Sweep) story() (told []string) {
 	}
 	base, others := s.names()
 	for i, m := range s.Judge.Metrics {
-		n := s.count(s.Cells, func(c *Cell) Judgement { return s.Judgement(c, m.Name) })
+		n := s.count(s.cells(nil), func(c *Cell) Judgement { return s.Judgement(c, m.Name) })
 		text := fmt.Sprintf("%s: ahead in %d, level in %d, behind in %d", m.Title, n.Ahead, n.Level, n.Behind)
 		if i == 0 {
 			text = fmt.Sprintf("%s: the best %s is ahead of the best %s in %d of %d cells, level in %d and behind in %d", m.Title, others, base, n.Ahead, len(s.Cells)-n.Unknown, n.Level, n.Behind)
@@ -110,7 +110,7 @@ func (s *Sweep) fixedText() string {
 		return ""
 	}
 	base, others := s.names()
-	n := s.count(s.Cells, func(c *Cell) (j Judgement) {
+	n := s.count(s.cells(nil), func(c *Cell) (j Judgement) {
 		j.Estimate, j.Absolute, j.Verdict = s.compare(c, m.Name, b, o)
 		return j
 	})
@@ -188,7 +188,7 @@ func (s *Sweep) effect(j *Judgement, metric string, interval bool) string {
 			if v > 0 {
 				sign = "+"
 			}
-			return sign + s.amount(metric, v)
+			return sign + strings.Replace(s.amount(metric, v), " %", " points", 1) // of per cent
 		}
 		return words.Change(v)
 	}
@@ -219,7 +219,7 @@ func (s *Sweep) dimensionTable() *section.Table {
 			continue
 		}
 		for _, v := range s.Values[k] {
-			cells := slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Values[k] != v })
+			cells := s.cells(func(c *Cell) bool { return c.Values[k] == v })
 			row := phrases.Cells(name+" "+v, fmt.Sprint(len(cells)))
 			for _, m := range s.Judge.Metrics {
 				n := s.count(cells, func(c *Cell) Judgement { return s.Judgement(c, m.Name) })

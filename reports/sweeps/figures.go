@@ -111,7 +111,6 @@ func (s *Sweep) metricFigure(id string, m experiment.JudgedMetric) *chart.Figure
 	}
 	down, across := s.dimension(0), s.dimension(1)
 	for _, rest := range combinations(s.Values[min(2, len(s.Values)):]) {
-		judged := map[*Cell]Judgement{}
 		f.Panels = append(f.Panels, chart.Panel{Title: strings.Join(rest, ", "), Chart: &chart.Blocks{
 			Name: m.Title + " " + strings.Join(rest, ", "), Across: across, Down: down, Rows: rows, Columns: columns, Value: chart.Scaling{Name: "Difference", Unit: "%"},
 			Cell: func(d, a, row, column int) chart.BlockCell {
@@ -119,11 +118,7 @@ func (s *Sweep) metricFigure(id string, m experiment.JudgedMetric) *chart.Figure
 				if c == nil {
 					return none
 				}
-				j, ok := judged[c]
-				if !ok {
-					j = s.Judgement(c, m.Name)
-					judged[c] = j
-				}
+				j := s.Judgement(c, m.Name)
 				return s.rival(c, m, &j, rows[row], columns[column])
 			},
 		}})

@@ -44,6 +44,16 @@ func (s *Sweep) higher(metric string) bool { return s.of(metric).Better == meani
 
 // Judgement judges a cell by a metric.
 func (s *Sweep) Judgement(c *Cell, metric string) Judgement {
+	at := judged{c, metric}
+	j, ok := s.judged[at]
+	if !ok {
+		j = s.judge(c, metric)
+		s.judged[at] = j
+	}
+	return j
+}
+
+func (s *Sweep) judge(c *Cell, metric string) Judgement {
 	j := Judgement{Winner: -1, Base: -1, Other: -1, Medians: make([]float64, len(s.Rivals))}
 	higher := s.higher(metric)
 	better := func(i, than int) bool {
@@ -117,10 +127,10 @@ type Count struct {
 }
 
 // count counts the verdicts of cells.
-func (s *Sweep) count(cells []Cell, judge func(c *Cell) Judgement) (n Count) {
+func (s *Sweep) count(cells []*Cell, judge func(c *Cell) Judgement) (n Count) {
 	var gains, losses []float64
-	for i := range cells {
-		j := judge(&cells[i])
+	for _, c := range cells {
+		j := judge(c)
 		size := math.Abs(j.Effect)
 		switch j.Verdict {
 		case Ahead:
@@ -139,6 +149,16 @@ func (s *Sweep) count(cells []Cell, judge func(c *Cell) Judgement) (n Count) {
 	}
 	n.Gain, n.Loss = medianOf(gains), medianOf(losses)
 	return n
+}
+
+// cells returns the cells of which has is true; nil takes all.
+func (s *Sweep) cells(has func(c *Cell) bool) (list []*Cell) {
+	for i := range s.Cells {
+		if has == nil || has(&s.Cells[i]) {
+			list = append(list, &s.Cells[i])
+		}
+	}
+	return list
 }
 
 func medianOf(list []float64) float64 {

@@ -30,6 +30,13 @@ type Sweep struct {
 	Runs    int // that have ended
 	Invalid int // of Runs, those whose numbers do not count
 	of      meaning.Of
+	judged  map[judged]Judgement
+}
+
+// judged is a cell and a metric.
+type judged struct {
+	cell   *Cell
+	metric string
 }
 
 // Rival is a combination of the values of the axes that compete.
@@ -73,7 +80,7 @@ func Read(folder string, of meaning.Of) (*Sweep, error) {
 		return nil, fmt.Errorf("%w; csiglab sweep --resume %s writes the table", err, folder)
 	}
 	defer t.Close() // opened for reading
-	s := &Sweep{Plan: p, Folder: folder, of: of}
+	s := &Sweep{Plan: p, Folder: folder, of: of, judged: map[judged]Judgement{}}
 	if p.Judge != nil {
 		s.Judge = *p.Judge
 	} else if s.Judge, err = usual(p, t.Metrics); err != nil {
@@ -232,7 +239,7 @@ func (s *Sweep) names() (baseline, others string) {
 	return "of the baseline", "of the others"
 }
 
-// medians returns the median of a metric by result; absent are those that lack it.
+// values returns the values of a metric by seed.
 func (r *Result) values(metric string) map[uint64]float64 {
 	list := map[uint64]float64{}
 	if r == nil {

@@ -118,6 +118,39 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// Trials that differ in their seeds alone share processes where they may, with equal outcomes.
+// One that crashes costs no other.
+func TestShare(t *testing.T) {
+	var trials []Trial
+	for i := range 32 {
+		trials = append(trials, Trial{Experiment: "x", Variant: string(rune('a' + i/8)), Seed: uint64(i%8 + 1)})
+	}
+	outcomes := func(play string, share bool) []Outcome {
+		l := player(t, play)
+		l.Share = share
+		list, err := All(t.Context(), Watch(l, nil), nil, trials, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			list[i].Seconds = 0
+		}
+		return list
+	}
+	shared := 0
+	for _, out := range outcomes("shared", true) {
+		shared += int(out.Metrics["shared"])
+	}
+	if shared != 4 {
+		t.Errorf("%d processes were shared; want 4", shared)
+	}
+	for _, play := range []string{"holds", "seed 3"} {
+		if diff := cmp.Diff(outcomes(play, true), outcomes(play, false)); diff != "" {
+			t.Errorf("%s: shared, alone:\n%s", play, diff)
+		}
+	}
+}
+
 // A machine on which no trial can go on ends the campaign: its disk is full, the program is
 // not there, or is replaced on the way.
 func TestMachine(t *testing.T) {

@@ -46,8 +46,23 @@ func playCsiglab(play string, args []string) int {
 		Schema: runfolder.SummarySchema, Name: "x", Valid: true,
 		Variants: map[string]runfolder.VariantSummary{option(args, "variant"): {Runs: []runfolder.RunSummary{run}}},
 	}
+	if list, ok := strings.CutPrefix(option(args, "set"), "seeds=["); ok { // of trials that share the process
+		var runs []runfolder.RunSummary
+		for _, text := range strings.Split(strings.TrimSuffix(list, "]"), ", ") {
+			seed, _ = strconv.ParseUint(text, 10, 64)
+			runs = append(runs, runfolder.RunSummary{Seed: seed, TraceHash: fmt.Sprintf("%064x", seed), Metrics: map[string]float64{"fct_us.p99": float64(100 * seed)}})
+		}
+		s.Variants = map[string]runfolder.VariantSummary{option(args, "variant"): {Runs: runs}}
+		if play == "shared" {
+			s.Variants[option(args, "variant")].Runs[0].Metrics["shared"] = 1
+		}
+	}
 	code := 0
 	switch play {
+	case "seed 3":
+		if seed >= 3 && len(s.Variants[option(args, "variant")].Runs) > 1 || seed == 3 {
+			return 17
+		}
 	case "old":
 		fmt.Fprintln(os.Stderr, "csiglab: unknown flag: --"+NoReportFlag)
 		return 2
