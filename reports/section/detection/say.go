@@ -105,11 +105,15 @@ func (s *Section) figure() *chart.Figure {
 		if d.By == ByTags {
 			sign = chart.Sign{Shape: chart.Dot, Paint: chart.Good}
 		}
-		rows = append(rows, chart.IntervalRow{Name: d.Variant + ", " + d.By, Text: words.Short(d.After.Median), Tip: fmt.Sprintf("%s in %s: %s after the link slowed, found in %d of %d looks", d.By, d.Variant, words.Short(d.After.Median), d.Found, d.Looks),
+		text := words.Short(d.After.Median)
+		if d.Wrong > 0 {
+			text += fmt.Sprintf(", %s wrong", words.Number(float64(d.Wrong)))
+		}
+		rows = append(rows, chart.IntervalRow{Name: d.Variant + ", " + d.By, Text: text, Tip: fmt.Sprintf("%s in %s: %s after the link slowed, found in %d of %d looks", d.By, d.Variant, words.Short(d.After.Median), d.Found, d.Looks),
 			Interval: chart.Interval{Effect: t.Median, Low: t.Min, High: t.Max, Sign: sign}})
 	}
 	return &chart.Figure{ID: "detection", Title: "How long it takes to name the slow link",
-		Caption: "From when the link slows to when its name is first right: the median, and the range over seeds and, of polls, over ten times of the first poll. At the right the time of the run. Looks that do not find it before the run ends are left out.",
+		Caption: "From when the link slows to when its name is first right: the median, and the range over seeds and, of polls, over ten times of the first poll. At the right the time of the run, and how many wrong names there were in all looks. Looks that do not find it before the run ends are left out.",
 		Legend:  []chart.Key{{Name: "tags at the hosts", Sign: chart.Sign{Shape: chart.Dot, Paint: chart.Good}}, {Name: "polls of the counters of switches", Sign: chart.Sign{Shape: chart.Hollow, Paint: chart.Rest}}},
 		Panels:  []chart.Panel{{Chart: &chart.Intervals{Name: "Time to the right name", X: chart.Scaling{Name: "After the link slowed", Unit: unit, Max: max(high*1.05, 0.1)}, Rows: rows}}}}
 }
