@@ -193,7 +193,9 @@ func TestTrainingStepAtTwoScales(t *testing.T) {
 		}
 		r, f := analysed(t, set)
 		u := reported[*utilisation.Section](t, r).Utilisation[0]
-		uplink := slices.IndexFunc(u.Ports, func(p utilisation.Port) bool { return strings.HasPrefix(p.From, "spine") || strings.HasPrefix(p.To, "spine") })
+		uplink := slices.IndexFunc(u.Ports, func(p utilisation.Port) bool {
+			return strings.HasPrefix(p.From, "spine") || strings.HasPrefix(p.To, "spine")
+		})
 		if !u.RunMean || uplink < 0 {
 			t.Fatalf("%s: utilisation %+v", interval, u)
 		}
