@@ -323,7 +323,7 @@ func (s *tuningSection) take(page string) bool {
 	_, text, found := strings.Cut(page, "\n## "+s.name+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	m := tuningHead.FindStringSubmatch(text)
-	if !found || m == nil || m[5] != s.digest || s.inVirtualTime() == (m[1] == "") {
+	if !found || m == nil || m[5] != s.digest || (s.inVirtualTime() && len(s.set.Base.Expect) > 0) == (m[1] == "") {
 		return false
 	}
 	if m[1] != "" {

@@ -246,7 +246,7 @@ func sweepRun(a *command.App, cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep
 // sweepEnd writes the table and prints the results.
 func sweepEnd(a *command.App, s *sweepFlags, sw *sweep.Sweep) error {
 	shown := sweep.Key
-	if len(s.metrics) > 0 {
+	if len(s.metrics) > 0 || sw.Plan.Judge != nil {
 		shown = sweep.First
 	}
 	sum, err := sw.Finish(s.metrics, shown)

@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
@@ -69,7 +70,7 @@ const maxBad = 100
 const summarySchema = 1
 
 // Finish writes results.parquet from what the folder has. Of the metrics it writes those that
-// match one of the patterns, all without patterns. Those that differ from run to run
+// match one of the patterns; without patterns those that the plan judges, or all. Those that differ from run to run
 // (meaning.Meaning.Machine) it leaves out unless they are named. An error of class
 // failure.ErrConfiguration says that a pattern matches none. shown returns the metrics of the
 // Summary, of those that the table has.
@@ -112,6 +113,11 @@ func (s *Sweep) metrics(patterns []string) ([]string, error) {
 				}
 			}
 		}
+	}
+	if judge := s.Plan.Judge; len(patterns) == 0 && judge != nil { // the page needs no others, of which there may be a thousand times as many
+		maps.DeleteFunc(all, func(name string, _ bool) bool {
+			return !slices.ContainsFunc(judge.Metrics, func(m experiment.JudgedMetric) bool { return m.Name == name })
+		})
 	}
 	if len(patterns) == 0 || len(all) == 0 {
 		return slices.Sorted(maps.Keys(all)), nil
