@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports/page"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
@@ -64,17 +63,17 @@ func (s *Sweep) compared() bool {
 }
 
 func (s *Sweep) banner() section.Banner {
-	b := section.Banner{State: section.Good, Headline: fmt.Sprintf("%d of %d runs, all valid", s.Runs, s.Plan.Trials())}
-	if missing := s.Plan.Trials() - s.Runs; missing > 0 {
+	b := section.Banner{State: section.Good, Headline: fmt.Sprintf("%d of %d runs, all valid", s.Runs, s.Plan.Trials)}
+	if missing := s.Plan.Trials - s.Runs; missing > 0 {
 		b.State = section.Warn
 		b.Reasons = append(b.Reasons, words.Plural(missing, "run")+" are missing: csiglab sweep --resume "+s.Folder+" does them.")
 	}
 	if s.Invalid > 0 {
 		b.State = section.Warn
-		b.Headline = fmt.Sprintf("%d of %d runs, of which %d have no numbers that count", s.Runs, s.Plan.Trials(), s.Invalid)
+		b.Headline = fmt.Sprintf("%d of %d runs, of which %d have no numbers that count", s.Runs, s.Plan.Trials, s.Invalid)
 	}
 	if b.State == section.Warn && s.Invalid == 0 {
-		b.Headline = fmt.Sprintf("Incomplete: %d of %d runs", s.Runs, s.Plan.Trials())
+		b.Headline = fmt.Sprintf("Incomplete: %d of %d runs", s.Runs, s.Plan.Trials)
 	}
 	return b
 }
@@ -269,7 +268,7 @@ func (s *Sweep) gainTable() *section.Table {
 	return t
 }
 
-func (s *Sweep) gainCell(c *Cell, m experiment.JudgedMetric) section.Cell {
+func (s *Sweep) gainCell(c *Cell, m Metric) section.Cell {
 	if c == nil {
 		return section.Cell{Text: words.None}
 	}
@@ -288,7 +287,7 @@ func (s *Sweep) gainCell(c *Cell, m experiment.JudgedMetric) section.Cell {
 }
 
 // winners is a table of all cells by one metric.
-func (s *Sweep) winners(m experiment.JudgedMetric) *section.Table {
+func (s *Sweep) winners(m Metric) *section.Table {
 	base, others := s.names()
 	t := &section.Table{Label: "Winners by " + m.Title, Columns: phrases.Columns(slices.Concat(s.Others, []string{"Best " + base, "Value", "Best " + others, "Value", "Difference", "Repeat the winner"})...)}
 	for i := range s.Cells {

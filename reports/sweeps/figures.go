@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -64,7 +63,7 @@ func (s *Sweep) gainFigure() *chart.Figure {
 	return f
 }
 
-func (s *Sweep) gain(c *Cell, m experiment.JudgedMetric) chart.BlockCell {
+func (s *Sweep) gain(c *Cell, m Metric) chart.BlockCell {
 	if c == nil {
 		return none
 	}
@@ -89,7 +88,7 @@ func (s *Sweep) gain(c *Cell, m experiment.JudgedMetric) chart.BlockCell {
 
 // metricFigure has all rivals in all cells by a metric: their difference from the best of the
 // baseline, or from the best of all where there is none.
-func (s *Sweep) metricFigure(id string, m experiment.JudgedMetric) *chart.Figure {
+func (s *Sweep) metricFigure(id string, m Metric) *chart.Figure {
 	base, _ := s.names()
 	against := "the best " + base
 	if !s.compared() {
@@ -126,7 +125,7 @@ func (s *Sweep) metricFigure(id string, m experiment.JudgedMetric) *chart.Figure
 	return f
 }
 
-func (s *Sweep) rival(c *Cell, m experiment.JudgedMetric, j *Judgement, row, column string) chart.BlockCell {
+func (s *Sweep) rival(c *Cell, m Metric, j *Judgement, row, column string) chart.BlockCell {
 	r := slices.IndexFunc(s.Rivals, func(o Rival) bool { return o.Values[0] == row && strings.Join(o.Values[1:], ", ") == column })
 	if r < 0 || math.IsNaN(j.Medians[r]) {
 		return none

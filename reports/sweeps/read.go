@@ -11,18 +11,43 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
-	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
+
+// Plan is what a page needs of the plan of a sweep.
+type Plan struct {
+	Name, Version, Experiment string // Version is of csiglab
+	Command, Given            []string
+	Started                   time.Time
+	Paths                     []string // that points change; the first Axes of them are names of axes
+	Axes                      int
+	Points                    [][]string // values by Paths
+	Variants                  []string
+	Seeds                     []uint64
+	Trials                    int    // of all points
+	Judge                     *Judge // nil without
+}
+
+// Judge is what competes and how it is judged: the key sweep.judge of an experiment, which says
+// what the fields are.
+type Judge struct {
+	Between  []string
+	Baseline map[string][]string
+	Sides    []string
+	Metrics  []Metric
+}
+
+// Metric is a metric with its title.
+type Metric struct{ Name, Title string }
 
 // Sweep is what a page says of a sweep.
 type Sweep struct {
-	Plan    *sweep.Plan
+	Plan    *Plan
 	Folder  string
-	Judge   experiment.Judge
+	Judge   Judge
 	Others  []string   // the dimensions of cells
 	Values  [][]string // of each of Others, in the order of the points
 	Rivals  []Rival
@@ -69,12 +94,9 @@ type Result struct {
 const variantAxis = "variant"
 
 // Read reads the folder of a sweep. Metrics without a direction of their own, such as derived
-// ones, are better when they are less. The error wraps sweep.ErrNoSweep or results.ErrDamaged.
-func Read(folder string, of meaning.Of) (*Sweep, error) {
-	p, err := sweep.ReadPlan(folder)
-	if err != nil {
-		return nil, err
-	}
+// ones, are better when they are less. key chooses the metrics to judge by of those that the table
+// has, where the plan does not say. The error wraps results.ErrDamaged.
+func Read(folder string, p *Plan, key func(metrics []string) []string, of meaning.Of) (*Sweep, error) {
 	t, err := results.Open(filepath.Join(folder, results.File))
 	if err != nil {
 		return nil, fmt.Errorf("%w; csiglab sweep --resume %s writes the table", err, folder)
@@ -83,7 +105,7 @@ func Read(folder string, of meaning.Of) (*Sweep, error) {
 	s := &Sweep{Plan: p, Folder: folder, of: of, judged: map[judged]Judgement{}}
 	if p.Judge != nil {
 		s.Judge = *p.Judge
-	} else if s.Judge, err = usual(p, t.Metrics); err != nil {
+	} else if s.Judge, err = usual(p, key(t.Metrics)); err != nil {
 		return nil, err
 	}
 	s.arrange()
@@ -97,7 +119,7 @@ func Read(folder string, of meaning.Of) (*Sweep, error) {
 }
 
 // usual is what a sweep compares that says nothing about it.
-func usual(p *sweep.Plan, metrics []string) (j experiment.Judge, err error) {
+func usual(p *Plan, metrics []string) (j Judge, err error) {
 	switch {
 	case len(p.Variants) > 1:
 		j.Between = []string{variantAxis}
@@ -107,8 +129,8 @@ func usual(p *sweep.Plan, metrics []string) (j experiment.Judge, err error) {
 	default:
 		return j, fmt.Errorf("the sweep has one point and one variant: there is nothing to compare")
 	}
-	for _, name := range sweep.Key(metrics) {
-		j.Metrics = append(j.Metrics, experiment.JudgedMetric{Name: name, Title: name})
+	for _, name := range metrics {
+		j.Metrics = append(j.Metrics, Metric{Name: name, Title: name})
 	}
 	return j, nil
 }
@@ -127,7 +149,7 @@ func (s *Sweep) arrange() {
 	s.Values = make([][]string, len(s.Others))
 	for i := range s.Plan.Points {
 		for _, variant := range s.Plan.Variants {
-			s.cell(s.Plan.Points[i].Values, variant)
+			s.cell(s.Plan.Points[i], variant)
 		}
 	}
 }
@@ -207,10 +229,10 @@ func (s *Sweep) Command(r *Result) string {
 	parts := []string{"csiglab run", word(p.Experiment)}
 	point := p.Points[r.Point]
 	for i, name := range p.Paths[:p.Axes] {
-		parts = append(parts, "--at", word(name+"="+point.Values[i]))
+		parts = append(parts, "--at", word(name+"="+point[i]))
 	}
 	for i, path := range p.Paths[p.Axes:] {
-		if v := point.Values[p.Axes+i]; v != "" {
+		if v := point[p.Axes+i]; v != "" {
 			parts = append(parts, "--set", word(path+"="+v))
 		}
 	}

@@ -74,7 +74,12 @@ func measured(t *testing.T, r trial.Runner) *Sweep {
 	if _, err := sw.Finish(nil, sweep.Key); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Read(sw.Folder, func(metric string) meaning.Meaning {
+	of := &Plan{Name: p.Name, Experiment: p.Experiment, Paths: p.Paths, Axes: p.Axes, Variants: p.Variants, Seeds: p.Seeds, Trials: p.Trials(),
+		Judge: &Judge{p.Judge.Between, p.Judge.Baseline, p.Judge.Sides, []Metric{{"fct_us.p99", "Tail"}, {"jain.all", "Fairness"}}}}
+	for i := range p.Points {
+		of.Points = append(of.Points, p.Points[i].Values)
+	}
+	s, err := Read(sw.Folder, of, sweep.Key, func(metric string) meaning.Meaning {
 		if metric == "jain.all" {
 			return meaning.Meaning{Better: meaning.Higher}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/compare"
@@ -84,7 +85,11 @@ func reportCommand(a *command.App) *cobra.Command {
 // reportSweep writes the page of a sweep into its folder, or prints it as Markdown.
 func reportSweep(ctx context.Context, a *command.App, folder string, markdown bool) error {
 	text, err := command.Interruptible(ctx, func() ([]byte, error) {
-		s, err := sweeps.Read(folder, measure.Meaning)
+		p, err := sweep.ReadPlan(folder)
+		if err != nil {
+			return nil, err
+		}
+		s, err := sweeps.Read(folder, pagePlan(p), sweep.Key, measure.Meaning)
 		if err != nil {
 			return nil, err
 		}
@@ -107,6 +112,24 @@ func reportSweep(ctx context.Context, a *command.App, folder string, markdown bo
 		return command.Infrastructure(err)
 	}
 	return a.Print(file + "\n")
+}
+
+// pagePlan returns what the page of a sweep needs of its plan.
+func pagePlan(p *sweep.Plan) *sweeps.Plan {
+	of := &sweeps.Plan{
+		Name: p.Name, Version: p.Version, Experiment: p.Experiment, Command: p.Command, Given: p.Given, Started: p.Started,
+		Paths: p.Paths, Axes: p.Axes, Variants: p.Variants, Seeds: p.Seeds, Trials: p.Trials(),
+	}
+	for i := range p.Points {
+		of.Points = append(of.Points, p.Points[i].Values)
+	}
+	if j := p.Judge; j != nil {
+		of.Judge = &sweeps.Judge{Between: j.Between, Baseline: j.Baseline, Sides: j.Sides}
+		for _, m := range j.Metrics {
+			of.Judge.Metrics = append(of.Judge.Metrics, sweeps.Metric(m))
+		}
+	}
+	return of
 }
 
 // printNCCL prints the collectives of one variant as nccl-tests do.
