@@ -78,3 +78,12 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// ShellWord quotes an argument for a POSIX shell where that is needed.
+func ShellWord(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

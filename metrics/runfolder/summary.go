@@ -39,6 +39,18 @@ type VariantSummary struct {
 	Runs      []RunSummary       `json:"runs"`                // by seed, ascending
 }
 
+// Metric returns a metric of one run; ok is false if the summary has no such run, or not this
+// metric of it.
+func (s *Summary) Metric(variant string, seed uint64, name string) (v float64, ok bool) {
+	for _, r := range s.Variants[variant].Runs {
+		if r.Seed == seed {
+			v, ok = r.Metrics[name]
+			break
+		}
+	}
+	return v, ok
+}
+
 // RunSummary is the outcome of one seed.
 type RunSummary struct {
 	Seed      uint64             `json:"seed"`

@@ -94,6 +94,9 @@ func (o *opened) open(side, argument string, d *Design) (err error) {
 	return nil
 }
 
+// Runs returns the folders, nil of sweeps.
+func (p *Pair) Runs() (a, b *runfolder.Folder) { return p.sides[0].folder, p.sides[1].folder }
+
 // Metrics returns the metrics that A has.
 func (p *Pair) Metrics() []string { return p.sides[0].measured.Metrics() }
 
@@ -105,7 +108,7 @@ func (p *Pair) Compare() (*Comparison, error) {
 // WriteHTML writes a comparison of the two as one page, with the figures of two runs over each
 // other.
 func (p *Pair) WriteHTML(w io.Writer, c *Comparison) error {
-	a, b := p.sides[0].folder, p.sides[1].folder
+	a, b := p.Runs()
 	if a == nil || b == nil {
 		return WriteHTML(w, c, nil)
 	}

@@ -106,6 +106,20 @@ func SpreadOf(values []float64) Spread {
 	return Spread{len(values), slices.Min(values), slices.Max(values)}
 }
 
+// Median is the median of values and their range; the zero value is of none.
+type Median struct {
+	Median float64 `json:"median"`
+	Spread
+}
+
+// MedianOf returns the median and the range of values.
+func MedianOf(values []float64) Median {
+	if len(values) == 0 {
+		return Median{}
+	}
+	return Median{runfolder.Median(values), SpreadOf(values)}
+}
+
 func verdict(m *runfolder.Manifest, s *runfolder.Summary, of meaning.Of) Verdict {
 	v := Verdict{Valid: s.Valid, Reasons: s.Reasons, Expectations: s.Expectations, Published: []Comparison{}, Incomplete: incomplete(m, s)}
 	if v.Incomplete != nil { // the summary of an incomplete folder is never valid

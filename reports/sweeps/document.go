@@ -1,6 +1,7 @@
 package sweeps
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -346,13 +347,7 @@ func (s *Sweep) overallTable() *section.Table {
 			if s.higher(s.Judge.Metrics[0].Name) {
 				x, y = y, x
 			}
-			switch {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
+			return cmp.Compare(x, y)
 		})
 	}
 	for _, r := range order {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
@@ -226,31 +227,23 @@ func (s *Sweep) add(row *results.Row) {
 // Command returns the command that repeats the runs of a result.
 func (s *Sweep) Command(r *Result) string {
 	p := s.Plan
-	parts := []string{"csiglab run", word(p.Experiment)}
+	parts := []string{"csiglab run", spelling.ShellWord(p.Experiment)}
 	point := p.Points[r.Point]
 	for i, name := range p.Paths[:p.Axes] {
-		parts = append(parts, "--at", word(name+"="+point[i]))
+		parts = append(parts, "--at", spelling.ShellWord(name+"="+point[i]))
 	}
 	for i, path := range p.Paths[p.Axes:] {
 		if v := point[p.Axes+i]; v != "" {
-			parts = append(parts, "--set", word(path+"="+v))
+			parts = append(parts, "--set", spelling.ShellWord(path+"="+v))
 		}
 	}
 	for _, given := range p.Given {
-		parts = append(parts, "--set", word(given))
+		parts = append(parts, "--set", spelling.ShellWord(given))
 	}
 	if len(p.Variants) > 1 {
 		parts = append(parts, "--variant", r.Variant)
 	}
 	return strings.Join(append(parts, fmt.Sprintf("--seeds %d", len(p.Seeds))), " ")
-}
-
-// word quotes a word for a shell where it needs it.
-func word(text string) string {
-	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+:._/=-") == "" && text != "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // names returns what the baseline and the others are called.

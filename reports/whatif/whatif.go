@@ -5,7 +5,6 @@ package whatif
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
@@ -66,14 +65,7 @@ func (a *Asked) Check(first, second string, of meaning.Of) (*Result, error) {
 	if r.Comparison, err = pair.Compare(); err != nil {
 		return nil, err
 	}
-	was, err := runfolder.Open(first)
-	if err != nil {
-		return nil, err
-	}
-	is, err := runfolder.Open(second)
-	if err != nil {
-		return nil, err
-	}
+	was, is := pair.Runs()
 	var all []waits.Predicted
 	if a.Unknown == "" {
 		full := false
@@ -100,12 +92,9 @@ func newJob(name, variant string, was, is *runfolder.Folder, all []waits.Predict
 	j.Job = name
 	var first, second, saved, predicted []float64
 	for _, run := range was.Summary.Variants[variant].Runs {
-		i := slices.IndexFunc(is.Summary.Variants[variant].Runs, func(o runfolder.RunSummary) bool { return o.Seed == run.Seed })
-		if i < 0 {
-			continue
-		}
 		metric := "iteration_us.mean." + name
-		a, b := run.Metrics[metric], is.Summary.Variants[variant].Runs[i].Metrics[metric]
+		a := run.Metrics[metric]
+		b, _ := is.Summary.Metric(variant, run.Seed, metric)
 		if !(a > 0 && b > 0) {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/internal/wildcard"
-	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports/compare"
 )
@@ -78,15 +78,15 @@ func (f *compareFlags) design() (compare.Design, error) {
 
 // whole returns the command that shows all of what the text has a screen of.
 func (f *compareFlags) whole(args []string) string {
-	parts := []string{"csiglab compare", regress.ShellWord(args[0]), regress.ShellWord(args[1])}
+	parts := []string{"csiglab compare", spelling.ShellWord(args[0]), spelling.ShellWord(args[1])}
 	for _, pattern := range f.metrics {
-		parts = append(parts, "--metric", regress.ShellWord(pattern))
+		parts = append(parts, "--metric", spelling.ShellWord(pattern))
 	}
 	if f.single {
 		parts = append(parts, "--single")
 	}
 	if f.delta != defaultDelta {
-		parts = append(parts, "--delta", regress.ShellWord(f.delta))
+		parts = append(parts, "--delta", spelling.ShellWord(f.delta))
 	}
 	return strings.Join(append(parts, "--html compare.html"), " ")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	changes "github.com/csiglab/csiglab/orchestrator/compare/whatif"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -118,7 +118,7 @@ func (f *whatifFlags) check(cmd *cobra.Command, a *command.App) error {
 
 // wholeComparison is the command that shows all metrics of the two runs.
 func wholeComparison(first, second, variant string) string {
-	return strings.Join([]string{"csiglab compare", regress.ShellWord(first + ":" + variant), regress.ShellWord(second + ":" + variant), "--html compare.html"}, " ")
+	return strings.Join([]string{"csiglab compare", spelling.ShellWord(first + ":" + variant), spelling.ShellWord(second + ":" + variant), "--html compare.html"}, " ")
 }
 
 // loadVariant returns a variant of the experiment of a folder with some values changed and without
@@ -169,7 +169,7 @@ func listWhatif(ctx context.Context, a *command.App, first *runfolder.Folder, f 
 		row.What, row.Place = b.Words()
 		add := func(what, set string, predicted *float64) {
 			if set != "" {
-				command := strings.Join([]string{"csiglab whatif", regress.ShellWord(first.Dir), "--variant", f.variant, "--set", regress.ShellWord(set)}, " ")
+				command := strings.Join([]string{"csiglab whatif", spelling.ShellWord(first.Dir), "--variant", f.variant, "--set", spelling.ShellWord(set)}, " ")
 				row.Removals = append(row.Removals, whatif.Removal{What: what, Predicted: predicted, Command: command})
 			}
 		}

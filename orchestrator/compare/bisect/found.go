@@ -13,7 +13,6 @@ import (
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/metrics/meaning"
-	"github.com/csiglab/csiglab/orchestrator/compare/regress"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
@@ -139,7 +138,7 @@ func (s *Session) again(r *Result) string {
 		args = append(args, "--baseline", "git:"+good.Short, "--candidate", "git:"+bad.Short)
 	}
 	for i, arg := range args {
-		args[i] = regress.ShellWord(arg)
+		args[i] = spelling.ShellWord(arg)
 	}
 	return strings.Join(args, " ")
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 )
@@ -462,7 +463,7 @@ func TestReproduce(t *testing.T) {
 	if got, want := c.reproduce(c.cells[1]), "csiglab regress fake.yaml --only two --candidate 'program:new one' --seeds 12"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if got, want := ShellWord("it's"), `'it'\''s'`; got != want {
+	if got, want := spelling.ShellWord("it's"), `'it'\''s'`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

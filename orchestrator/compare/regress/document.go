@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 )
 
@@ -103,18 +104,9 @@ func (c *Campaign) reproduce(one *cell) string {
 		args = append(args, "--strict")
 	}
 	for i, a := range args {
-		args[i] = ShellWord(a)
+		args[i] = spelling.ShellWord(a)
 	}
 	return strings.Join(args, " ")
-}
-
-// ShellWord quotes an argument for a POSIX shell where that is needed.
-func ShellWord(text string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
-	if text != "" && strings.Trim(text, plain) == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // summary says how a cell went, in a line.

@@ -70,10 +70,10 @@ const maxBad = 100
 const summarySchema = 1
 
 // Finish writes results.parquet from what the folder has. Of the metrics it writes those that
-// match one of the patterns; without patterns those that the plan judges, or all. Those that differ from run to run
-// (meaning.Meaning.Machine) it leaves out unless they are named. An error of class
-// failure.ErrConfiguration says that a pattern matches none. shown returns the metrics of the
-// Summary, of those that the table has.
+// match one of the patterns; without patterns those that the plan judges, or all. Those that
+// differ from run to run (meaning.Meaning.Machine) it leaves out unless they are named. An error
+// of class failure.ErrConfiguration says that a pattern matches none. shown returns the metrics
+// of the Summary, of those that the table has.
 func (s *Sweep) Finish(patterns []string, shown func(metrics []string) []string) (*Summary, error) {
 	names, err := s.metrics(patterns)
 	if err != nil {

@@ -45,3 +45,28 @@ func TestMoreMetricsThanColumns(t *testing.T) {
 		t.Errorf("%.500s", again.Text())
 	}
 }
+
+// A sweep that judges writes the metrics that it judges by; a pattern brings back the others.
+func TestJudgedMetrics(t *testing.T) {
+	s := create(t, plan(t, request(file(t, `schema: 1
+name: judged
+topology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
+workload: {transfers: [0 -> 2 100kB]}
+seeds: 1..2
+sweep:
+  axes: {lb: {plain: {hosts.lb: single}, other: {hosts.lb: ecmp}}}
+  judge: {between: [lb], metrics: {fct_us.p99: Tail, jain.all: Fairness}}
+`))))
+	sum, _ := swept(t, s, ownNames{3}, 2)
+	for _, row := range rows(t, sum) {
+		if len(row.Metrics) != 1 || row.Metrics["fct_us.p99"] != float64(row.Seed) { // no run has the other one
+			t.Errorf("point %d, seed %d: %v", row.Point, row.Seed, row.Metrics)
+		}
+	}
+	again, _ := finished(t, s, "*")
+	for _, row := range rows(t, again) {
+		if len(row.Metrics) != 4 {
+			t.Errorf("with every metric, point %d, seed %d: %v", row.Point, row.Seed, row.Metrics)
+		}
+	}
+}

@@ -88,16 +88,20 @@ func grouped(r Runner, trials []Trial, first []int, parallel int) (groups [][]in
 		const groupsOfWorker, mostSeeds = 4, 8
 		most = max(1, min(mostSeeds, len(first)/(groupsOfWorker*max(1, parallel))))
 	}
-	bare := func(t Trial) [16]byte {
-		t.Seed = 0
-		return t.Key()
-	}
-	for n, i := range first {
-		if last := len(groups) - 1; n > 0 && len(groups[last]) < most && bare(trials[i]) == bare(trials[first[n-1]]) {
-			groups[last] = append(groups[last], i)
-			continue
+	var before [16]byte // of the last trial, but for its seed
+	for _, i := range first {
+		var bare [16]byte
+		if most > 1 {
+			t := trials[i]
+			t.Seed = 0
+			bare = t.Key()
 		}
-		groups = append(groups, []int{i})
+		if last := len(groups) - 1; last >= 0 && len(groups[last]) < most && bare == before {
+			groups[last] = append(groups[last], i)
+		} else {
+			groups = append(groups, []int{i})
+		}
+		before = bare
 	}
 	return groups
 }
@@ -145,6 +149,11 @@ func runAll(ctx context.Context, r Runner, list []Trial) (outcomes []Outcome, er
 	if s, ok := r.(Sharer); ok && len(list) > 1 {
 		return s.RunSeeds(ctx, list)
 	}
+	return oneByOne(ctx, r, list)
+}
+
+// oneByOne performs trials, each by itself.
+func oneByOne(ctx context.Context, r Runner, list []Trial) (outcomes []Outcome, err error) {
 	for _, t := range list {
 		out, err := r.Run(ctx, t)
 		if err != nil {

@@ -128,14 +128,7 @@ func (l *Local) RunSeeds(ctx context.Context, trials []Trial) ([]Outcome, error)
 	if err != nil || outcomes != nil {
 		return outcomes, err
 	}
-	for _, t := range trials {
-		out, err := l.Run(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		outcomes = append(outcomes, out)
-	}
-	return outcomes, nil
+	return oneByOne(ctx, l, trials)
 }
 
 // together performs trials in one process. It returns nil if not all is well.

@@ -179,9 +179,6 @@ func (c *Change) stragglers(a, b *experiment.Experiment) bool {
 	return true
 }
 
-// mostRate is the highest rate that an experiment may give a link.
-const mostRate = 100 * units.Tbps
-
 // Faster returns the override, as PATH=VALUE, that gives the links of a pattern, which have one
 // rate, so many times this rate; "" if there is no such link or it would be too fast.
 func Faster(e *experiment.Experiment, links string, times int) (string, error) {
@@ -190,7 +187,7 @@ func Faster(e *experiment.Experiment, links string, times int) (string, error) {
 		return "", err
 	}
 	i := slices.IndexFunc(p.Graph.LinkNames(), func(name string) bool { return wildcard.Match(links, name) })
-	if i < 0 || p.Graph.Links[i].Rate > mostRate/units.Rate(times) {
+	if i < 0 || p.Graph.Links[i].Rate > topologies.MaxRate/units.Rate(times) {
 		return "", nil
 	}
 	var items []string

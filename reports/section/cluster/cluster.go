@@ -23,39 +23,26 @@ type Section struct {
 	spans map[key]span
 }
 
-// Variant is what the jobs do together in one variant.
+// Variant is what the jobs do together in one variant, over the seeds that all variants have.
 type Variant struct {
 	Variant string `json:"variant"`
 	CSIG    bool   `json:"csig"`
 	// Sum is the time that a step of each job takes, summed over the jobs, in microseconds;
 	// Change is its change from Base, paired by seed, as a share; Jain is Jain's index over the
 	// slowdowns, 1 if all jobs lose the same share.
-	Sum    Seeds `json:"sumUs"`
-	Change Seeds `json:"change"`
-	Jain   Seeds `json:"jain"`
-	Jobs   []Job `json:"jobs"`
+	Sum    reading.Median `json:"sumUs"`
+	Change reading.Median `json:"change"`
+	Jain   reading.Median `json:"jain"`
+	Jobs   []Job          `json:"jobs"`
 }
 
 // Job is a job in a variant: the time of its steps over that of Alone, and its change from Base.
 type Job struct {
-	Name     string `json:"name"`
-	StepUS   Seeds  `json:"stepUs"`
-	Slowdown Seeds  `json:"slowdown"`
-	Change   Seeds  `json:"change"`
+	Name     string         `json:"name"`
+	StepUS   reading.Median `json:"stepUs"`
+	Slowdown reading.Median `json:"slowdown"`
+	Change   reading.Median `json:"change"`
 }
-
-// Seeds is a value over the seeds that all variants have.
-type Seeds struct {
-	Median float64 `json:"median"`
-	reading.Spread
-}
-
-// over returns the values of all seeds as one.
-func over(values []float64) Seeds { return Seeds{runfolder.Median(values), reading.SpreadOf(values)} }
-
-// above and below report whether a value is on one side of a limit under every seed.
-func (s Seeds) above(limit float64) bool { return s.Min > limit }
-func (s Seeds) below(limit float64) bool { return s.Max < limit }
 
 // key is a job in a run.
 type key struct {
@@ -152,13 +139,8 @@ func (s *Section) oneByOne(variant string, jobs []string) bool {
 
 // step returns the mean time of the steps of a job in a run; ok is false if it ended none.
 func (s *Section) step(variant string, seed uint64, job string) (us float64, ok bool) {
-	for _, r := range s.r.Summary.Variants[variant].Runs {
-		if r.Seed == seed {
-			us, ok = r.Metrics["iteration_us.mean."+job]
-			return us, ok && us > 0
-		}
-	}
-	return 0, false
+	us, ok = s.r.Summary.Metric(variant, seed, "iteration_us.mean."+job)
+	return us, ok && us > 0
 }
 
 // seeds returns the seeds under which all jobs have steps in all variants.
@@ -191,9 +173,9 @@ func (s *Section) variant(name string, jobs []string, seeds []uint64) Variant {
 		}
 		sums, changes, jains = append(sums, sum), append(changes, sum/before-1), append(jains, total*total/float64(len(jobs))/squares)
 	}
-	v := Variant{Variant: name, CSIG: s.r.Variants[s.r.Variant(name)].CSIG != reading.NoCSIG, Sum: over(sums), Change: over(changes), Jain: over(jains)}
+	v := Variant{Variant: name, CSIG: s.r.Variants[s.r.Variant(name)].CSIG != reading.NoCSIG, Sum: reading.MedianOf(sums), Change: reading.MedianOf(changes), Jain: reading.MedianOf(jains)}
 	for i, j := range jobs {
-		v.Jobs = append(v.Jobs, Job{j, over(steps[i]), over(slowdowns[i]), over(changed[i])})
+		v.Jobs = append(v.Jobs, Job{j, reading.MedianOf(steps[i]), reading.MedianOf(slowdowns[i]), reading.MedianOf(changed[i])})
 	}
 	return v
 }

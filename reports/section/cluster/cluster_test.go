@@ -67,7 +67,7 @@ func TestGain(t *testing.T) {
 	}
 	tags := s.Variants[2]
 	for name, c := range map[string]struct {
-		got              Seeds
+		got              reading.Median
 		median, min, max float64
 	}{
 		"together":      {tags.Sum, 570, 540, 600},

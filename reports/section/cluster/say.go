@@ -2,10 +2,10 @@ package cluster
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -73,11 +73,20 @@ func (s *Section) gain() string {
 	return text
 }
 
-// changeOf prints a change with its range over the seeds.
-func changeOf(of Seeds) string {
+// changeOf prints a change with its range over the seeds, and how many these are.
+func changeOf(of reading.Median) string {
+	text := rangeOf(of)
+	if of.Count > 1 {
+		text += " over " + words.Plural(of.Count, "seed")
+	}
+	return text
+}
+
+// rangeOf prints a change with its range over the seeds.
+func rangeOf(of reading.Median) string {
 	text := words.Change(of.Median)
 	if of.Count > 1 {
-		text += fmt.Sprintf("; %s to %s over %s", words.Change(of.Min), words.Change(of.Max), words.Plural(of.Count, "seed"))
+		text += fmt.Sprintf("; %s to %s", words.Change(of.Min), words.Change(of.Max))
 	}
 	return text
 }
@@ -87,7 +96,7 @@ func (s *Section) price() string {
 	best := s.best(func(*Variant) bool { return true })
 	var pay []string
 	for _, j := range best.Jobs {
-		if j.Change.above(0) {
+		if j.Change.Min > 0 {
 			pay = append(pay, j.Name+" "+words.Change(j.Change.Median))
 		}
 	}
@@ -124,11 +133,11 @@ var signs = struct{ better, worse, unclear chart.Sign }{
 }
 
 // signOf returns the mark of a change.
-func signOf(of Seeds) chart.Sign {
+func signOf(of reading.Median) chart.Sign {
 	switch {
-	case of.below(0):
+	case of.Max < 0:
 		return signs.better
-	case of.above(0):
+	case of.Min > 0:
 		return signs.worse
 	}
 	return signs.unclear
@@ -191,8 +200,8 @@ func (s *Section) table() *section.Table {
 }
 
 // cell shows a change, and whether it is one under every seed.
-func cell(of Seeds) section.Cell {
-	c := section.Cell{Text: strings.Replace(changeOf(of), " over "+words.Plural(of.Count, "seed"), "", 1)}
+func cell(of reading.Median) section.Cell {
+	c := section.Cell{Text: rangeOf(of)}
 	switch signOf(of) {
 	case signs.better:
 		c.State = section.Good

@@ -44,16 +44,10 @@ type Detection struct {
 	Wrong int `json:"wrong"`
 	// After is the time from the incident to its right name, in microseconds, and Steps the
 	// same as a share of a step of the first job; over the looks that found it.
-	After Spread `json:"afterUs"`
-	Steps Spread `json:"steps"`
+	After reading.Median `json:"afterUs"`
+	Steps reading.Median `json:"steps"`
 	// Waiting are the hosts whose tags named the link after it was found, most often first.
 	Waiting []string `json:"waiting,omitempty"`
-}
-
-// Spread is the median and the range of a value over looks.
-type Spread struct {
-	Median float64 `json:"median"`
-	reading.Spread
 }
 
 // run is what was recorded of a run.
@@ -193,12 +187,8 @@ func (s *Section) stepUS(variant string, seed uint64) float64 {
 	if len(jobs) == 0 {
 		return 0
 	}
-	for _, r := range s.r.Summary.Variants[variant].Runs {
-		if r.Seed == seed {
-			return r.Metrics["iteration_us.mean."+jobs[0].Name]
-		}
-	}
-	return 0
+	us, _ := s.r.Summary.Metric(variant, seed, "iteration_us.mean."+jobs[0].Name)
+	return us
 }
 
 // timeScale is that of the first job: polls of a scaled run are so much more often.
@@ -241,6 +231,9 @@ func (r *run) byTags() way {
 // ByTags is Detection.By of tags.
 const ByTags = "tags"
 
+// byPolls is Detection.By of polls with a period, in seconds of the real job.
+func byPolls(period float64) string { return fmt.Sprintf("polls each %g s", period) }
+
 // periods are those of polls, in seconds of the real job, and phases how many times within a
 // period the first poll may be.
 var periods = []float64{1, 10, 30}
@@ -264,7 +257,7 @@ func (r *run) byPolls(intervalUS, scale float64) (ways []way) {
 	switches := slices.Sorted(maps.Keys(bySwitch))
 	for _, period := range periods {
 		each := max(1, int(period*1e6*scale/intervalUS+0.5)) // intervals
-		w := way{by: fmt.Sprintf("polls each %g s", period), periodUS: float64(each) * intervalUS}
+		w := way{by: byPolls(period), periodUS: float64(each) * intervalUS}
 		for phase := range phases {
 			names := []name{}
 			for from := each*phase/phases - each; from+each <= end; from += each {
@@ -339,18 +332,11 @@ func (l *looks) add(w way, f *runfolder.Fault, links map[reading.PortID]string, 
 // settled returns the detection.
 func (l *looks) settled() Detection {
 	d := l.Detection
-	d.After, d.Steps = spread(l.after), spread(l.steps)
+	d.After, d.Steps = reading.MedianOf(l.after), reading.MedianOf(l.steps)
 	d.Waiting = slices.SortedFunc(maps.Keys(l.waiting), func(a, b string) int {
 		return cmp.Or(cmp.Compare(l.waiting[b], l.waiting[a]), cmp.Compare(a, b))
 	})
 	return d
-}
-
-func spread(values []float64) Spread {
-	if len(values) == 0 {
-		return Spread{}
-	}
-	return Spread{runfolder.Median(values), reading.SpreadOf(values)}
 }
 
 // Numbers implements section.Section.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -35,6 +36,10 @@ func (s *Section) Findings() []string {
 	return nil
 }
 
+// toldPeriod is the period of polls, in seconds of the real job, that sentences are of, unless more
+// frequent ones miss the link.
+const toldPeriod = 10
+
 // says says how soon tags name the slow link, and what polls need.
 func (s *Section) says(d *Detection) string {
 	if d.Found == 0 {
@@ -52,7 +57,7 @@ func (s *Section) says(d *Detection) string {
 		if p.Found == 0 {
 			return text + fmt.Sprintf("; %s do not, before the run ends", p.By)
 		}
-		if p.Found < p.Looks || strings.Contains(p.By, "10 s") {
+		if p.Found < p.Looks || p.By == byPolls(toldPeriod) {
 			return text + fmt.Sprintf("; %s need %s%s in the median, and find it in %s of the looks", p.By, words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)))
 		}
 	}
@@ -81,13 +86,19 @@ func (s *Section) Parts() []section.Part {
 	return []section.Part{p}
 }
 
+// Marks of the two ways of looking.
+var (
+	tags  = chart.Sign{Shape: chart.Dot, Paint: chart.Good}
+	polls = chart.Sign{Shape: chart.Hollow, Paint: chart.Rest}
+)
+
 // figure shows how long each way takes to name the link, in steps, or else in milliseconds.
 func (s *Section) figure() *chart.Figure {
 	unit, high := "steps", 0.0
-	of := func(d *Detection) Spread { return d.Steps }
+	of := func(d *Detection) reading.Median { return d.Steps }
 	if !slices.ContainsFunc(s.Detections, func(d Detection) bool { return d.Steps.Count > 0 }) {
 		unit = "ms"
-		of = func(d *Detection) Spread {
+		of = func(d *Detection) reading.Median {
 			t := d.After
 			t.Median, t.Min, t.Max = t.Median/1000, t.Min/1000, t.Max/1000
 			return t
@@ -101,9 +112,9 @@ func (s *Section) figure() *chart.Figure {
 		}
 		t := of(d)
 		high = max(high, t.Max)
-		sign := chart.Sign{Shape: chart.Hollow, Paint: chart.Rest}
+		sign := polls
 		if d.By == ByTags {
-			sign = chart.Sign{Shape: chart.Dot, Paint: chart.Good}
+			sign = tags
 		}
 		text := words.Short(d.After.Median)
 		if d.Wrong > 0 {
@@ -114,7 +125,7 @@ func (s *Section) figure() *chart.Figure {
 	}
 	return &chart.Figure{ID: "detection", Title: "How long it takes to name the slow link",
 		Caption: "From when the link slows to when its name is first right: the median, and the range over seeds and, of polls, over ten times of the first poll. At the right the time of the run, and how many wrong names there were in all looks. Looks that do not find it before the run ends are left out.",
-		Legend:  []chart.Key{{Name: "tags at the hosts", Sign: chart.Sign{Shape: chart.Dot, Paint: chart.Good}}, {Name: "polls of the counters of switches", Sign: chart.Sign{Shape: chart.Hollow, Paint: chart.Rest}}},
+		Legend:  []chart.Key{{Name: "tags at the hosts", Sign: tags}, {Name: "polls of the counters of switches", Sign: polls}},
 		Panels:  []chart.Panel{{Chart: &chart.Intervals{Name: "Time to the right name", X: chart.Scaling{Name: "After the link slowed", Unit: unit, Max: max(high*1.05, 0.1)}, Rows: rows}}}}
 }
 
