@@ -16,14 +16,14 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
-// manyRuns is an experiment of a dozen runs that each take a moment.
+// manyRuns is an experiment of two dozen runs that each take a moment.
 const manyRuns = `
 schema: 1
 name: many
 topology: {dragonfly: {p: 1, a: 1, h: 1, rate: 100Gbps, delay: 1us}}
 workload: {transfers: [0 -> 1 SIZE, 1 -> 0 SIZE]}
 variants: {plain: {}, csig: {csig.format: compact, hosts.cc.csig: max-delay}}
-seeds: 1..6
+seeds: 1..12
 expect: ['csig["flows.incomplete"] == 0']
 `
 
@@ -63,18 +63,19 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 	}
 }
 
-// resumed interrupts a run after its second of 12 runs, and then the resumed run after
-// the fifth, and compares what comes out with a folder that was written at once.
+// resumed interrupts a run after its second of 24 runs, and then the resumed run after
+// three more, and compares what comes out with a folder that was written at once.
 func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole string, args []string) {
 	dir := filepath.Join(t.TempDir(), "cut")
-	interrupt := func(parts int, args ...string) {
+	finished := func() int {
+		parts, _ := filepath.Glob(filepath.Join(dir, "parts", "*.run"))
+		return len(parts)
+	}
+	interrupt := func(more int, args ...string) {
 		t.Helper()
-		p := csiglabProcess(args...)
+		p, before := csiglabProcess(args...), finished()
 		code, said := p.runWhile(t, func() {
-			p.eventually(t, "some runs have finished", func() bool {
-				done, _ := filepath.Glob(filepath.Join(dir, "parts", "*.run"))
-				return len(done) >= parts
-			})
+			p.eventually(t, "some runs have finished", func() bool { return finished() >= before+more })
 			p.cmd.Process.Signal(signal)
 		})
 		if signal == syscall.SIGKILL {
@@ -86,16 +87,16 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 			}
 			return
 		}
-		failed(t, code, said, "csiglab: interrupted\nthe run is incomplete: ", " of 12 runs have finished and are kept in "+dir+"; csiglab run --resume "+dir+" does the rest")
+		failed(t, code, said, "csiglab: interrupted\nthe run is incomplete: ", " of 24 runs have finished and are kept in "+dir+"; csiglab run --resume "+dir+" does the rest")
 	}
 	interrupt(2, append([]string{"run", experiment, "--out", dir}, args...)...)
 	code, said := csiglabProcess("report", dir).run(t)
 	page, err := os.ReadFile(filepath.Join(dir, runfolder.ReportFile))
-	if code != command.ExitInfrastructure || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 12 runs have finished")) {
+	if code != command.ExitInfrastructure || err != nil || !strings.Contains(said, dir+" is incomplete, ") || !bytes.Contains(page, []byte("Incomplete: ")) || !bytes.Contains(page, []byte(" of 24 runs have finished")) {
 		t.Errorf("report: exit code %d, %v:\n%s", code, err, said)
 	}
-	interrupt(5, "run", "--resume", dir)
-	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != command.ExitOK || !strings.Contains(said, "12 of 12 runs done") {
+	interrupt(3, "run", "--resume", dir)
+	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != command.ExitOK || !strings.Contains(said, "24 of 24 runs done") {
 		t.Fatalf("resume: exit code %d:\n%s", code, said)
 	}
 	f.nothingLeft(t)
