@@ -15,6 +15,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
@@ -190,9 +191,9 @@ func TestBisect(t *testing.T) {
 	}
 	// Verdicts must be of the candidates that they name.
 	steps := read(t, filepath.Join(out, bisect.StepsFile))
-	lines := strings.Split(string(steps), "\n")
-	lines[2] = strings.Replace(lines[2], `"name":"`, `"name":"f`, 1)
-	if err := os.WriteFile(filepath.Join(out, bisect.StepsFile), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+	lines := bytes.SplitAfter(steps, []byte("\n"))
+	lines[2] = checksum.Append(checksum.Object(bytes.Replace(lines[2], []byte(`"name":"`), []byte(`"name":"f`), 1)))
+	if err := os.WriteFile(filepath.Join(out, bisect.StepsFile), bytes.Join(lines, nil), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", out); code != command.ExitUsage || !strings.Contains(stderr, bisect.StepsFile+":3: ") || !strings.Contains(stderr, " of this search") {
@@ -335,7 +336,6 @@ func TestBisectRefuses(t *testing.T) {
 		{append(slices.Clone(values), "--resolution", "1us"), "resolution: "},
 		{append(slices.Clone(values), "--parameter", "links.quue"), "links.quue"},
 		{[]string{"--resume", r.dir}, "not the folder of a search: it has no bisection.json"},
-		{[]string{"--resume", damaged}, "the file ends too soon"},
 		{[]string{"--resume", damaged, "--good", "x"}, "--good and --resume " + damaged + " exclude each other"},
 		{[]string{"--resume="}, "--resume: name the folder of a search"},
 	} {
@@ -350,6 +350,9 @@ func TestBisectRefuses(t *testing.T) {
 		if code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "compiling") {
 			t.Errorf("%q: exit code %d\n%s%s\nwant %q", c.args, code, stdout, stderr, c.want)
 		}
+	}
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "bisect", "--resume", damaged); code != command.ExitInfrastructure || !strings.Contains(stderr, bisect.PlanFile+":1:") || !strings.Contains(stderr, "the file ends too soon") {
+		t.Errorf("a damaged plan: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := csiglab(&fakeLab{}, []string{"CSIGLAB_HOSTS_CC=dctcp"}, append([]string{"bisect"}, whole...)...); code != command.ExitUsage || !strings.Contains(stderr, "CSIGLAB_HOSTS_CC") {
 		t.Errorf("the environment: exit code %d, %s", code, stderr)

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
 )
@@ -20,6 +21,7 @@ import (
 // Errors of MeasureSweep, beside those of package results; test with errors.Is.
 var (
 	ErrNoSweep         = errors.New("this is not the folder of a sweep")
+	ErrPlanDamaged     = errors.New("the file is damaged")
 	ErrSweepIncomplete = errors.New("the sweep is incomplete")
 	ErrSweepInvalid    = errors.New("the sweep has runs that are not valid")
 	ErrTooMany         = errors.New("too many values to compare")
@@ -34,8 +36,12 @@ const (
 // planFile is the file of a sweep's folder that says what its runs are.
 const planFile = "sweep.json"
 
+// planWithoutSum is the schema of sweep.json that had no checksum.
+const planWithoutSum = 1
+
 // plan is what a comparison needs of sweep.json.
 type plan struct {
+	Schema   int               `json:"schema"`
 	Name     string            `json:"name"`
 	Version  string            `json:"version"`
 	Command  []string          `json:"command"`
@@ -75,7 +81,7 @@ func IsSweep(dir string) bool {
 }
 
 // MeasureSweep returns what the folder of a sweep has for a comparison, of the metrics that
-// only takes; nil takes all. The error wraps ErrNoSweep, ErrSweepIncomplete,
+// only takes; nil takes all. The error wraps ErrNoSweep, ErrPlanDamaged, ErrSweepIncomplete,
 // ErrSweepInvalid, ErrTooMany or results.ErrDamaged.
 func MeasureSweep(dir string, of meaning.Of, only func(metric string) bool) (*Measured, error) {
 	p, err := readPlan(dir)
@@ -108,12 +114,17 @@ func readPlan(dir string) (*plan, error) {
 	if len(text) > maxPlanText {
 		return nil, fmt.Errorf("%s: %w: it has more than %d MB", planFile, ErrNoSweep, maxPlanText>>20)
 	}
-	if err := json.Unmarshal(text, p); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", planFile, ErrNoSweep, err)
+	const most = 1 << 20 // keeps products of them from overflowing
+	err = json.Unmarshal(text, p)
+	switch {
+	case err != nil:
+	case p.Schema != planWithoutSum && !checksum.Valid(text):
+		err = checksum.ErrDiffers
+	case len(p.Points) > most || len(p.Variants) > most || len(p.Seeds) > most || p.Shard.Index > p.Shard.Of:
+		err = errors.New("its numbers make no sense")
 	}
-	const most = 1 << 20 // keeps the product below from overflowing
-	if len(p.Points) > most || len(p.Variants) > most || len(p.Seeds) > most || p.Shard.Index > p.Shard.Of {
-		return nil, fmt.Errorf("%s: %w: its numbers make no sense", planFile, ErrNoSweep)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", planFile, ErrPlanDamaged, err)
 	}
 	return p, nil
 }

@@ -31,14 +31,14 @@ func TestTrialsOfShards(t *testing.T) {
 	}
 }
 
-// "hostile": texts that are no plan of a sweep.
+// "hostile": texts that are no plan of a sweep, or no whole one.
 func TestPlansThatAreNone(t *testing.T) {
-	for _, text := range []string{"", "{", "[]", `{"shard":{"index":2,"of":1}}`, `{"seeds":[-1]}`, `{"points":1}`, "null\x00"} {
+	for _, text := range []string{"", "{", "[]", `{"shard":{"index":2,"of":1}}`, `{"seeds":[-1]}`, `{"points":1}`, "null\x00", "{}", `{"schema":2,"name":"x"}`} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, planFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := MeasureSweep(dir, nil, nil); !errors.Is(err, ErrNoSweep) {
+		if _, err := MeasureSweep(dir, nil, nil); !errors.Is(err, ErrPlanDamaged) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -152,7 +152,7 @@ func resumeBisection(a *command.App, cmd *cobra.Command, r *bisectFlags) error {
 	}
 	p, err := bisect.ReadPlan(r.resume)
 	if err != nil {
-		return command.Misuse(err)
+		return comparisonError(err)
 	}
 	return search(a, cmd, r, &bisect.Session{Plan: p, Folder: r.resume})
 }

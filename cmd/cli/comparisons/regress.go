@@ -257,7 +257,7 @@ func resumeRegression(a *command.App, cmd *cobra.Command, r *regressFlags, args 
 	}
 	p, err := regress.ReadPlan(r.resume)
 	if err != nil {
-		return command.Misuse(err)
+		return comparisonError(err)
 	}
 	if done, err := handOverWith(cmd.Context(), a, p.Baseline.With); done || err != nil {
 		return err

@@ -55,7 +55,7 @@ type Candidate struct {
 // describe returns the result, and writes it into the folder of the search.
 func (s *Session) describe(r *Result) (*Found, error) {
 	out := &Found{
-		Schema: planSchema, Found: len(r.Candidates) == 1, Good: s.candidate(r.Good.Candidate),
+		Schema: resultSchema, Found: len(r.Candidates) == 1, Good: s.candidate(r.Good.Candidate),
 		Experiment: s.Plan.Experiment, Variant: s.campaign.Trial.Variant, Metric: s.Plan.Metric,
 		Better: map[Direction]string{Lower: "lower", Higher: "higher"}[r.Better],
 		Delta:  r.Delta, Absolute: s.campaign.Absolute, Change: r.Change, Sure: s.sure(r), Steps: r.Steps, Seconds: r.Seconds,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/regress"
@@ -30,8 +31,11 @@ const (
 	PlanFile   = "bisection.json"
 	StepsFile  = "steps.jsonl"
 	ResultFile = "result.json"
-	planSchema = 1
 	maxFile    = 64 << 20
+
+	resultSchema   = 1
+	planWithoutSum = 1 // of the plan and of the steps
+	planSchema     = 2 // both have checksums
 )
 
 // Plan is what is searched for, as far as another process needs it to go on.
@@ -67,14 +71,14 @@ func (p *Plan) write(folder string) error {
 }
 
 // ReadPlan reads the plan in the folder of a search. Its error is of class
-// failure.ErrConfiguration.
+// failure.ErrInfrastructure if the file is damaged, otherwise failure.ErrConfiguration.
 func ReadPlan(folder string) (*Plan, error) {
 	name, p := filepath.Join(folder, PlanFile), &Plan{}
 	if err := regress.ReadPlanFile(folder, PlanFile, "a search", p); err != nil {
 		return nil, err
 	}
-	if p.Schema != planSchema {
-		return nil, wrong("%s: schema %d; this csiglab reads %d", name, p.Schema, planSchema)
+	if p.Schema != planWithoutSum && p.Schema != planSchema {
+		return nil, wrong("%s: schema %d; this csiglab reads %d and %d", name, p.Schema, planWithoutSum, planSchema)
 	}
 	if p.Experiment == "" || p.Metric == "" || (p.Parameter == "") != (len(p.Commits) > 1) {
 		return nil, wrong("%s: the file is damaged", name)
@@ -305,8 +309,16 @@ func (s *Session) openSteps() (list []Step, err error) {
 			break
 		}
 		var step Step
-		if err := json.Unmarshal(data[whole:whole+length], &step); err != nil || step.Candidate < 0 || step.Candidate > s.campaign.Last {
-			return nil, wrong("%s:%d: the file is damaged; without this line, its candidate is judged again", name, number)
+		line := data[whole : whole+length+1]
+		err := json.Unmarshal(line, &step)
+		if err == nil && s.Plan.Schema != planWithoutSum && !checksum.Valid(line) {
+			err = checksum.ErrDiffers
+		}
+		if err == nil && (step.Candidate < 0 || step.Candidate > s.campaign.Last) {
+			err = fmt.Errorf("there is no candidate %d", step.Candidate)
+		}
+		if err != nil {
+			return nil, failure.Infrastructure(fmt.Errorf("%s:%d: %w: %w; without this line, its candidate is judged again", name, number, trial.ErrDamaged, err))
 		}
 		if !s.named(step) {
 			return nil, wrong("%s:%d: %q is not candidate %d of this search", name, number, oneLine(step.Name), step.Candidate)
@@ -342,7 +354,7 @@ func (s *Session) judged(step Step) error {
 	if err != nil {
 		return err
 	}
-	if _, err = s.steps.Write(append(line, '\n')); err == nil {
+	if _, err = s.steps.Write(checksum.Append(line)); err == nil {
 		err = s.steps.Sync()
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
@@ -23,8 +24,11 @@ import (
 // PlanFile is the file in a campaign's folder that says what is compared.
 const PlanFile = "regression.json"
 
-// planSchema is the version of PlanFile.
-const planSchema = 1
+// Versions of PlanFile. Both are read.
+const (
+	planWithoutSum = 1
+	planSchema     = 2 // ends with a checksum
+)
 
 // maxPlan is the most bytes that the file of a plan may have.
 const maxPlan = 64 << 20
@@ -71,12 +75,12 @@ func (p *Plan) Write(folder string) error {
 	return WritePlanFile(folder, PlanFile, p)
 }
 
-// WritePlanFile writes what is done in a folder into one of its files, atomically. Its error
-// is of class failure.ErrInfrastructure.
+// WritePlanFile writes what is done in a folder into one of its files, atomically, with a
+// checksum. Its error is of class failure.ErrInfrastructure.
 func WritePlanFile(folder, file string, plan any) error {
 	data, err := json.MarshalIndent(plan, "", "  ")
 	if err == nil {
-		err = own.WriteFile(filepath.Join(folder, file), append(data, '\n'), 0o644)
+		err = own.WriteFile(filepath.Join(folder, file), checksum.Append(data), 0o644)
 	}
 	if err != nil {
 		return failure.Infrastructure(fmt.Errorf("%s: %w", folder, cause.Of(err)))
@@ -85,7 +89,7 @@ func WritePlanFile(folder, file string, plan any) error {
 }
 
 // ReadPlan reads the plan of a campaign's folder. Its error is of class
-// failure.ErrConfiguration.
+// failure.ErrInfrastructure if the file is damaged, otherwise failure.ErrConfiguration.
 func ReadPlan(folder string) (*Plan, error) {
 	p := &Plan{}
 	if err := ReadPlanFile(folder, PlanFile, "a regression", p); err != nil {
@@ -98,7 +102,9 @@ func ReadPlan(folder string) (*Plan, error) {
 }
 
 // ReadPlanFile reads strictly what WritePlanFile has written; what names that which is done in
-// the folder. Its error is of class failure.ErrConfiguration and has the place.
+// the folder. A plan of schema 1 needs no checksum. The error has the place. It is of class
+// failure.ErrInfrastructure and wraps trial.ErrDamaged if the file is damaged; otherwise it is of
+// class failure.ErrConfiguration.
 func ReadPlanFile(folder, file, what string, plan any) error {
 	name := filepath.Join(folder, file)
 	data, err := own.ReadFile(name, maxPlan)
@@ -107,6 +113,12 @@ func ReadPlanFile(folder, file, what string, plan any) error {
 	}
 	if err != nil {
 		return wrong("%s: %w", name, cause.Of(err))
+	}
+	whole := checksum.Valid(data)
+	if whole {
+		data = checksum.Object(data)
+	} else if json.Valid(data) && !hasNoSum(data) {
+		return failure.Infrastructure(fmt.Errorf("%s: %w: %w", name, trial.ErrDamaged, checksum.ErrDiffers))
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -119,9 +131,20 @@ func ReadPlanFile(folder, file, what string, plan any) error {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the file ends too soon")
 		}
-		return wrong("%s:%d:%d: %w", name, line, column, err)
+		if err = fmt.Errorf("%s:%d:%d: %w", name, line, column, err); whole || hasNoSum(data) {
+			return failure.Configuration(err)
+		}
+		return failure.Infrastructure(fmt.Errorf("%w: %w", err, trial.ErrDamaged))
 	}
 	return nil
+}
+
+// hasNoSum reports whether a plan is of the schema that had no checksum.
+func hasNoSum(data []byte) bool {
+	var p struct {
+		Schema int `json:"schema"`
+	}
+	return json.Unmarshal(data, &p) == nil && p.Schema == planWithoutSum
 }
 
 // placeOf returns the line and column of an offset.
@@ -135,8 +158,8 @@ func placeOf(data []byte, offset int64) (line, column int) {
 func (p *Plan) check() error {
 	s := &p.Suite
 	switch {
-	case p.Schema != planSchema:
-		return fmt.Errorf("schema %d; this csiglab reads %d", p.Schema, planSchema)
+	case p.Schema != planWithoutSum && p.Schema != planSchema:
+		return fmt.Errorf("schema %d; this csiglab reads %d and %d", p.Schema, planWithoutSum, planSchema)
 	case !namePattern().MatchString(s.Name) || len(s.Entries) == 0 || len(s.Entries) > maxEntries,
 		!(s.Confidence > 0 && s.Confidence < 1), !(s.FalseFail > 0 && s.FalseFail < 1), p.Filter.Seeds < 0 || p.Filter.Seeds > maxSeeds:
 		return errors.New("the suite is damaged")

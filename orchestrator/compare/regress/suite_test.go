@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checksum"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
 
@@ -311,25 +314,44 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	read := func(text []byte) (*Plan, error) {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return ReadPlan(dir)
+	}
 	for _, test := range []struct{ old, fresh, want string }{
-		{`"schema": 1`, `"schema": 2`, "schema 2; this csiglab reads 1"},
-		{`"schema": 1`, `"schema": x`, PlanFile + ":2:13: "},
+		{`"schema": 2`, `"schema": 3`, "schema 3; this csiglab reads 1 and 2"},
+		{`"schema": 2`, `"schema": x`, PlanFile + ":2:13: "},
 		{`"schema"`, `"schemas"`, "unknown field"},
 		{`"most": 24`, `"most": 2400000`, "is damaged"},
 		{`"p90"`, `"p900"`, "is damaged"},
 		{`"delta": 0.1`, `"delta": -1`, "is damaged"},
-		{string(text[40:]), "", "the file ends too soon"},
 	} {
 		changed := strings.Replace(string(text), test.old, test.fresh, 1)
 		if changed == string(text) {
 			t.Fatalf("no %q in\n%s", test.old, text)
 		}
-		if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
-			t.Fatal(err)
+		if _, err := read([]byte(changed)); !errors.Is(err, failure.ErrInfrastructure) || !errors.Is(err, trial.ErrDamaged) || !strings.Contains(err.Error(), PlanFile) {
+			t.Errorf("%q, with the checksum of another text: %v", test.fresh, err)
 		}
-		if _, err := ReadPlan(dir); !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(err.Error(), test.want) {
+		if _, err := read(checksum.Append(checksum.Object([]byte(changed)))); !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v; want %s", test.fresh, err, test.want)
 		}
+	}
+	if _, err := read(text[:40]); !errors.Is(err, trial.ErrDamaged) || !strings.Contains(err.Error(), "the file ends too soon") {
+		t.Error(err)
+	}
+	for bit := 0; bit < 8*len(text); bit += 5 {
+		bad := slices.Clone(text)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if _, err := read(bad); !errors.Is(err, failure.ErrInfrastructure) || !errors.Is(err, trial.ErrDamaged) {
+			t.Fatalf("bit %d: %v", bit, err)
+		}
+	}
+	old := bytes.Replace(checksum.Object(text), []byte(`"schema": 2`), []byte(`"schema": 1`), 1)
+	if p, err := read(old); err != nil || p.Suite.Name != got.Suite.Name {
+		t.Errorf("a plan of the schema that had no checksum: %v", err)
 	}
 	if _, err := ReadPlan(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not the folder of a regression") {
 		t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -87,7 +88,7 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 	}
 	text, err := json.Marshal(p)
 	if err == nil {
-		err = own.WriteFile(filepath.Join(folder, planFile), append(text, '\n'), 0o644)
+		err = own.WriteFile(filepath.Join(folder, planFile), checksum.Append(text), 0o644)
 	}
 	if err != nil {
 		return nil, errors.Join(failure.Infrastructure(fmt.Errorf("%s: %w", folder, cause.Of(err))), s.Close())
@@ -96,7 +97,7 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 }
 
 // Open opens the folder of a sweep to do what it lacks. The error wraps ErrNoSweep if it is
-// none, and ErrChanged if the experiment is another one by now.
+// none, trial.ErrDamaged if its plan is, and ErrChanged if the experiment is another one by now.
 func Open(ctx context.Context, folder string) (*Sweep, error) {
 	p, err := ReadPlan(folder)
 	if err != nil {
@@ -129,7 +130,7 @@ func open(folder string, p *Plan) (*Sweep, error) {
 }
 
 // readPlan reads sweep.json of a folder. The error wraps fs.ErrNotExist if there is none, and
-// ErrNoSweep if it is of something else or damaged.
+// trial.ErrDamaged, or ErrNoSweep if it is of a csiglab that this one cannot read.
 func readPlan(folder string) (*Plan, error) {
 	name := filepath.Join(folder, planFile)
 	data, err := own.ReadFile(name, maxPlan)
@@ -139,17 +140,24 @@ func readPlan(folder string) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	p := &Plan{}
-	if err = json.Unmarshal(data, p); err == nil {
+	p, whole := &Plan{}, checksum.Valid(data)
+	err = json.Unmarshal(data, p)
+	if err == nil && !whole && p.Schema != planWithoutSum {
+		err = checksum.ErrDiffers
+	}
+	if err == nil {
 		err = p.check()
 	}
-	if err != nil {
+	switch {
+	case err != nil && whole:
 		return nil, fmt.Errorf("%s: %w: %w", name, ErrNoSweep, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w: %w", name, trial.ErrDamaged, err)
 	}
 	return p, nil
 }
 
-// ReadPlan reads the plan of a sweep's folder. The error wraps ErrNoSweep.
+// ReadPlan reads the plan of a sweep's folder. The error wraps ErrNoSweep or trial.ErrDamaged.
 func ReadPlan(folder string) (*Plan, error) {
 	p, err := readPlan(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -33,8 +33,11 @@ import (
 // maxTrials is the most trials of a sweep.
 const maxTrials = 1_000_000
 
-// planSchema is the version of sweep.json.
-const planSchema = 1
+// Versions of sweep.json. Both are read.
+const (
+	planWithoutSum = 1
+	planSchema     = 2 // ends with a checksum
+)
 
 // Plan is what a sweep runs; it is sweep.json.
 type Plan struct {
@@ -479,8 +482,8 @@ func (p *Plan) trial(i int) trial.Trial {
 // check returns an error if a plan that was read makes no sense.
 func (p *Plan) check() error {
 	switch {
-	case p.Schema != planSchema:
-		return fmt.Errorf("it is of schema %d, and this csiglab reads %d", p.Schema, planSchema)
+	case p.Schema != planWithoutSum && p.Schema != planSchema:
+		return fmt.Errorf("it is of schema %d, and this csiglab reads %d and %d", p.Schema, planWithoutSum, planSchema)
 	case len(p.Points) == 0 || len(p.Variants) == 0 || len(p.Seeds) == 0:
 		return errors.New("it has no trials")
 	case p.Parts != nil && len(p.Parts) != len(p.Points):

@@ -456,36 +456,6 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// A plan that is damaged is refused, without a panic.
-func TestHostilePlans(t *testing.T) {
-	s := create(t, plan(t, request(file(t, text))))
-	s.Close()
-	name := filepath.Join(s.Folder, planFile)
-	whole, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(1, 1))
-	texts := []string{"", "{}", "[]", "null", `{"schema":1,"points":[{}],"variants":["a"],"seeds":[1],"paths":["a"]}`, string(whole[:len(whole)/2]),
-		strings.Replace(string(whole), `"single"`, `"double"`, 1), strings.Replace(string(whole), `"schema":1`, `"schema":2`, 1)}
-	for _, text := range texts {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Open(t.Context(), s.Folder); !errors.Is(err, ErrNoSweep) {
-			t.Errorf("%.100q: %v", text, err)
-		}
-	}
-	for range 200 {
-		bad := bytes.Clone(whole)
-		bad[r.IntN(len(bad))] = byte(r.Uint32())
-		if err := os.WriteFile(name, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		readPlan(s.Folder) // must not panic
-	}
-}
-
 // Points of a table: the first row has the paths, an empty cell leaves one alone.
 func TestReadList(t *testing.T) {
 	dir := t.TempDir()

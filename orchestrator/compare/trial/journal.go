@@ -3,7 +3,6 @@ package trial
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
@@ -33,7 +33,7 @@ var (
 	ErrBusy = errors.New("another csiglab is at work in this folder")
 	// ErrOtherPlan: the journal is of a campaign with another plan.
 	ErrOtherPlan = errors.New("the folder is of another campaign")
-	// ErrDamaged: a line before the last cannot be read.
+	// ErrDamaged: a line before the last cannot be read, or the file of the plan.
 	ErrDamaged = errors.New("the file is damaged")
 )
 
@@ -61,8 +61,7 @@ type place struct {
 	counts bool // see Outcome.Counts
 }
 
-// entry is a line of a journal: the plan of the campaign, or a trial. Its last key, sum, is a
-// digest of the line before it; see seal.
+// entry is a line of a journal: the plan of the campaign, or a trial. It ends with a checksum.
 type entry struct {
 	Schema  int             `json:"schema,omitempty"`
 	Plan    string          `json:"plan,omitempty"`
@@ -141,7 +140,7 @@ func (j *Journal) read() error {
 			return fmt.Errorf("%s:%d: %w", j.name, number, err)
 		}
 		if len(line) == 0 {
-			if errors.Is(wrong, errSum) || errors.Is(wrong, errTwice) {
+			if errors.Is(wrong, checksum.ErrDiffers) || errors.Is(wrong, errTwice) {
 				return wrong
 			}
 			return nil // a last line that is not JSON is torn
@@ -178,29 +177,8 @@ func nextLine(r *bufio.Reader, line []byte) (_ []byte, whole bool, err error) {
 	}
 }
 
-// errSum is the error of a line that has been changed since it was written.
-var errSum = errors.New("the line differs from its digest")
-
 // errTwice is the error of a line that contradicts an earlier one.
 var errTwice = errors.New("an earlier line has another outcome of this trial")
-
-// seal ends a line, which is a JSON object, with the digest of all before it.
-func seal(object []byte) []byte {
-	object = bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}"))
-	return append(object, sum(object)...)
-}
-
-// sealed reports whether seal has made the line.
-func sealed(line []byte) bool {
-	at := len(line) - len(sum(nil))
-	return at > 0 && string(line[at:]) == sum(line[:at])
-}
-
-// sum returns the end of a line that begins with text. It is always as long.
-func sum(text []byte) string {
-	digest := sha256.Sum256(text)
-	return fmt.Sprintf(`,"sum":"%x"}`+"\n", digest[:16])
-}
 
 // index records the place of a line, which begins at j.size.
 func (j *Journal) index(line []byte) error {
@@ -213,8 +191,8 @@ func (j *Journal) index(line []byte) error {
 		return fmt.Errorf("it is of schema %d, and this csiglab reads %d", e.Schema, journalSchema)
 	case e.Plan == "" && (e.Trial == nil || len(e.Outcome) == 0):
 		return errors.New("it has no trial")
-	case !sealed(line):
-		return errSum
+	case !checksum.Valid(line):
+		return checksum.ErrDiffers
 	case e.Plan != "":
 		j.plan = e.Plan
 	default:
@@ -349,7 +327,7 @@ func (j *Journal) append(e entry, written func(place)) error {
 	if err := encoder.Encode(e); err != nil {
 		return err
 	}
-	text := seal(line.Bytes())
+	text := checksum.Append(line.Bytes())
 	_, err := j.file.WriteAt(text, j.size)
 	if err == nil && !j.unsynced {
 		err = j.file.Sync()
