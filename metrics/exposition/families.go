@@ -62,6 +62,7 @@ const (
 	RunDropped = "csig_run_dropped_records_total"
 	RunDilated = "csig_run_dilation_ratio"
 	RunDelay   = "csig_run_smallest_delay_seconds"
+	RunEnd     = "csig_run_end_timestamp_seconds"
 	RunMetric  = "csig_run_metric"
 	RunFault   = "csig_run_fault_active"
 
@@ -145,8 +146,10 @@ var Families = []Family{
 		Help: "Wall seconds per second of the model, of a run in real time."},
 	{Name: RunDelay, Type: Gauge, Unit: "seconds", Live: true,
 		Help: "Smallest delay that matters, of the model: of the shortest link, or of a full packet on the fastest one. Events of a run in real time that are late by much of it, times the dilation, spoil the run."},
-	{Name: RunMetric, Type: Gauge, Labels: []string{"metric", "subject"},
-		Help: "Metrics of the run as summary.json has them, with their names and in their units; of the whole run (subject is empty), of classes of ports, jobs, collectives and groups of flows."},
+	{Name: RunEnd, Type: Gauge, Unit: "seconds",
+		Help: "When the run ends on the time axis: its length, stretched, after 2000-01-01T00:00:00Z."},
+	{Name: RunMetric, Type: Gauge, Labels: []string{"metric", "subject", "unit", "better"},
+		Help: "Metrics of the run as summary.json has them, with their names and in their units; of the whole run (subject is empty), of classes of ports, jobs, collectives and groups of flows. better is lower or higher, or empty where neither is."},
 	{Name: RunFault, Type: Gauge, Labels: []string{"fault", "kind", "where"},
 		Help: "1 while a fault of the experiment lasts; where are the links or nodes that it is at."},
 

@@ -151,17 +151,17 @@ func TestFlowsOfAJobShareTheirSeries(t *testing.T) {
 		Totals: []metrics.NodeTotals{{Senders: []metrics.SenderTotals{{Flow: 0, Retransmitted: 3, Timeouts: 1}, {Flow: 1, Retransmitted: 4}}}},
 	})
 	same := map[string]float64{
-		"csig_flow_receive_bytes_total{gpt,}":               6500,
-		"csig_flow_acks_total{gpt,}":                        6,
-		"csig_flow_cwnd_bytes{gpt,}":                        4700,
-		"csig_cc_actions_total{gpt,,hold}":                  3,
-		"csig_cc_actions_total{gpt,,cut}":                   2,
-		"csig_signal_samples_total{gpt,,abw,tor0-agg0,tor}": 8,
-		"csig_signal_samples_total{gpt,,abw,,}":             1,
-		"csig_path_samples_total{tor0,tor1,abw,tor0-agg0,tor}":  8,
-		"csig_path_values_total{tor0,tor1,abw,tor0-agg0,tor}":   4e9,
-		"csig_flow_retransmitted_packets_total{gpt,}":       7,
-		"csig_flow_timeouts_total{gpt,}":                    1,
+		"csig_flow_receive_bytes_total{gpt,}":                  6500,
+		"csig_flow_acks_total{gpt,}":                           6,
+		"csig_flow_cwnd_bytes{gpt,}":                           4700,
+		"csig_cc_actions_total{gpt,,hold}":                     3,
+		"csig_cc_actions_total{gpt,,cut}":                      2,
+		"csig_signal_samples_total{gpt,,abw,tor0-agg0,tor}":    8,
+		"csig_signal_samples_total{gpt,,abw,,}":                1,
+		"csig_path_samples_total{tor0,tor1,abw,tor0-agg0,tor}": 8,
+		"csig_path_values_total{tor0,tor1,abw,tor0-agg0,tor}":  4e9,
+		"csig_flow_retransmitted_packets_total{gpt,}":          7,
+		"csig_flow_timeouts_total{gpt,}":                       1,
 	}
 	want(t, s, same)
 	want(t, s, map[string]float64{

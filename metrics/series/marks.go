@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -138,7 +139,11 @@ func (r *reader) readMetrics() error {
 		if row.Subject != nil {
 			subject = *row.Subject
 		}
-		one.line(exposition.RunMetric, row.Metric, subject).set(one.zero, row.Value)
+		var m meaning.Meaning
+		if r.o.Meaning != nil {
+			m = r.o.Meaning(row.Name)
+		}
+		one.line(exposition.RunMetric, row.Metric, subject, m.Unit, m.Better.String()).set(one.zero, row.Value)
 	}
 	return nil
 }

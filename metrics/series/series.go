@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	Stretch int
 	// AllSeeds reads all seeds of a variant, and not the first one alone.
 	AllSeeds bool
+	// Meaning is what is known of metrics; nil: nothing.
+	Meaning meaning.Of
 }
 
 // Origin is the moment at which model time 0 is shown. It is the same for all runs, so that two
@@ -297,6 +300,7 @@ func (r *run) describe() {
 		valid = 1
 	}
 	constant(exposition.RunValid, valid)
+	constant(exposition.RunEnd, float64(r.ceil(r.end))/1e3)
 	constant(exposition.RunDropped, float64(r.manifest.DroppedRecords))
 	if m.Dilation > 0 {
 		constant(exposition.RunDilated, m.Dilation)
