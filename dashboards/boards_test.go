@@ -37,10 +37,8 @@ func row(title string) Panel { return Panel{Kind: Row, Title: title} }
 func closed(title string) Panel { return Panel{Kind: Row, Title: title, Closed: true} }
 
 var (
-	valid    = []Mapping{{"0", "not valid", "red"}, {"1", "valid", "green"}}
-	noneIsOK = []Step{{0, "green"}, {1, "red"}}
-	// loads are the colours of a line's load.
-	loads     = []Step{{0, "green"}, {0.7, "yellow"}, {0.9, "orange"}, {0.99, "red"}}
+	valid     = []Mapping{{"0", "not valid", "red"}, {"1", "valid", "green"}}
+	noneIsOK  = []Step{{0, "green"}, {1, "red"}}
 	signature = []Panel{
 		{Kind: Signature, Title: "Ports by utilisation", Height: 12, Unit: "percentunit", Max: 1,
 			Description: "The 40 busiest ports, one in each row, and the share of each telemetry window in which the line was busy. Red is busy. Ports that turn red together show a collective.",
@@ -81,12 +79,12 @@ func fabric() Board {
 				Queries:     []Query{query("{{variant}}", "max by (variant) (%s) or sum by (variant) (%s)", metric("1", "drops", `subject=""`), total("csig_port_dropped_packets_total"))}},
 			ran(24),
 			row("Map"),
-			{Kind: NodeGraph, Title: "Fabric of $variant", Height: 14, Unit: "percentunit", Repeat: "variant",
-				Description: "The 60 busiest ports of switches as edges from switch to switch, with the share of the time that is shown in which the line was busy. The red part of a switch's ring is the load of its busiest port. The port that CSIG samples name most often is marked.",
+			{Kind: NodeGraph, Title: "Fabric of $variant", Width: 12, Height: 16, Unit: "percentunit", Max: 1, Repeat: "variant",
+				Description: "The switches, and up to 60 of the busiest ports between them as edges, with the share of the time that is shown in which the line was busy. The colour of a switch is that of its busiest line: green is idle, red is full.",
 				Queries: []Query{
 					query("", `max by (id, title, subtitle) (label_replace(label_replace(label_replace(%s, "id", "$1", "node", "(.*)"), "title", "$1", "node", "(.*)"), "subtitle", "$1", "tier", "(.*)"))`,
-						mean("node, tier", "csig_port_window_utilisation_ratio", `tier!="host"`)),
-					query("", `label_replace(label_replace(label_replace(topk(60, %s) * on (node, port) group_left (peer) max by (node, port, peer) (csig_port_info{}), "id", "$1", "port", "(.*)"), "source", "$1", "node", "(.*)"), "target", "$1", "peer", "(.*)")`,
+						mean("node, port, tier", "csig_port_window_utilisation_ratio", `tier!="host"`)),
+					query("", `label_replace(label_replace(label_replace(topk(60, %s * on (node, port) group_left (peer) (max by (node, port, peer) (last_over_time(csig_port_info{}[`+shown+`])) and on (peer) label_replace(last_over_time(csig_port_info{tier!="host"}[`+shown+`]), "peer", "$1", "node", "(.*)"))), "id", "$1", "port", "(.*)"), "source", "$1", "node", "(.*)"), "target", "$1", "peer", "(.*)")`,
 						mean("node, port", "csig_port_window_utilisation_ratio", `tier!="host"`)),
 				}},
 			row("Utilisation"),

@@ -140,19 +140,19 @@ func (b *Board) object() object {
 }
 
 // annotations are what the data source knows of the time: faults, steps and phases, each of them
-// to be switched on or off. The step is that of telemetry windows: what lies further apart is
-// two regions.
+// to be switched on or off. They are lines at times that series have as values: a region of what
+// lasts would fall apart where Grafana asks for fewer moments than the annotation's step.
 func (b *Board) annotations() (list []object) {
 	add := func(name, colour, expr, labels, title, text string, shown bool) {
 		list = append(list, object{
 			"name": name, "enable": shown, "hide": false, "iconColor": colour, "datasource": dataSource,
-			"expr": of(labels, expr), "step": "100ms", "titleFormat": title, "textFormat": text, "tagKeys": "variant", "useValueForTime": false,
+			"expr": of(labels, expr) + " * 1000", "step": "100ms", "titleFormat": title, "textFormat": text, "tagKeys": "variant", "useValueForTime": true,
 		})
 	}
 	for _, run := range b.runs() {
-		add("Faults"+run.of, "red", "csig_run_fault_active{}", run.labels, "{{fault}}", "{{variant}}: {{kind}} at {{where}}", true)
-		add("Steps"+run.of, "blue", `csig_job_phase_active{phase=""}`, run.labels, "{{job}}: step {{step}}", "{{variant}}", b.Steps)
-		add("Phases"+run.of, "purple", `csig_job_phase_active{phase!=""}`, run.labels, "{{job}}: step {{step}}, {{phase}}", "{{variant}}", false)
+		add("Faults"+run.of, "red", "csig_run_fault_timestamp_seconds{}", run.labels, "{{fault}}", "{{variant}}: {{edge}} of {{kind}} at {{where}}", true)
+		add("Steps"+run.of, "blue", `csig_job_begin_timestamp_seconds{phase=""}`, run.labels, "{{job}}: step {{step}} begins", "{{variant}}", b.Steps)
+		add("Phases"+run.of, "purple", `csig_job_begin_timestamp_seconds{phase!=""}`, run.labels, "{{job}}: step {{step}}, {{phase}} begins", "{{variant}}", false)
 	}
 	return list
 }
@@ -281,7 +281,7 @@ func (b *Board) panels() (list []object) {
 }
 
 func (p *Panel) width() int {
-	if p.Width == 0 {
+	if p.Width == 0 || p.Repeat != "" { // Grafana gives repeated panels rows of their own
 		return 24
 	}
 	return p.Width
@@ -291,6 +291,8 @@ func (p *Panel) height() int {
 	switch {
 	case p.Kind == Row:
 		return 1
+	case p.Height == 0 && p.Kind == Timeseries:
+		return 10 // with its legend
 	case p.Height == 0:
 		return 8
 	}
@@ -326,7 +328,7 @@ func (p *Panel) object(id int, place object) object {
 		o["transformations"] = list
 	}
 	if p.Repeat != "" {
-		o["repeat"], o["repeatDirection"], o["maxPerRow"] = p.Repeat, "h", 4
+		o["repeat"], o["repeatDirection"], o["maxPerRow"] = p.Repeat, "h", max(2, 24/max(8, p.Width))
 	}
 	return o
 }
@@ -390,12 +392,14 @@ func (p *Panel) defaults() object {
 	}
 	switch p.Kind {
 	case Timeseries:
-		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "auto", "spanNulls": false}
-		o["color"] = object{"mode": "palette-classic-by-name"} // a variant has one colour in all panels
+		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "never", "spanNulls": false}
+		o["color"] = object{"mode": "palette-classic"}
 		if p.Stack {
 			custom["stacking"], custom["fillOpacity"] = object{"mode": "normal", "group": "A"}, 30
 		}
 		o["custom"] = custom
+	case NodeGraph:
+		o["color"] = object{"mode": "continuous-GrYlRd"}
 	case StateTimeline:
 		o["custom"] = object{"lineWidth": 0, "fillOpacity": 80}
 		if len(p.Steps) == 0 {
@@ -415,7 +419,10 @@ func (p *Panel) options() object {
 	case Timeseries:
 		return object{"legend": object{"displayMode": "table", "placement": "bottom", "showLegend": true, "calcs": []string{"mean", "max"}}, "tooltip": object{"mode": "multi", "sort": "desc"}}
 	case Heatmap, Signature:
-		colour := object{"mode": "scheme", "scheme": "Turbo", "steps": 64, "reverse": p.Reverse, "exponent": 0.5, "fill": "dark-purple"}
+		colour := object{"mode": "scheme", "scheme": "Blues", "steps": 64, "reverse": p.Reverse, "exponent": 0.5, "fill": "dark-purple"}
+		if p.Kind == Signature { // of which much is red in both themes
+			colour["scheme"], colour["exponent"] = "RdYlGn", 1
+		}
 		if p.Max != 0 {
 			colour["min"], colour["max"] = 0, p.Max
 		}
@@ -432,7 +439,7 @@ func (p *Panel) options() object {
 	case BarGauge:
 		return object{"reduceOptions": reduce, "displayMode": "basic", "orientation": "horizontal", "showUnfilled": true, "valueMode": "color"}
 	case NodeGraph:
-		return object{"nodes": object{"mainStatUnit": p.Unit, "arcs": []object{{"field": "arc__load", "color": "red"}}}, "edges": object{"mainStatUnit": p.Unit}}
+		return object{"nodes": object{"mainStatUnit": p.Unit, "arcs": []object{}}, "edges": object{"mainStatUnit": p.Unit}}
 	case Table:
 		sort := []object{}
 		if p.Sort != "" {
@@ -455,11 +462,11 @@ var hidden = []string{"Time", "__name__", "instance", "run", "variant", "seed", 
 func (p *Panel) transformations() (list []object) {
 	switch {
 	case p.Kind == NodeGraph:
-		return []object{{"id": "organize", "options": object{"excludeByName": object{"Time": true}, "indexByName": object{}, "renameByName": object{"Value #A": "arc__load", "Value #B": "mainstat"}}}}
+		return []object{{"id": "organize", "options": object{"excludeByName": object{"Time": true}, "indexByName": object{}, "renameByName": object{"Value #A": "color", "Value #B": "mainstat"}}}}
 	case p.Kind != Table:
 		return nil
 	case p.Matrix[0] != "":
-		return []object{{"id": "groupingToMatrix", "options": object{"rowField": p.Matrix[0], "columnField": p.Matrix[1], "valueField": p.Matrix[2], "emptyValue": "null"}}}
+		return []object{{"id": "groupingToMatrix", "options": object{"rowField": p.Matrix[0], "columnField": p.Matrix[1], "valueField": p.Matrix[2], "emptyValue": "empty"}}}
 	}
 	hide, order, names := object{}, object{}, object{}
 	for _, field := range hidden {

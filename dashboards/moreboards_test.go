@@ -90,13 +90,13 @@ func paths() Board {
 		return fmt.Sprintf("sum by (%s) (%s) / sum by (%[1]s) (%[3]s)", racks, total("csig_path_values_total", `signal="`+signal+`"`), total("csig_path_samples_total", `signal="`+signal+`"`))
 	}
 	pairs := func(kind string) Panel {
-		return Panel{Kind: Table, Width: 12, Height: 10, Repeat: "sampled", Matrix: [3]string{"source", "destination", "Value"}, Title: kind}
+		return Panel{Kind: Table, Width: 12, Height: 9, Repeat: "sampled", Matrix: [3]string{"source", "destination", "Value"}, Title: kind}
 	}
 	available, delay, named := pairs("Mean available bandwidth between racks, $sampled"), pairs("Mean delay of the worst hop between racks, $sampled"), pairs("Bottleneck between racks, $sampled")
-	available.Unit, available.Steps, available.Empty = "percentunit", []Step{{0, "red"}, {0.1, "orange"}, {0.25, "yellow"}, {0.5, "green"}}, []Reason{NoRoom}
+	available.Unit, available.Steps, available.Empty = "percentunit", []Step{{0, "transparent"}, {0, "red"}, {0.1, "orange"}, {0.25, "yellow"}, {0.5, "green"}}, []Reason{NoRoom}
 	available.Description = "What CSIG samples of the traffic from the rack on the left to the one at the top said on average in the time that is shown: the bandwidth left at the bottleneck, as a share of the fastest line's rate. Red is congested. Samples may be of abw or of abw-c."
 	available.Queries = []Query{{Expr: of(sampled, over("abw")+" / scalar(max(csig_port_rate_bytes_per_second{})) or "+over("abw-c"))}}
-	delay.Unit, delay.Steps, delay.Empty = "s", []Step{{0, "green"}, {5e-6, "yellow"}, {10e-6, "orange"}, {20e-6, "red"}}, []Reason{NoDelay}
+	delay.Unit, delay.Steps, delay.Empty = "s", []Step{{0, "transparent"}, {0, "green"}, {5e-6, "yellow"}, {10e-6, "orange"}, {20e-6, "red"}}, []Reason{NoDelay}
 	delay.Description = "What CSIG samples of the traffic from the rack on the left to the one at the top said on average in the time that is shown: the delay of the worst hop, in the model's time. Red is 20 us and more."
 	delay.Queries = []Query{{Expr: of(sampled, over("delay"))}}
 	named.Matrix[2], named.Empty = "bottleneck", []Reason{NoSignals}
@@ -108,7 +108,7 @@ func paths() Board {
 		Panels: []Panel{
 			text(3, axis+" Ports that lead up, away from the hosts, are those among which load balancing chooses."),
 			row("Map of the fabric, as CSIG sees it"),
-			available, delay, named,
+			delay, available, named,
 			row("Balance"),
 			{Kind: Timeseries, Title: "Spread of utilisation, upwards in tier $tier", Width: 12, Unit: "percentunit", Max: 1, Repeat: "tier",
 				Description: "Greatest, mean and least utilisation of the ports of the tier that lead up, in the latest telemetry window. Lines far apart mean that some ports are full while others are free.",
@@ -121,10 +121,10 @@ func paths() Board {
 				Description: "The 40 busiest ports that lead away from the hosts, one in each row, and the share of each telemetry window in which the line was busy. Red is busy. Even shades in a column mean an even load.",
 				Queries:     []Query{windows("{{variant}} {{tier}} {{port}}", "%s", most(40, "csig_port_utilisation_ratio{"+up+"}"))}},
 			row("Bottlenecks"),
-			{Kind: Timeseries, Title: "Bottlenecks that CSIG samples of $variant name", Width: 12, Unit: "cps", Stack: true, Repeat: "variant", Empty: []Reason{NoSignals},
+			{Kind: Timeseries, Title: "Bottlenecks that CSIG samples of $sampled name", Width: 12, Unit: "cps", Stack: true, Repeat: "sampled", Empty: []Reason{NoSignals},
 				Description: "Samples per second by the port that their locator stands for, of the eight ports that are named most often.",
-				Queries: []Query{rates("{{bottleneck}}", "variant, bottleneck", `csig_signal_samples_total{bottleneck!=""}`,
-					` and topk(8, sum by (variant, bottleneck) (last_over_time(csig_signal_samples_total{bottleneck!=""}[`+shown+`] @ end())))`)}},
+				Queries: []Query{{Counts: true, Legend: "{{bottleneck}}", Expr: of(sampled, perSecond("variant, bottleneck", `csig_signal_samples_total{bottleneck!=""}`)+
+					` and on (variant, bottleneck) topk(8, sum by (variant, bottleneck) (last_over_time(csig_signal_samples_total{bottleneck!=""}[`+shown+`] @ end())))`)}}},
 			{Kind: BarGauge, Title: "Share of each bottleneck", Width: 12, Unit: "percentunit", Max: 1, Empty: []Reason{NoSignals},
 				Description: "Share of the samples that name the port, in the time that is shown; the ten most frequent ones of those that name any.",
 				Queries: []Query{query("{{variant}} {{bottleneck}}", "topk(10, sum by (variant, bottleneck) (%s) / on (variant) group_left () sum by (variant) (%[1]s))",
@@ -195,7 +195,7 @@ func compare() Board {
 	return Board{
 		UID: "csiglab-compare", Title: "csiglab: compare two runs", Compare: true, Description: "The same numbers of two runs, or of two variants of one run, side by side.",
 		Panels: []Panel{
-			text(3, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: another run folder, another variant or another seed. The lines of run 2 are dashed. "+axis),
+			text(4, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: another run folder, another variant or another seed. The lines of run 2 are dashed. "+axis),
 			{Kind: Table, Title: "Run 1", Width: 12, Height: 5, Description: "The run, and the algorithms of the variant.", Columns: ran(12).Columns, Queries: ran(12).Queries},
 			{Kind: Table, Title: "Run 2", Width: 12, Height: 5, Description: "The other run, and the algorithms of the variant.", Columns: ran(12).Columns,
 				Queries: []Query{{Expr: of(other, "max by (run, experiment, variant, seed, runtime, clock, cc, lb, aqm, csig, stretch) ("+latest("csig_run_info")+")")}}},

@@ -208,7 +208,8 @@ func (p *push) dashboard(d *dashboards.Dashboard) error {
 // page returns the address of a dashboard.
 func (p *push) page(uid string) *url.URL {
 	u := p.url.JoinPath("d", uid)
-	if from, to, ok := span(p.config.Runs); ok {
+	if len(p.config.Runs) > 0 {
+		from, to, _ := span(p.config.Runs[:1])
 		u.RawQuery = url.Values{
 			"from": {fmt.Sprint(from.UnixMilli())}, "to": {fmt.Sprint(to.UnixMilli())},
 			"var-run": {p.config.Runs[0].Name}, "var-datasource": {dataSourceUID},

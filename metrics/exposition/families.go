@@ -64,7 +64,7 @@ const (
 	RunDelay   = "csig_run_smallest_delay_seconds"
 	RunEnd     = "csig_run_end_timestamp_seconds"
 	RunMetric  = "csig_run_metric"
-	RunFault   = "csig_run_fault_active"
+	RunFault   = "csig_run_fault_timestamp_seconds"
 
 	PortInfo              = "csig_port_info"
 	PortRate              = "csig_port_rate_bytes_per_second"
@@ -99,7 +99,7 @@ const (
 	FlowTimeouts      = "csig_flow_timeouts_total"
 
 	JobStep          = "csig_job_step"
-	JobActive        = "csig_job_phase_active"
+	JobBegin         = "csig_job_begin_timestamp_seconds"
 	JobIteration     = "csig_job_iteration_seconds"
 	CollectiveActive = "csig_collective_active_ranks"
 	CollectiveTime   = "csig_collective_seconds"
@@ -150,8 +150,8 @@ var Families = []Family{
 		Help: "When the run ends on the time axis: its length, stretched, after 2000-01-01T00:00:00Z."},
 	{Name: RunMetric, Type: Gauge, Labels: []string{"metric", "subject", "unit", "better"},
 		Help: "Metrics of the run as summary.json has them, with their names and in their units; of the whole run (subject is empty), of classes of ports, jobs, collectives and groups of flows. better is lower or higher, or empty where neither is."},
-	{Name: RunFault, Type: Gauge, Labels: []string{"fault", "kind", "where"},
-		Help: "1 while a fault of the experiment lasts; where are the links or nodes that it is at."},
+	{Name: RunFault, Type: Gauge, Unit: "seconds", Labels: []string{"fault", "kind", "where", "edge"},
+		Help: "When a fault of the experiment began (edge is begin) or ended (end) on the time axis; where are the links or nodes that it was at."},
 
 	{Name: PortInfo, Type: Info, Labels: []string{"node", "port", "tier", "direction", "peer"}, Live: true,
 		Help: "The node that the port leads to: always 1."},
@@ -215,8 +215,8 @@ var Families = []Family{
 
 	{Name: JobStep, Type: Gauge, Unit: "step", Labels: []string{"job"}, Live: true,
 		Help: "Highest step of the job of which an operation is complete."},
-	{Name: JobActive, Type: Gauge, Labels: []string{"job", "step", "phase"},
-		Help: "1 from when the first rank of the job begins a step, or a phase of one, to when the last one ends it; phase is empty for the step."},
+	{Name: JobBegin, Type: Gauge, Unit: "seconds", Labels: []string{"job", "step", "phase"},
+		Help: "When the first rank of the job began a step, or a phase of one, on the time axis; phase is empty for the step."},
 	{Name: JobIteration, Type: Histogram, Unit: "seconds", Labels: []string{"job"}, Buckets: durations, Live: true,
 		Help: "Durations of a job's steps, of the model. A node of a lab observes each of its ranks; a run folder observes all ranks of a job as one."},
 	{Name: CollectiveActive, Type: Gauge, Unit: "ranks", Labels: []string{"job", "collective", "phase"},

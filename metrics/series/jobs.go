@@ -113,7 +113,7 @@ func (r *run) writeJobs(list []instance, phases map[[2]string]string) {
 			changes = append(changes, change{i.begin, int64(i.ranks), key}, change{i.end, -int64(i.ranks), key})
 			continue
 		}
-		r.marks = append(r.marks, mark{job: i.job, step: stepText(i.step), from: i.begin, to: i.end})
+		r.marks = append(r.marks, mark{job: i.job, step: stepText(i.step), from: i.begin})
 		iterations[i.job] = r.observe(iterations[i.job], exposition.JobIteration, at, seconds, []string{i.job})
 		if steps[i.job] == nil {
 			steps[i.job] = r.line(exposition.JobStep, i.job)

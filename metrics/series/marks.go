@@ -15,16 +15,16 @@ import (
 const (
 	// mostMarks is how many steps and phases a run has series of, steps before phases.
 	mostMarks = 1000
-	// mostSpans is up to how many operations phases are looked for. A phase lasts from the
-	// beginning of its first computation or collective to the end of its last one.
+	// mostSpans is up to how many operations phases are looked for. A phase begins with its
+	// first computation or collective.
 	mostSpans = 2_000_000
 )
 
-// mark is a step of a job, or a phase of one, over all ranks.
+// mark is when the first rank of a job begins a step, or a phase of one.
 type mark struct {
 	job, phase string // phase "": the step
 	step       string
-	from, to   int64 // ps
+	from       int64 // ps
 }
 
 // readMarks reads when the phases of jobs and the faults were. Steps are known already.
@@ -64,50 +64,42 @@ func (r *reader) readPhaseMarks() error {
 		if err != nil {
 			return err
 		}
-		to, err := ps(row.EndUS)
-		if err != nil {
-			return err
-		}
 		k := key{one, row.JobName, row.Step, row.Phase}
 		i, ok := at[k]
 		if !ok {
 			i = len(one.marks)
 			at[k] = i
-			one.marks = append(one.marks, mark{row.JobName, row.Phase, stepText(row.Step), from, to})
+			one.marks = append(one.marks, mark{row.JobName, row.Phase, stepText(row.Step), from})
 		}
-		one.marks[i].from, one.marks[i].to = min(one.marks[i].from, from), max(one.marks[i].to, to)
-		one.end = max(one.end, to)
+		one.marks[i].from = min(one.marks[i].from, from)
 	}
 	return nil
 }
 
-// writeMarks writes the series of steps, phases and faults.
+// writeMarks writes when steps, phases and faults began, and when faults ended: constants, as a
+// time axis has marks wherever it begins.
 func (r *run) writeMarks() {
 	slices.SortStableFunc(r.marks, func(a, b mark) int {
 		return cmp.Or(boolean(a.phase != "")-boolean(b.phase != ""), cmp.Compare(a.from, b.from))
 	})
+	at := func(ps int64, name string, labels ...string) {
+		r.line(name, labels...).set(r.zero, float64(r.floor(ps))/1e3)
+	}
 	for _, m := range r.marks[:min(len(r.marks), mostMarks)] {
-		r.lasts(m.from, m.to, exposition.JobActive, m.job, m.step, m.phase)
+		at(m.from, exposition.JobBegin, m.job, m.step, m.phase)
 	}
 	r.marks = nil
 	for _, f := range r.manifest.Faults {
-		if !f.Happened || !(f.FromUS >= 0 && f.FromUS <= most) {
-			continue
+		where := strings.Join(f.Where, ", ")
+		for _, edge := range []struct {
+			name string
+			us   *float64
+		}{{"begin", &f.FromUS}, {"end", f.UntilUS}} {
+			if f.Happened && edge.us != nil && *edge.us >= 0 && *edge.us <= float64(r.end)/1e6 {
+				at(int64(math.Round(*edge.us*1e6)), exposition.RunFault, f.Name, f.Kind, where, edge.name)
+			}
 		}
-		from, to := int64(math.Round(f.FromUS*1e6)), r.end
-		if f.UntilUS != nil && *f.UntilUS < float64(r.end)/1e6 {
-			to = int64(math.Round(*f.UntilUS * 1e6))
-		}
-		r.lasts(from, to, exposition.RunFault, f.Name, f.Kind, strings.Join(f.Where, ", "))
 	}
-}
-
-// lasts writes a series that is 1 from one moment to another, and at least a window long.
-func (r *run) lasts(from, to int64, name string, labels ...string) {
-	l := r.line(name, labels...)
-	l.set(r.floor(from), 1)
-	l.set(max(r.floor(from)+1, r.ceil(max(to, from+r.interval))), 1)
-	l.suspend(l.at + 1)
 }
 
 // readMetrics reads the metrics of runs, classes of ports, jobs, collectives and groups of

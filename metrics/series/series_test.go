@@ -303,8 +303,9 @@ func TestJobs(t *testing.T) {
 	m.want("csig_collective_active_ranks{variant=v job=gpt collective=dp-0 phase=backward}", point{0, 0}, point{100, 2}, point{300, 0}, point{3100, 0}, point{3101, none})
 	m.want("csig_collective_seconds_sum{variant=v job=gpt collective=dp-0}", point{0, 0}, point{300, 2e-4}, point{3100, 2e-4}, point{3101, none})
 	m.want("csig_job_iteration_seconds_count{variant=v job=gpt}", point{0, 0}, point{500, 1}, point{3100, 1}, point{3101, none})
-	m.want("csig_job_phase_active{variant=v job=gpt step=1}", point{0, 1}, point{500, 1}, point{501, none})
-	m.want("csig_job_phase_active{variant=v job=gpt step=1 phase=backward}", point{100, 1}, point{300, 1}, point{301, none})
+	zero := float64(series.Origin.Unix())
+	m.want("csig_job_begin_timestamp_seconds{variant=v job=gpt step=1}", point{0, zero}, point{3100, zero}, point{3101, none})
+	m.want("csig_job_begin_timestamp_seconds{variant=v job=gpt step=1 phase=backward}", point{0, zero + 0.1}, point{3100, zero + 0.1}, point{3101, none})
 	m.want("csig_job_step{variant=v job=gpt}", point{0, 0}, point{500, 1}, point{3100, 1}, point{3101, none})
 }
 
@@ -318,12 +319,17 @@ func TestFaults(t *testing.T) {
 		{Name: "rate-2", Kind: "rate", Where: []string{"tor0-agg0"}, FromUS: 9000},
 	}
 	m, _ := read(t, f, series.Options{Stretch: 1000})
-	// One that is shorter than a window is as long as a window.
-	m.want("csig_run_fault_active{variant=v fault=down-0 kind=down where=tor0-agg0, tor0-agg1}", point{20, 1}, point{120, 1}, point{121, none})
-	m.want("csig_run_fault_active{variant=v fault=loss-1 kind=loss where=tor0-agg0}", point{1000, 1}, point{3100, 1}, point{3101, none})
+	zero := float64(series.Origin.Unix())
+	at := func(labels string, seconds float64) {
+		t.Helper()
+		m.want("csig_run_fault_timestamp_seconds{variant=v "+labels+"}", point{0, zero + seconds}, point{3100, zero + seconds}, point{3101, none})
+	}
+	at("fault=down-0 kind=down where=tor0-agg0, tor0-agg1 edge=begin", 0.02)
+	at("fault=down-0 kind=down where=tor0-agg0, tor0-agg1 edge=end", 0.05)
+	at("fault=loss-1 kind=loss where=tor0-agg0 edge=begin", 1)
 	for name := range m.points {
-		if strings.Contains(name, "rate-2") {
-			t.Errorf("%s: the fault did not happen", name)
+		if strings.Contains(name, "rate-2") || strings.Contains(name, "fault=loss-1") && strings.Contains(name, "edge=end") {
+			t.Errorf("%s: it did not happen", name)
 		}
 	}
 }
