@@ -1,6 +1,9 @@
 package dashboards
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Reasons why a panel is empty.
 const (
@@ -50,12 +53,22 @@ var (
 )
 
 // tiers lets the user choose tiers; panels that repeat have one for each.
-var tiers = Choice{"tier", "csig_port_rate_bytes_per_second", "tier"}
+var tiers = Choice{"tier", "csig_port_rate_bytes_per_second", "tier", false}
 
 func fabric() Board {
-	const tier = `tier="$tier"`
+	const tier, fabricOf = `tier="$tier"`, `run="$run",variant="$fabric",seed="$seed",stretch="$stretch"`
+	info := latest("csig_port_info", `tier!="host"`)
+	// The port that most samples name, with the labels of a port.
+	named := fmt.Sprintf(`max by (node, port) (%s) * on (port) topk(1, label_replace(sum by (bottleneck) (%s), "port", "$1", "bottleneck", "(.*)"))`, info, total("csig_signal_samples_total", `bottleneck!=""`))
+	bands := [][2]string{{"red", ">= 0.9"}, {"orange", ">= 0.7"}, {"yellow", ">= 0.5"}, {"green", ""}}
+	worst := "max by (node, tier) (" + mean("node, port, tier", "csig_port_window_utilisation_ratio", `tier!="host"`) + ")"
+	nodes := graph("node, tier", coloured(worst, append([][2]string{{"purple", "and on (node) " + named}}, bands...)...), [2]string{"id", "node"}, [2]string{"title", "node"}, [2]string{"subtitle", "tier"})
+	between := fmt.Sprintf(`topk(60, (%s) * on (node, port) group_left (peer) (max by (node, port, peer) (%s) and on (peer) label_replace(%[2]s, "peer", "$1", "node", "(.*)")))`,
+		mean("node, port", "csig_port_window_utilisation_ratio", `tier!="host"`), info)
+	edges := graph("node, port, peer", coloured(between, append([][2]string{{"purple", "and on (node, port) " + named}}, bands...)...), [2]string{"id", "port"}, [2]string{"source", "node"}, [2]string{"target", "peer"})
 	return Board{
-		UID: "csiglab-fabric", Title: "csiglab: fabric overview", Description: "Which ports of the fabric are busy, how deep their queues are and what they drop.", Counts: true, Choices: []Choice{tiers},
+		UID: "csiglab-fabric", Title: "csiglab: fabric overview", Description: "Which ports of the fabric are busy, how deep their queues are and what they drop.", Counts: true,
+		Choices: []Choice{tiers, {"fabric", "csig_run_info", "variant", true}},
 		Panels: []Panel{
 			text(3, axis+" Bursts are shorter than any scrape interval: panels about *windows* count every telemetry window, so that no burst is lost between two scrapes."),
 			{Kind: Stat, Title: "Verdict", Width: 4, Height: 4, Values: valid, Empty: []Reason{NoLab},
@@ -79,14 +92,9 @@ func fabric() Board {
 				Queries:     []Query{query("{{variant}}", "max by (variant) (%s) or sum by (variant) (%s)", metric("1", "drops", `subject=""`), total("csig_port_dropped_packets_total"))}},
 			ran(24),
 			row("Map"),
-			{Kind: NodeGraph, Title: "Fabric of $variant", Width: 12, Height: 16, Unit: "percentunit", Max: 1, Repeat: "variant",
-				Description: "The switches, and up to 60 of the busiest ports between them as edges, with the share of the time that is shown in which the line was busy. The colour of a switch is that of its busiest line: green is idle, red is full.",
-				Queries: []Query{
-					query("", `max by (id, title, subtitle) (label_replace(label_replace(label_replace(%s, "id", "$1", "node", "(.*)"), "title", "$1", "node", "(.*)"), "subtitle", "$1", "tier", "(.*)"))`,
-						mean("node, port, tier", "csig_port_window_utilisation_ratio", `tier!="host"`)),
-					query("", `label_replace(label_replace(label_replace(topk(60, %s * on (node, port) group_left (peer) (max by (node, port, peer) (last_over_time(csig_port_info{}[`+shown+`])) and on (peer) label_replace(last_over_time(csig_port_info{tier!="host"}[`+shown+`]), "peer", "$1", "node", "(.*)"))), "id", "$1", "port", "(.*)"), "source", "$1", "node", "(.*)"), "target", "$1", "peer", "(.*)")`,
-						mean("node, port", "csig_port_window_utilisation_ratio", `tier!="host"`)),
-				}},
+			{Kind: NodeGraph, Title: "Fabric of $fabric", Height: 18,
+				Description: "The switches, and up to 60 of the busiest ports between them as edges. The number is the share of the time that is shown in which the line was busy, of a switch that of its busiest line. Green is below 50 %, yellow and orange are more, red is 90 % and more; purple is the switch, or the port, that most CSIG samples name. Grafana colours edges from version 11 on; a click on one says its number.",
+				Queries:     []Query{{Expr: of(fabricOf, nodes)}, {Expr: of(fabricOf, edges)}}},
 			row("Utilisation"),
 			{Kind: Timeseries, Title: "Load", Width: 12, Unit: "percentunit", Max: 1,
 				Description: "What the ports of the chosen tiers sent, without line overhead, of what their lines could have sent.",
@@ -160,7 +168,7 @@ func training() Board {
 	ended := collective(total("csig_collective_seconds_count", job))
 	return Board{
 		UID: "csiglab-training", Title: "csiglab: training-step signature", Description: "When the collectives of a training step use which ports of the fabric.", Steps: true,
-		Choices: []Choice{{"job", "csig_job_step", "job"}},
+		Choices: []Choice{{"job", "csig_job_step", "job", false}},
 		Panels: append([]Panel{
 			text(3, axis+" Compare the collectives at the top with the ports below them: the same pattern in each step is the signature of the job."),
 			{Kind: Table, Title: "Steps in numbers", Width: 24, Height: 6, Empty: []Reason{NoJob, NoLab},

@@ -26,9 +26,12 @@ type Board struct {
 	Panels                  []Panel
 }
 
-// Choice is a variable with the values of a label of a family, all of them unless the user
-// chooses.
-type Choice struct{ Name, Family, Label string }
+// Choice is a variable with the values of a label of a family: all of them unless the user
+// chooses, or one.
+type Choice struct {
+	Name, Family, Label string
+	One                 bool
+}
 
 // Panel describes a panel. Panels follow each other from left to right and from top to
 // bottom.
@@ -233,7 +236,7 @@ func choice(prefix, label string, one bool) (list []object) {
 
 // variable returns the variable of a choice.
 func (c *Choice) variable() object {
-	return queryVariable(c.Name, upper(c.Name), fmt.Sprintf(`label_values(%s{run="$run"}, %s)`, c.Family, c.Label), true)
+	return queryVariable(c.Name, upper(c.Name), fmt.Sprintf(`label_values(%s{run="$run"}, %s)`, c.Family, c.Label), !c.One)
 }
 
 // queryVariable returns a variable whose values the data source knows; of many of them the user
@@ -398,8 +401,6 @@ func (p *Panel) defaults() object {
 			custom["stacking"], custom["fillOpacity"] = object{"mode": "normal", "group": "A"}, 30
 		}
 		o["custom"] = custom
-	case NodeGraph:
-		o["color"] = object{"mode": "continuous-GrYlRd"}
 	case StateTimeline:
 		o["custom"] = object{"lineWidth": 0, "fillOpacity": 80}
 		if len(p.Steps) == 0 {
@@ -458,11 +459,9 @@ var hidden = []string{"Time", "__name__", "instance", "run", "variant", "seed", 
 	"node", "port", "tier", "direction", "job", "flow", "metric", "subject", "unit", "better", "Value"}
 
 // transformations join the queries of a table by their labels, and order and name its
-// columns; make a matrix of one; or name the fields of a graph as Grafana has them.
+// columns; or make a matrix of one. (They cannot name the fields of a graph: those are labels.)
 func (p *Panel) transformations() (list []object) {
 	switch {
-	case p.Kind == NodeGraph:
-		return []object{{"id": "organize", "options": object{"excludeByName": object{"Time": true}, "indexByName": object{}, "renameByName": object{"Value #A": "color", "Value #B": "mainstat"}}}}
 	case p.Kind != Table:
 		return nil
 	case p.Matrix[0] != "":

@@ -6,7 +6,7 @@ func flows() Board {
 	const by, legend, one = "variant, job, flow", "{{variant}} {{job}} {{flow}}", `job=~"$job"`
 	return Board{
 		UID: "csiglab-flows", Title: "csiglab: flows and congestion control", Description: "What flows got, what their congestion control did, and what CSIG told it.", Counts: true,
-		Choices: []Choice{{"job", "csig_flow_receive_bytes_total", "job"}, {"bottleneck", "csig_signal_samples_total", "bottleneck"}},
+		Choices: []Choice{{"job", "csig_flow_receive_bytes_total", "job", false}, {"bottleneck", "csig_signal_samples_total", "bottleneck", false}},
 		Panels: []Panel{
 			text(3, axis+" A run with more than 16 flows has lines by job, not by flow; a job's window is the sum over its flows."),
 			{Kind: Timeseries, Title: "Received", Width: 12, Unit: "bps",
@@ -104,7 +104,7 @@ func paths() Board {
 	named.Queries = []Query{{Expr: of(sampled, fmt.Sprintf("topk by (%s) (1, sum by (%[1]s, bottleneck) (%s))", racks, total("csig_path_samples_total", `bottleneck!=""`)))}}
 	return Board{
 		UID: "csiglab-paths", Title: "csiglab: load balancing and paths", Description: "How evenly the paths of the fabric are used, and which ports CSIG names as bottlenecks.", Counts: true,
-		Choices: []Choice{tiers, {"sampled", "csig_path_samples_total", "variant"}},
+		Choices: []Choice{tiers, {"sampled", "csig_path_samples_total", "variant", false}},
 		Panels: []Panel{
 			text(3, axis+" Ports that lead up, away from the hosts, are those among which load balancing chooses."),
 			row("Map of the fabric, as CSIG sees it"),

@@ -109,3 +109,23 @@ func buckets(family, labels string) Query {
 func most(n int, series string) string {
 	return fmt.Sprintf("%s and topk(%d, avg_over_time(%s[%s] @ end()))", series, n, series, shown)
 }
+
+// coloured gives the series of a load the label color, which a graph takes for a colour: that of the
+// first condition that holds. Each condition is a filter of the load.
+func coloured(load string, conditions ...[2]string) string {
+	var parts []string
+	for _, c := range conditions {
+		parts = append(parts, fmt.Sprintf(`label_replace(%s %s, "color", "%s", "", "")`, load, c[1], c[0]))
+	}
+	return strings.Join(parts, " or ignoring (color) ")
+}
+
+// graph makes what a graph shows of loads: a label for each of its fields, of which some are
+// copies of labels, and the load in text.
+func graph(by, loads string, fields ...[2]string) string {
+	expr := fmt.Sprintf(`label_replace(count_values by (%s, color) ("mainstat", round(100 * (%s))), "mainstat", "$1 %%", "mainstat", "(.*)")`, by, loads)
+	for _, f := range fields {
+		expr = fmt.Sprintf(`label_replace(%s, "%s", "$1", "%s", "(.*)")`, expr, f[0], f[1])
+	}
+	return expr
+}
