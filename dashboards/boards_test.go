@@ -59,7 +59,7 @@ func fabric() Board {
 	const tier, fabricOf = `tier="$tier"`, `run="$run",variant="$fabric",seed="$seed",stretch="$stretch"`
 	info := latest("csig_port_info", `tier!="host"`)
 	// The port that most samples name, with the labels of a port.
-	named := fmt.Sprintf(`max by (node, port) (%s) * on (port) topk(1, label_replace(sum by (bottleneck) (%s), "port", "$1", "bottleneck", "(.*)"))`, info, total("csig_signal_samples_total", `bottleneck!=""`))
+	named := fmt.Sprintf(`max by (node, port) (%s) * on (port) group_left () topk(1, label_replace(sum by (bottleneck) (%s), "port", "$1", "bottleneck", "(.*)"))`, info, total("csig_signal_samples_total", `bottleneck!=""`))
 	bands := [][2]string{{"red", ">= 0.9"}, {"orange", ">= 0.7"}, {"yellow", ">= 0.5"}, {"green", ""}}
 	worst := "max by (node, tier) (" + mean("node, port, tier", "csig_port_window_utilisation_ratio", `tier!="host"`) + ")"
 	nodes := graph("node, tier", coloured(worst, append([][2]string{{"purple", "and on (node) " + named}}, bands...)...), [2]string{"id", "node"}, [2]string{"title", "node"}, [2]string{"subtitle", "tier"})
