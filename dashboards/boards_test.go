@@ -56,7 +56,7 @@ var (
 var tiers = Choice{"tier", "csig_port_rate_bytes_per_second", "tier", false}
 
 func fabric() Board {
-	const tier, fabricOf = `tier="$tier"`, `run="$run",variant="$fabric",seed="$seed",stretch="$stretch"`
+	const tier, fabricOf = `tier=~"$tier"`, `run="$run",variant="$fabric",seed="$seed",stretch="$stretch"`
 	info := latest("csig_port_info", `tier!="host"`)
 	// The port that most samples name, with the labels of a port.
 	named := fmt.Sprintf(`max by (node, port) (%s) * on (port) group_left () topk(1, label_replace(sum by (bottleneck) (%s), "port", "$1", "bottleneck", "(.*)"))`, info, total("csig_signal_samples_total", `bottleneck!=""`))

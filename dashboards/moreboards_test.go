@@ -81,7 +81,7 @@ func statistics(scale, name string, statistics ...string) (list []Query) {
 func paths() Board {
 	const group = "variant, tier, direction"
 	share := func(reduce string) Query {
-		return windows("{{variant}} "+reduce, `%s by (variant) (csig_port_utilisation_ratio{tier="$tier",direction="up"})`, reduce)
+		return windows("{{variant}} "+reduce, `%s by (variant) (csig_port_utilisation_ratio{tier=~"$tier",direction="up"})`, reduce)
 	}
 	up := `tier!="host",direction="up"`
 	const racks, sampled = "source, destination", `run="$run",variant=~"$sampled",seed="$seed",stretch="$stretch"`
@@ -95,7 +95,7 @@ func paths() Board {
 	available, delay, named := pairs("Mean available bandwidth between racks, $sampled"), pairs("Mean delay of the worst hop between racks, $sampled"), pairs("Bottleneck between racks, $sampled")
 	available.Unit, available.Steps, available.Empty = "percentunit", []Step{{0, "transparent"}, {0, "red"}, {0.1, "orange"}, {0.25, "yellow"}, {0.5, "green"}}, []Reason{NoRoom}
 	available.Description = "What CSIG samples of the traffic from the rack on the left to the one at the top said on average in the time that is shown: the bandwidth left at the bottleneck, as a share of the fastest line's rate. Red is congested. Samples may be of abw or of abw-c."
-	available.Queries = []Query{{Expr: of(sampled, over("abw")+" / scalar(max(csig_port_rate_bytes_per_second{})) or "+over("abw-c"))}}
+	available.Queries = []Query{{Expr: of(sampled, over("abw")+" / scalar(max("+latest("csig_port_rate_bytes_per_second")+")) or "+over("abw-c"))}}
 	delay.Unit, delay.Steps, delay.Empty = "s", []Step{{0, "transparent"}, {0, "green"}, {5e-6, "yellow"}, {10e-6, "orange"}, {20e-6, "red"}}, []Reason{NoDelay}
 	delay.Description = "What CSIG samples of the traffic from the rack on the left to the one at the top said on average in the time that is shown: the delay of the worst hop, in the model's time. Red is 20 us and more."
 	delay.Queries = []Query{{Expr: of(sampled, over("delay"))}}

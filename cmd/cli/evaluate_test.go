@@ -76,6 +76,8 @@ type dashboardPanel struct {
 			ExcludeByName map[string]bool
 			IndexByName   map[string]int
 			RenameByName  map[string]string
+
+			RowField, ColumnField, ValueField string
 		}
 	}
 }
@@ -237,9 +239,16 @@ func mergeFrames(frames []queryFrame) (rows []map[string]string) {
 	return rows
 }
 
-// table applies the transformation organize: it leaves columns out, orders and names them.
+// table applies the transformation organize, which leaves columns out, orders and names them, or
+// groupingToMatrix.
 func (r *panelResult) table(rows []map[string]string, a *dashboardPanel) {
 	for _, t := range a.Transformations {
+		if t.ID == "groupingToMatrix" {
+			for _, row := range rows {
+				r.Columns = append(r.Columns, row[t.Options.ColumnField])
+				r.Table = append(r.Table, []string{row[t.Options.RowField], row[t.Options.ColumnField], row[t.Options.ValueField]})
+			}
+		}
 		if t.ID != "organize" {
 			continue
 		}

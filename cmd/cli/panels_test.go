@@ -42,6 +42,7 @@ variants:
 // What the description of a panel says of the runs that cannot have what it shows.
 const (
 	emptyVirtual   = "Empty for runs in virtual time and in lockstep"
+	emptyFault     = "Empty for a run without faults."
 	emptyLab       = "Empty for a lab"
 	emptyDelay     = "Empty unless hosts ask for the CSIG signal delay."
 	emptyBandwidth = "Empty unless hosts ask for the CSIG signal abw."
@@ -62,12 +63,12 @@ func TestPanels(t *testing.T) {
 	t.Run("virtual", func(t *testing.T) {
 		u := u.of(t)
 		u.want(command.ExitOK, "run", "panels.yaml", "--out", "virtual")
-		u.panels(emptyVirtual)(u.loaded("virtual"))
+		u.panels(emptyVirtual, emptyFault)(u.loaded("virtual"))
 	})
 	t.Run("lockstep", func(t *testing.T) {
 		u := u.of(t)
 		u.want(command.ExitOK, "run", "panels.yaml", "--runtime", "netns", "--clock", "lockstep", "--out", "lockstep")
-		u.panels(emptyVirtual)(u.loaded("lockstep"))
+		u.panels(emptyVirtual, emptyFault)(u.loaded("lockstep"))
 	})
 	// A lab is of one variant, with one signal or two.
 	t.Run("lab", func(t *testing.T) {
