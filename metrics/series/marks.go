@@ -18,6 +18,9 @@ const (
 	// mostSpans is up to how many operations phases are looked for. A phase begins with its
 	// first computation or collective.
 	mostSpans = 2_000_000
+	// mostMetrics is how many metrics of parts of a run have series, beside those of the whole
+	// run: a job may have thousands of collectives.
+	mostMetrics = 10_000
 )
 
 // mark is when the first rank of a job begins a step, or a phase of one.
@@ -116,6 +119,7 @@ func (r *reader) readMetrics() error {
 		}
 		single[one] = names
 	}
+	others := map[*run]int{}
 	for row, err := range r.f.Metrics() {
 		if err == nil {
 			err = r.check()
@@ -126,6 +130,11 @@ func (r *reader) readMetrics() error {
 		one := r.of(row.Variant, row.Seed)
 		if one == nil || ofSingle(&row, single[one]) {
 			continue
+		}
+		if row.Subject != nil {
+			if others[one]++; others[one] > mostMetrics {
+				continue
+			}
 		}
 		subject := ""
 		if row.Subject != nil {
