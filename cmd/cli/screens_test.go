@@ -117,7 +117,7 @@ func look(t *testing.T, address, token, run, theme, picture string, from, to tim
 		if err := json.Unmarshal([]byte(browsertest.Do(ctx, t, chromedp.Evaluate[string](screenOf))), &s); err != nil {
 			t.Fatal(err)
 		}
-		browsertest.KeepShot(ctx, t, picture+"-"+d.UID+".png", chromedp.FullScreenshot(90))
+		browsertest.KeepShot(ctx, t, picture+"-"+d.UID+".png", chromedp.FullScreenshot(100))
 		if failed := traffic.failures(); len(failed) > 0 {
 			t.Errorf("%s: %s", d.UID, strings.Join(failed, "\n"))
 		}
@@ -159,7 +159,10 @@ func (r *requests) hear(event any) {
 	defer r.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		r.open[e.RequestID], r.last = true, time.Now()
+		// Others may be open as long as the page is.
+		if r.last = time.Now(); strings.Contains(e.Request.URL, "/api/") && !strings.Contains(e.Request.URL, "/api/live") {
+			r.open[e.RequestID] = true
+		}
 	case *network.EventLoadingFinished:
 		delete(r.open, e.RequestID)
 		r.last = time.Now()
@@ -173,11 +176,12 @@ func (r *requests) hear(event any) {
 	}
 }
 
-// wait returns when there has been no request for a while, or there have been some for a minute.
+// wait returns when there has been no request for a while, or there have been some for half a
+// minute.
 func (r *requests) wait(ctx context.Context, t *testing.T) {
 	t.Helper()
-	const quiet = 3 * time.Second
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	const quiet = 2 * time.Second
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		r.mu.Lock()
 		done := len(r.open) == 0 && time.Since(r.last) > quiet
 		r.mu.Unlock()
