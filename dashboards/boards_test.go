@@ -70,7 +70,7 @@ func fabric() Board {
 		UID: "csiglab-fabric", Title: "csiglab: fabric overview", Description: "Which ports of the fabric are busy, how deep their queues are and what they drop.", Counts: true,
 		Choices: []Choice{tiers, {"fabric", "csig_run_info", "variant", true}},
 		Panels: []Panel{
-			text(3, axis+" Bursts are shorter than any scrape interval: panels about *windows* count every telemetry window, so that no burst is lost between two scrapes."),
+			text(4, axis+" Bursts are shorter than any scrape interval: panels about *windows* count every telemetry window, so that no burst is lost between two scrapes."),
 			{Kind: Stat, Title: "Verdict", Width: 4, Height: 4, Values: valid, Empty: []Reason{NoLab},
 				Description: "Whether csiglab found the run valid.",
 				Queries:     []Query{query("", "min(%s)", latest("csig_run_valid"))}},
@@ -170,7 +170,7 @@ func training() Board {
 		UID: "csiglab-training", Title: "csiglab: training-step signature", Description: "When the collectives of a training step use which ports of the fabric.", Steps: true,
 		Choices: []Choice{{"job", "csig_job_step", "job", false}},
 		Panels: append([]Panel{
-			text(3, axis+" Compare the collectives at the top with the ports below them: the same pattern in each step is the signature of the job."),
+			text(4, axis+" Compare the collectives at the top with the ports below them: the same pattern in each step is the signature of the job."),
 			{Kind: Table, Title: "Steps in numbers", Width: 24, Height: 6, Empty: []Reason{NoJob, NoLab},
 				Description: "Of each job over the whole run, as in its report: median time of a step, and the shares of it in which a rank waits for the network (exposed), for another stage of the pipeline (bubble), for a late rank (skew), or computes; and the most that a rank computes in a step over the mean of the ranks (straggler).",
 				Columns: []Column{{"variant", "variant", ""}, {"subject", "job", ""}, {"Value #A", "step", "s"}, {"Value #B", "exposed", "percentunit"}, {"Value #C", "bubble", "percentunit"},

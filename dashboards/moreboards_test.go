@@ -8,7 +8,7 @@ func flows() Board {
 		UID: "csiglab-flows", Title: "csiglab: flows and congestion control", Description: "What flows got, what their congestion control did, and what CSIG told it.", Counts: true,
 		Choices: []Choice{{"job", "csig_flow_receive_bytes_total", "job", false}, {"bottleneck", "csig_signal_samples_total", "bottleneck", false}},
 		Panels: []Panel{
-			text(3, axis+" A run with more than 16 flows has lines by job, not by flow; a job's window is the sum over its flows."),
+			text(4, axis+" A run with more than 16 flows has lines by job, not by flow; a job's window is the sum over its flows."),
 			{Kind: Timeseries, Title: "Received", Width: 12, Unit: "bps",
 				Description: "Payload that the receiver got, without duplicates.",
 				Queries:     []Query{{Counts: true, Legend: legend, Expr: of(own, "8 * "+perSecond(by, "csig_flow_receive_bytes_total{"+one+"}"))}}},
@@ -90,7 +90,7 @@ func paths() Board {
 		return fmt.Sprintf("sum by (%s) (%s) / sum by (%[1]s) (%[3]s)", racks, total("csig_path_values_total", `signal="`+signal+`"`), total("csig_path_samples_total", `signal="`+signal+`"`))
 	}
 	pairs := func(kind string) Panel {
-		return Panel{Kind: Table, Width: 12, Height: 9, Repeat: "sampled", Matrix: [3]string{"source", "destination", "Value"}, Title: kind}
+		return Panel{Kind: Table, Width: 8, Height: 8, Repeat: "sampled", Matrix: [3]string{"source", "destination", "Value"}, Title: kind}
 	}
 	available, delay, named := pairs("Mean available bandwidth between racks, $sampled"), pairs("Mean delay of the worst hop between racks, $sampled"), pairs("Bottleneck between racks, $sampled")
 	available.Unit, available.Steps, available.Empty = "percentunit", []Step{{0, "transparent"}, {0, "red"}, {0.1, "orange"}, {0.25, "yellow"}, {0.5, "green"}}, []Reason{NoRoom}
@@ -106,9 +106,9 @@ func paths() Board {
 		UID: "csiglab-paths", Title: "csiglab: load balancing and paths", Description: "How evenly the paths of the fabric are used, and which ports CSIG names as bottlenecks.", Counts: true,
 		Choices: []Choice{tiers, {"sampled", "csig_path_samples_total", "variant", false}},
 		Panels: []Panel{
-			text(3, axis+" Ports that lead up, away from the hosts, are those among which load balancing chooses."),
-			row("Map of the fabric, as CSIG sees it"),
-			delay, available, named,
+			text(4, axis+" Ports that lead up, away from the hosts, are those among which load balancing chooses."),
+			row("Map of the fabric, as CSIG sees it: available bandwidth"),
+			available, row("Map of delays"), delay, row("Map of bottlenecks"), named,
 			row("Balance"),
 			{Kind: Timeseries, Title: "Spread of utilisation, upwards in tier $tier", Width: 12, Unit: "percentunit", Max: 1, Repeat: "tier",
 				Description: "Greatest, mean and least utilisation of the ports of the tier that lead up, in the latest telemetry window. Lines far apart mean that some ports are full while others are free.",
