@@ -73,8 +73,8 @@ type board struct {
 	}
 	Annotations struct {
 		List []struct {
+			Name, Expr string
 			Datasource source
-			Target     struct{ Tags []string }
 		}
 	}
 	Panels []panel
@@ -102,6 +102,7 @@ type panel struct {
 		Options json.RawMessage
 	}
 	Options struct{ Content string }
+	Panels  []panel
 }
 
 func boards(t *testing.T) (list []board) {
@@ -111,13 +112,16 @@ func boards(t *testing.T) (list []board) {
 		if err := json.Unmarshal(d.JSON, &b); err != nil {
 			t.Fatalf("%s: %v", d.File, err)
 		}
+		for i := 0; i < len(b.Panels); i++ { // those of closed rows too
+			b.Panels = append(b.Panels, b.Panels[i].Panels...)
+		}
 		list = append(list, b)
 	}
 	return list
 }
 
 // core are the types of panel that each Grafana has.
-var core = []string{"timeseries", "heatmap", "stat", "table", "bargauge", "state-timeline", "text", "row"}
+var core = []string{"timeseries", "heatmap", "stat", "table", "bargauge", "state-timeline", "nodeGraph", "text", "row"}
 
 // What Grafana asks of a dashboard, and what the issue does: core panels, stable ids, a
 // data source and a run to choose, a description of each panel.
@@ -146,7 +150,7 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, use := range regexp.MustCompile(`\$\{?([a-z_]+)`).FindAllStringSubmatch(string(text), -1) {
-			if name := use[1]; !slices.Contains(variables, name) && !slices.Contains([]string{"__range", "__rate_interval", "__interval", "__interval_ms", "__auto_interval_window"}, name) {
+			if name := use[1]; !slices.Contains(variables, name) && !slices.Contains([]string{"__range_ms", "__interval", "__interval_ms", "__auto_interval_window", "__value", "__data", "__url_time_range"}, name) {
 				fail("$%s is not a variable", name)
 			}
 		}
@@ -191,7 +195,7 @@ func TestSchema(t *testing.T) {
 			}
 		}
 		for _, a := range b.Annotations.List {
-			if (a.Datasource != source{"grafana", "-- Grafana --"}) || len(a.Target.Tags) != 3 {
+			if (a.Datasource != source{"prometheus", "${datasource}"}) || a.Expr == "" {
 				fail("annotations %+v", a)
 			}
 		}
@@ -204,30 +208,40 @@ func TestSchema(t *testing.T) {
 // Each query parses, and names only families and labels of the table in package exposition.
 func TestQueriesNameFamilies(t *testing.T) {
 	used := map[string]bool{}
+	check := func(where, text string) {
+		expr := plain.Replace(text)
+		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+		if err != nil {
+			t.Errorf("%s: %s: %v", where, text, err)
+			return
+		}
+		parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+			if s, ok := node.(*parser.VectorSelector); ok {
+				family, err := familyOf(s)
+				if err != nil {
+					t.Errorf("%s: %s: %v", where, text, err)
+				}
+				used[family] = true
+			}
+			return nil
+		})
+		// A stretched run counts in its own seconds. The number of observations in a bucket is no rate.
+		if strings.Contains(expr, "rate(csig") || strings.Contains(text, "offset $__interval") && !strings.Contains(text, "* $stretch") && !strings.Contains(text, "_bucket") {
+			t.Errorf("%s: %s: a rate is not multiplied by the stretch", where, text)
+		}
+		// Grafana's $__range is 0s where less than half a second is shown.
+		if strings.Contains(text, "$__range]") || strings.Contains(text, "$__rate_interval") {
+			t.Errorf("%s: %s: whole seconds", where, text)
+		}
+	}
 	for _, b := range boards(t) {
 		for _, p := range b.Panels {
 			for _, target := range p.Targets {
-				expr := plain.Replace(target.Expr)
-				parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
-				if err != nil {
-					t.Errorf("%s: %s: %s: %v", b.UID, p.Title, target.Expr, err)
-					continue
-				}
-				parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
-					if s, ok := node.(*parser.VectorSelector); ok {
-						family, err := familyOf(s)
-						if err != nil {
-							t.Errorf("%s: %s: %s: %v", b.UID, p.Title, target.Expr, err)
-						}
-						used[family] = true
-					}
-					return nil
-				})
-				// A stretched run counts in its own seconds.
-				if strings.Contains(expr, "rate(csig") || strings.Contains(expr, "offset") && !strings.Contains(target.Expr, "* $stretch") {
-					t.Errorf("%s: %s: %s: a rate is not multiplied by the stretch", b.UID, p.Title, target.Expr)
-				}
+				check(b.UID+": "+p.Title, target.Expr)
 			}
+		}
+		for _, a := range b.Annotations.List {
+			check(b.UID+": "+a.Name, a.Expr)
 		}
 	}
 	for _, f := range exposition.Families {
@@ -241,12 +255,11 @@ func TestQueriesNameFamilies(t *testing.T) {
 var unused = []string{
 	exposition.PortPackets,                       // bytes say as much
 	exposition.PortQueue,                         // the peak matters
-	exposition.RunDelay,                          // csiglab top sets lateness beside it
 	exposition.NodeSent, exposition.NodeReceived, // for counting by hand: their difference has frames under way too
 }
 
 // plain stands for a choice of the variables, so that a query can be parsed.
-var plain = strings.NewReplacer("$__rate_interval", "4s", "$__range", "60s", "$__interval_ms", "4000", "$__interval", "4s", "$stretch", "1000", "$other_stretch", "1000")
+var plain = strings.NewReplacer("${__range_ms}ms", "60s", "$__interval_ms", "4000", "$__interval", "4s", "$stretch", "1000", "$other_stretch", "1000")
 
 // familyOf returns the family that a selector names, and refuses labels that it does not
 // have.

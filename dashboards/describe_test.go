@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // schemaVersion is the version of Grafana's classic JSON. Grafana 10.3 and newer servers
@@ -18,9 +19,18 @@ const schemaVersion = 39
 // Board describes a dashboard.
 type Board struct {
 	UID, Title, Description string
-	Compare                 bool // it has variables for another run too
-	Counts                  bool // it has a variable for the time over which counts become rates
+	Compare                 bool     // it has variables for another run too, and one variant of each
+	Counts                  bool     // it has a variable for the time over which counts become rates
+	Choices                 []Choice // more variables
+	Steps                   bool     // the steps of jobs are marked unless the user says otherwise
 	Panels                  []Panel
+}
+
+// Choice is a variable with the values of a label of a family: all of them unless the user
+// chooses, or one.
+type Choice struct {
+	Name, Family, Label string
+	One                 bool
 }
 
 // Panel describes a panel. Panels follow each other from left to right and from top to
@@ -35,6 +45,13 @@ type Panel struct {
 	Max           float64
 	Decimals      int // 0: Grafana chooses
 	Stack         bool
+	Repeat        string    // variable of which each value has a panel of its own, side by side
+	Closed        bool      // a row whose panels are shown when it is clicked
+	Reverse       bool      // colours of little are those of much
+	Sort          string    // column that a table is sorted by, the greatest value first
+	Matrix        [3]string // of a table: labels that are its rows and columns, and the field in its cells
+	Links         []Link
+	Gains         string   // column of a table in which more than nothing is good
 	Columns       []Column // of a table, from left to right; other fields are hidden
 	Values        []Mapping
 	Steps         []Step // colours from a value on; without any, Grafana's palette
@@ -54,6 +71,7 @@ const (
 	Table         Kind = "table"    // of the last values
 	BarGauge      Kind = "bargauge" // of the last values
 	StateTimeline Kind = "state-timeline"
+	NodeGraph     Kind = "nodeGraph" // of a query of nodes and one of edges
 	Text          Kind = "text"
 	Row           Kind = "row"
 )
@@ -72,7 +90,12 @@ type Query struct {
 	Windows bool
 	// Counts asks for one value in each $window, with which $__interval is $window too.
 	Counts bool
+	// Blocks asks for one value in each second, as histograms of run folders have them.
+	Blocks bool
 }
+
+// Link leads from a field of a panel to another page.
+type Link struct{ Field, Title, URL string }
 
 // Column is a column of a table. Field is Grafana's name of it: the name of a label, Value,
 // or Value #A in a table of several queries. Labels have no Unit.
@@ -106,7 +129,7 @@ func (b *Board) JSON() ([]byte, error) {
 func (b *Board) object() object {
 	return object{
 		"uid": b.UID, "title": b.Title, "description": b.Description, "id": nil, "schemaVersion": schemaVersion, "version": 0,
-		"tags": []string{"csiglab"}, "editable": true, "graphTooltip": 1, "timezone": "browser", "refresh": "5s",
+		"tags": []string{"csiglab"}, "editable": true, "graphTooltip": 1, "timezone": "utc", "refresh": "5s",
 		"fiscalYearStartMonth": 0, "liveNow": false, "weekStart": "", "timepicker": object{},
 		"time":        object{"from": "now-15m", "to": "now"},
 		"annotations": object{"list": b.annotations()},
@@ -119,20 +142,32 @@ func (b *Board) object() object {
 	}
 }
 
-// annotations are the steps and phases that csiglab grafana push has marked.
+// annotations are what the data source knows of the time: faults, steps and phases, each of them
+// to be switched on or off. They are lines at times that series have as values: a region of what
+// lasts would fall apart where Grafana asks for fewer moments than the annotation's step.
 func (b *Board) annotations() (list []object) {
-	add := func(name, colour, prefix string) {
+	add := func(name, colour, expr, labels, title, text string, shown bool) {
 		list = append(list, object{
-			"name": name, "enable": true, "hide": false, "iconColor": colour, "type": "tags",
-			"datasource": object{"type": "grafana", "uid": "-- Grafana --"}, // built in, everywhere
-			"target":     object{"type": "tags", "tags": []string{"csiglab", "run:$" + prefix + "run", "seed:$" + prefix + "seed"}, "matchAny": false, "limit": 1000},
+			"name": name, "enable": shown, "hide": false, "iconColor": colour, "datasource": dataSource,
+			"expr": of(labels, expr) + " * 1000", "step": "100ms", "titleFormat": title, "textFormat": text, "tagKeys": "variant", "useValueForTime": true,
 		})
 	}
-	add("Steps and phases", "blue", "")
-	if b.Compare {
-		add("Steps and phases of the other run", "orange", "other_")
+	for _, run := range b.runs() {
+		add("Faults"+run.of, "red", "csig_run_fault_timestamp_seconds{}", run.labels, "{{fault}}", "{{variant}}: {{edge}} of {{kind}} at {{where}}", true)
+		add("Steps"+run.of, "blue", `csig_job_begin_timestamp_seconds{phase=""}`, run.labels, "{{job}}: step {{step}} begins", "{{variant}}", b.Steps)
+		add("Phases"+run.of, "purple", `csig_job_begin_timestamp_seconds{phase!=""}`, run.labels, "{{job}}: step {{step}}, {{phase}} begins", "{{variant}}", false)
 	}
 	return list
+}
+
+type shownRun struct{ of, labels string }
+
+// runs are the runs that a dashboard shows.
+func (b *Board) runs() []shownRun {
+	if b.Compare {
+		return []shownRun{{" of run 1", own}, {" of run 2", other}}
+	}
+	return []shownRun{{"", own}}
 }
 
 var dataSource = object{"type": "prometheus", "uid": "${datasource}"}
@@ -142,9 +177,12 @@ func (b *Board) variables() []object {
 		"type": "datasource", "name": "datasource", "label": "Data source", "query": "prometheus", "current": object{}, "options": []any{},
 		"hide": 0, "includeAll": false, "multi": false, "refresh": 1, "regex": "", "skipUrlSync": false,
 	}}
-	list = append(list, choice("", "")...)
+	list = append(list, choice("", "", b.Compare)...)
 	if b.Compare {
-		list = append(list, choice("other_", "Other ")...)
+		list = append(list, choice("other_", "Other ", true)...)
+	}
+	for _, c := range b.Choices {
+		list = append(list, c.variable())
 	}
 	if b.Counts {
 		list = append(list, window())
@@ -170,22 +208,19 @@ func window() object {
 	}
 }
 
-// choice returns the variables that choose a run.
-func choice(prefix, label string) (list []object) {
+// choice returns the variables that choose a run, and one variant of it or all. The other run
+// and variant are presets of their own: the last ones of the lists, where the first ones are
+// those of the run.
+func choice(prefix, label string, one bool) (list []object) {
 	variable := func(name, text, query string, many bool) {
 		if prefix != "" {
 			text = label + text
 		} else {
 			text = upper(text)
 		}
-		v := object{
-			"type": "query", "name": prefix + name, "label": text, "datasource": dataSource,
-			"query": object{"query": query, "refId": "Variables-" + prefix + name}, "definition": query,
-			"current": object{}, "options": []any{}, "hide": 0, "includeAll": many, "multi": many, "refresh": 2, "regex": "", "skipUrlSync": false, "sort": 3,
-		}
-		if many {
-			v["allValue"] = ".*"
-			v["current"] = object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}}
+		v := queryVariable(prefix+name, text, query, many)
+		if prefix != "" {
+			v["sort"] = 2
 		}
 		list = append(list, v)
 	}
@@ -193,30 +228,63 @@ func choice(prefix, label string) (list []object) {
 		return fmt.Sprintf(`label_values(csig_run_info{run="$%srun"}, %s)`, prefix, label)
 	}
 	variable("run", "run", "label_values(csig_run_info, run)", false)
-	variable("variant", "variant", of("variant"), true)
+	variable("variant", "variant", of("variant"), !one)
 	variable("seed", "seed", of("seed"), false)
 	variable("stretch", "time stretch", of("stretch"), false)
 	return list
 }
 
+// variable returns the variable of a choice.
+func (c *Choice) variable() object {
+	return queryVariable(c.Name, upper(c.Name), fmt.Sprintf(`label_values(%s{run="$run"}, %s)`, c.Family, c.Label), !c.One)
+}
+
+// queryVariable returns a variable whose values the data source knows; of many of them the user
+// may choose several, or all.
+func queryVariable(name, text, query string, many bool) object {
+	v := object{
+		"type": "query", "name": name, "label": text, "datasource": dataSource,
+		"query": object{"query": query, "refId": "Variables-" + name}, "definition": query,
+		"current": object{}, "options": []any{}, "hide": 0, "includeAll": many, "multi": many, "refresh": 2, "regex": "", "skipUrlSync": false, "sort": 1,
+	}
+	if many {
+		v["allValue"] = ".*"
+		v["current"] = object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}}
+	}
+	return v
+}
+
 func upper(text string) string { return string(text[0]-'a'+'A') + text[1:] }
 
-// panels places the panels in the grid and numbers them.
+// panels places the panels in the grid and numbers them. Those below a closed row are its
+// panels.
 func (b *Board) panels() (list []object) {
 	x, y, below := 0, 0, 0
+	var row object // closed
 	for i := range b.Panels {
 		p := &b.Panels[i]
-		if x+p.width() > 24 {
+		if x+p.width() > 24 || p.Kind == Row {
 			x, y = 0, below
 		}
-		list = append(list, p.object(i+1, object{"x": x, "y": y, "w": p.width(), "h": p.height()}))
+		o := p.object(i+1, object{"x": x, "y": y, "w": p.width(), "h": p.height()})
+		switch {
+		case p.Kind == Row:
+			if row = nil; p.Closed {
+				row = o
+			}
+			list = append(list, o)
+		case row != nil:
+			row["panels"] = append(row["panels"].([]any), o)
+		default:
+			list = append(list, o)
+		}
 		x, below = x+p.width(), max(below, y+p.height())
 	}
 	return list
 }
 
 func (p *Panel) width() int {
-	if p.Width == 0 {
+	if p.Width == 0 || p.Repeat != "" { // Grafana gives repeated panels rows of their own
 		return 24
 	}
 	return p.Width
@@ -226,6 +294,8 @@ func (p *Panel) height() int {
 	switch {
 	case p.Kind == Row:
 		return 1
+	case p.Height == 0 && p.Kind == Timeseries:
+		return 10 // with its legend
 	case p.Height == 0:
 		return 8
 	}
@@ -240,7 +310,7 @@ func (p *Panel) object(id int, place object) object {
 	o := object{"id": id, "type": kind, "title": p.Title, "gridPos": place}
 	switch p.Kind {
 	case Row:
-		o["collapsed"], o["panels"] = false, []any{}
+		o["collapsed"], o["panels"] = p.Closed, []any{}
 		return o
 	case Text:
 		o["options"] = object{"mode": "markdown", "content": p.Text}
@@ -257,8 +327,11 @@ func (p *Panel) object(id int, place object) object {
 	o["targets"] = targets
 	o["options"] = p.options()
 	o["fieldConfig"] = object{"defaults": p.defaults(), "overrides": p.overrides()}
-	if p.Kind == Table {
-		o["transformations"] = p.transformations()
+	if list := p.transformations(); len(list) > 0 {
+		o["transformations"] = list
+	}
+	if p.Repeat != "" {
+		o["repeat"], o["repeatDirection"], o["maxPerRow"] = p.Repeat, "h", max(2, 24/max(8, p.Width))
 	}
 	return o
 }
@@ -266,11 +339,11 @@ func (p *Panel) object(id int, place object) object {
 func (p *Panel) target(q Query, ref string) object {
 	o := object{"refId": ref, "expr": q.Expr, "datasource": dataSource, "editorMode": "code", "format": "time_series", "legendFormat": q.Legend, "range": true, "instant": false}
 	switch p.Kind {
-	case Stat, BarGauge, Table:
+	case Stat, BarGauge, Table, NodeGraph:
 		o["range"], o["instant"] = false, true
 	}
 	switch p.Kind {
-	case Table:
+	case Table, NodeGraph:
 		o["format"] = "table"
 	case Heatmap:
 		o["format"] = "heatmap"
@@ -280,12 +353,14 @@ func (p *Panel) target(q Query, ref string) object {
 		o["interval"] = "100ms"
 	case q.Counts:
 		o["interval"] = "$window"
+	case q.Blocks:
+		o["interval"] = "1s"
 	}
 	return o
 }
 
 func (p *Panel) defaults() object {
-	o := object{"unit": p.Unit, "min": 0, "noValue": "no data", "mappings": []any{}}
+	o := object{"unit": p.Unit, "min": 0, "noValue": "not measured", "mappings": []any{}}
 	if p.Unit == "" {
 		o["unit"] = "none"
 	}
@@ -302,20 +377,26 @@ func (p *Panel) defaults() object {
 		}
 		o["mappings"] = []object{{"type": "value", "options": values}}
 	}
-	if len(p.Steps) > 0 {
-		var steps []object
-		for i, s := range p.Steps {
-			var from any = s.From
-			if i == 0 {
-				from = nil // Grafana's word for the least value
-			}
-			steps = append(steps, object{"value": from, "color": s.Colour})
+	colours := p.Steps
+	if len(colours) == 0 {
+		colours = []Step{{0, "text"}} // Grafana's own say that 80 of anything is bad
+	}
+	var steps []object
+	for i, s := range colours {
+		var from any = s.From
+		if i == 0 {
+			from = nil // Grafana's word for the least value
 		}
-		o["thresholds"], o["color"] = object{"mode": "absolute", "steps": steps}, object{"mode": "thresholds"}
+		steps = append(steps, object{"value": from, "color": s.Colour})
+	}
+	o["thresholds"] = object{"mode": "absolute", "steps": steps}
+	if len(p.Steps) > 0 || p.Kind == Stat {
+		o["color"] = object{"mode": "thresholds"}
 	}
 	switch p.Kind {
 	case Timeseries:
-		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "auto", "spanNulls": false}
+		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "never", "spanNulls": false}
+		o["color"] = object{"mode": "palette-classic"}
 		if p.Stack {
 			custom["stacking"], custom["fillOpacity"] = object{"mode": "normal", "group": "A"}, 30
 		}
@@ -337,9 +418,12 @@ func (p *Panel) options() object {
 	reduce := object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false}
 	switch p.Kind {
 	case Timeseries:
-		return object{"legend": object{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}}, "tooltip": object{"mode": "multi", "sort": "desc"}}
+		return object{"legend": object{"displayMode": "table", "placement": "bottom", "showLegend": true, "calcs": []string{"mean", "max"}}, "tooltip": object{"mode": "multi", "sort": "desc"}}
 	case Heatmap, Signature:
-		colour := object{"mode": "scheme", "scheme": "BuPu", "steps": 64, "reverse": false, "exponent": 0.5, "fill": "dark-purple"}
+		colour := object{"mode": "scheme", "scheme": "Blues", "steps": 64, "reverse": p.Reverse, "exponent": 0.5, "fill": "dark-purple"}
+		if p.Kind == Signature { // of which much is red in both themes
+			colour["scheme"], colour["exponent"] = "RdYlGn", 1
+		}
 		if p.Max != 0 {
 			colour["min"], colour["max"] = 0, p.Max
 		}
@@ -348,15 +432,21 @@ func (p *Panel) options() object {
 			"yAxis": object{"axisPlacement": "left", "unit": p.Unit}, "rowsFrame": object{"layout": "auto"}, "cellValues": object{"unit": "short"}, "filterValues": object{"le": 1e-9}, "exemplars": object{"color": "rgba(255,0,255,0.7)"},
 		}
 		if p.Kind == Signature {
-			o["yAxis"], o["cellValues"], o["filterValues"] = object{"axisPlacement": "left"}, object{"unit": p.Unit}, object{}
+			o["yAxis"], o["cellValues"], o["filterValues"] = object{"axisPlacement": "left"}, object{"unit": p.Unit}, object{"le": -1}
 		}
 		return o
 	case Stat:
 		return object{"reduceOptions": reduce, "colorMode": "value", "graphMode": "none", "justifyMode": "auto", "orientation": "auto", "textMode": "auto"}
 	case BarGauge:
 		return object{"reduceOptions": reduce, "displayMode": "basic", "orientation": "horizontal", "showUnfilled": true, "valueMode": "color"}
+	case NodeGraph:
+		return object{"nodes": object{"mainStatUnit": p.Unit, "arcs": []object{}}, "edges": object{"mainStatUnit": p.Unit}}
 	case Table:
-		return object{"showHeader": true, "cellHeight": "sm", "footer": object{"show": false, "reducer": []string{"sum"}, "countRows": false, "fields": ""}}
+		sort := []object{}
+		if p.Sort != "" {
+			sort = append(sort, object{"displayName": p.Sort, "desc": true})
+		}
+		return object{"sortBy": sort, "showHeader": true, "cellHeight": "sm", "footer": object{"show": false, "reducer": []string{"sum"}, "countRows": false, "fields": ""}}
 	case StateTimeline:
 		return object{"showValue": "auto", "rowHeight": 0.9, "mergeValues": true, "alignValue": "left", "legend": object{"displayMode": "list", "placement": "bottom", "showLegend": false}, "tooltip": object{"mode": "single", "sort": "none"}}
 	}
@@ -366,11 +456,17 @@ func (p *Panel) options() object {
 // hidden lists the labels that the families of csiglab have. A table hides those that are
 // not among its columns.
 var hidden = []string{"Time", "__name__", "instance", "run", "variant", "seed", "stretch", "experiment", "runtime", "clock", "cc", "lb", "aqm", "csig",
-	"node", "port", "tier", "direction", "job", "flow", "Value"}
+	"node", "port", "tier", "direction", "job", "flow", "metric", "subject", "unit", "better", "Value"}
 
 // transformations join the queries of a table by their labels, and order and name its
-// columns.
-func (p *Panel) transformations() []object {
+// columns; or make a matrix of one. (They cannot name the fields of a graph: those are labels.)
+func (p *Panel) transformations() (list []object) {
+	switch {
+	case p.Kind != Table:
+		return nil
+	case p.Matrix[0] != "":
+		return []object{{"id": "groupingToMatrix", "options": object{"rowField": p.Matrix[0], "columnField": p.Matrix[1], "valueField": p.Matrix[2], "emptyValue": "empty"}}}
+	}
 	hide, order, names := object{}, object{}, object{}
 	for _, field := range hidden {
 		hide[field] = true
@@ -379,22 +475,40 @@ func (p *Panel) transformations() []object {
 		delete(hide, c.Field)
 		order[c.Field], names[c.Field] = i, c.Name
 	}
-	list := []object{{"id": "organize", "options": object{"excludeByName": hide, "indexByName": order, "renameByName": names}}}
+	list = []object{{"id": "organize", "options": object{"excludeByName": hide, "indexByName": order, "renameByName": names}}}
 	if len(p.Queries) > 1 {
 		list = append([]object{{"id": "merge", "options": object{}}}, list...)
 	}
 	return list
 }
 
-// overrides give the columns of a table their units.
+// overrides give the columns of a table their units, colours and links.
 func (p *Panel) overrides() []object {
 	list := []object{}
+	add := func(column string, properties ...object) {
+		list = append(list, object{"matcher": object{"id": "byName", "options": column}, "properties": properties})
+	}
 	for _, c := range p.Columns {
 		if c.Unit != "" {
-			list = append(list, object{
-				"matcher": object{"id": "byName", "options": c.Name}, "properties": []object{{"id": "unit", "value": c.Unit}},
-			})
+			add(c.Name, object{"id": "unit", "value": c.Unit})
 		}
+	}
+	if p.Gains != "" {
+		add(p.Gains, object{"id": "custom.cellOptions", "value": object{"type": "color-text"}}, object{"id": "thresholds", "value": object{"mode": "absolute", "steps": []object{
+			{"value": nil, "color": "red"}, {"value": -0.01, "color": "text"}, {"value": 0.01, "color": "green"},
+		}}}, object{"id": "min"}, object{"id": "decimals", "value": 1})
+	}
+	for _, l := range p.Links {
+		add(l.Field, object{"id": "links", "value": []object{{"title": l.Title, "url": l.URL}}})
+	}
+	for i, q := range p.Queries {
+		if p.Kind == Timeseries && strings.HasPrefix(q.Legend, "2: ") { // the other run
+			list = append(list, object{"matcher": object{"id": "byFrameRefID", "options": string(rune('A' + i))}, "properties": []object{{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": []int{10, 10}}}}})
+		}
+	}
+	if p.Matrix[0] != "" && p.Unit != "" {
+		// The first column has the names of the rows.
+		list = append(list, object{"matcher": object{"id": "byType", "options": "number"}, "properties": []object{{"id": "custom.cellOptions", "value": object{"type": "color-background", "mode": "basic"}}}})
 	}
 	return list
 }

@@ -16,14 +16,24 @@ const (
 	other = `run="$other_run",variant=~"$other_variant",seed="$other_seed",stretch="$other_stretch"`
 )
 
+// shown is the time range of a panel. Grafana's $__range is 0s where less than half a second
+// is shown.
+const shown = "${__range_ms}ms"
+
 // of writes the abbreviations in full, for the run of the given labels.
 func of(labels, expr string) string {
 	var b strings.Builder
 	for {
 		before, after, ok := strings.Cut(expr, "{")
 		b.WriteString(before)
-		if !ok {
+		switch {
+		case !ok:
 			return b.String()
+		case strings.HasSuffix(before, "$"): // a variable, as ${__range_ms}
+			name, rest, _ := strings.Cut(after, "}")
+			b.WriteString("{" + name + "}")
+			expr = rest
+			continue
 		}
 		inner, rest, _ := strings.Cut(after, "}")
 		if inner != "" {
@@ -50,29 +60,72 @@ func windows(legend, expr string, args ...any) Query {
 // rate() would need several samples in each interval, but a counter of a run folder has
 // none while it does not change.
 func rates(legend, by, counter, more string) Query {
-	q := query(legend, "(sum by (%s) (%s) - sum by (%[1]s) (%[2]s offset $__interval)) * 1000 / $__interval_ms * $stretch%[3]s", by, counter, more)
+	q := query(legend, "%s%s", perSecond(by, counter), more)
 	q.Counts = true
 	return q
 }
 
-// total is a counter at the end of the time range: what it counted since the run began. A
-// rate over the range would lack what the first value already has.
-func total(family string, labels ...string) string {
-	return fmt.Sprintf("last_over_time(%s{%s}[$__range])", family, strings.Join(labels, ","))
+// perSecond is the increase of a counter in each interval, per second of the model. The labels
+// have the variant among them.
+func perSecond(by, counter string) string {
+	return fmt.Sprintf("(sum by (%s) (%s) - sum by (%[1]s) (%[2]s offset $__interval)) * 1000 / $__interval_ms * $stretch%s", by, counter, pace)
 }
 
-// mean is what the observations of a histogram since the run began are on average.
+// pace is how many seconds of the wall a lab takes for one of the model. Of a run folder the
+// time axis is that of the model: what tells it from a lab is that it has a verdict.
+const pace = " * on (variant) group_left () (max by (variant) (csig_run_dilation_ratio{} unless on (variant) csig_run_valid{}) or max by (variant) (csig_run_info{}))"
+
+// latest is the value of a gauge in the time range that is shown.
+func latest(family string, labels ...string) string {
+	return fmt.Sprintf("last_over_time(%s{%s}[%s])", family, strings.Join(labels, ","), shown)
+}
+
+// total is what a counter counted in the time range that is shown. One that was not there at its
+// beginning was 0.
+func total(family string, labels ...string) string {
+	last := latest(family, labels...)
+	return fmt.Sprintf("(%s - (%s{%s} offset %s) or %[1]s)", last, family, strings.Join(labels, ","), shown)
+}
+
+// metric is a metric of a run folder, as in its summary.json; scale is that of a unit of Grafana.
+func metric(scale, name, labels string) string {
+	return fmt.Sprintf("%s * %s", latest("csig_run_metric", `metric="`+name+`"`, labels), scale)
+}
+
+// mean is what the observations of a histogram in the time range are on average.
 func mean(by, family string, labels ...string) string {
 	return fmt.Sprintf("sum by (%s) (%s) / sum by (%[1]s) (%[3]s)", by, total(family+"_sum", labels...), total(family+"_count", labels...))
 }
 
-// quantile is a quantile of the observations of a histogram since the run began.
-func quantile(q float64, by, family string, labels ...string) string {
-	return fmt.Sprintf("histogram_quantile(%g, sum by (%s, le) (%s))", q, by, total(family+"_bucket", labels...))
+// buckets is how many observations of a histogram fell into each bucket in each second.
+func buckets(family, labels string) Query {
+	q := query("{{le}}", "sum by (le) (%s{%s}) - sum by (le) (%[1]s{%[2]s} offset $__interval)", family+"_bucket", labels)
+	q.Blocks = true
+	return q
 }
 
 // most keeps the series that are greatest on average in the time range: the same ones all
 // over it.
 func most(n int, series string) string {
-	return fmt.Sprintf("%s and topk(%d, avg_over_time(%s[$__range] @ end()))", series, n, series)
+	return fmt.Sprintf("%s and topk(%d, avg_over_time(%s[%s] @ end()))", series, n, series, shown)
+}
+
+// coloured gives the series of a load the label color, which a graph takes for a colour: that of the
+// first condition that holds. Each condition is a filter of the load.
+func coloured(load string, conditions ...[2]string) string {
+	var parts []string
+	for _, c := range conditions {
+		parts = append(parts, fmt.Sprintf(`label_replace(%s %s, "color", "%s", "", "")`, load, c[1], c[0]))
+	}
+	return strings.Join(parts, " or ignoring (color) ")
+}
+
+// graph makes what a graph shows of loads: a label for each of its fields, of which some are
+// copies of labels, and the load in text.
+func graph(by, loads string, fields ...[2]string) string {
+	expr := fmt.Sprintf(`label_replace(count_values by (%s, color) ("mainstat", round(100 * (%s))), "mainstat", "$1 %%", "mainstat", "(.*)")`, by, loads)
+	for _, f := range fields {
+		expr = fmt.Sprintf(`label_replace(%s, "%s", "$1", "%s", "(.*)")`, expr, f[0], f[1])
+	}
+	return expr
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
 	"github.com/csiglab/csiglab/reports"
+	"github.com/csiglab/csiglab/reports/browsertest"
 )
 
 // TestMain lets doctor start this test's program as the probe, and TestLab as
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == machine.ProbeName {
 		os.Exit(Main(command.Linked{}))
 	}
-	code := m.Run()
+	code := browsertest.Main(m)
 	programstest.Remove()
 	os.Exit(code)
 }

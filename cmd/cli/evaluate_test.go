@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -32,6 +33,8 @@ type panelResult struct {
 	// Rows are how many values in the time range each query returned, by its refId. A value
 	// that is not a number does not count.
 	Rows map[string]int
+	// Last are the last values of each query, by its refId and the text of the labels.
+	Last map[string]map[string]float64
 	// Columns and Table are those of a table after its transformations.
 	Columns []string
 	Table   [][]string
@@ -54,6 +57,7 @@ type dashboardModel struct {
 			Name, Type string
 			Query      json.RawMessage
 			IncludeAll bool
+			Sort       int
 			AllValue   string
 			AutoCount  int    `json:"auto_count"`
 			AutoMin    string `json:"auto_min"`
@@ -65,12 +69,15 @@ type dashboardModel struct {
 type dashboardPanel struct {
 	Type, Title, Description string
 	Targets                  []panelQuery
+	Panels                   []dashboardPanel // of a closed row
 	Transformations          []struct {
 		ID      string
 		Options struct {
 			ExcludeByName map[string]bool
 			IndexByName   map[string]int
 			RenameByName  map[string]string
+
+			RowField, ColumnField, ValueField string
 		}
 	}
 }
@@ -97,24 +104,29 @@ func evaluatePanels(p prometheusServer, dashboard []byte, set panelVariables, fr
 			chosen = promDuration(max(roundInterval(to.Sub(from)/time.Duration(v.AutoCount)), parseInterval(v.AutoMin)))
 		case v.IncludeAll:
 			chosen = v.AllValue
-		case v.Type == "query":
-			var q struct{ Query string }
-			if err := json.Unmarshal(v.Query, &q); err != nil {
+			if list, err := p.values(v.Query, values, from, to); err != nil {
 				return nil, fmt.Errorf("variable %s: %w", v.Name, err)
+			} else if len(list) == 1 { // as in a panel that is repeated for each value
+				chosen = list[0]
 			}
-			list, err := p.labelValues(values.fill(q.Query), from, to)
+		case v.Type == "query":
+			list, err := p.values(v.Query, values, from, to)
 			if err != nil {
 				return nil, fmt.Errorf("variable %s: %w", v.Name, err)
 			}
 			if len(list) == 0 {
-				return nil, fmt.Errorf("variable %s: %s has no value", v.Name, values.fill(q.Query))
+				return nil, fmt.Errorf("variable %s: %s has no value", v.Name, v.Query)
 			}
 			chosen = list[0]
+			if v.Sort == descending {
+				chosen = list[len(list)-1]
+			}
 		}
 		values[v.Name] = chosen
 	}
 	var results []panelResult
-	for i := range m.Panels {
+	for i := 0; i < len(m.Panels); i++ {
+		m.Panels = append(m.Panels, m.Panels[i].Panels...)
 		if len(m.Panels[i].Targets) == 0 {
 			continue
 		}
@@ -125,6 +137,18 @@ func evaluatePanels(p prometheusServer, dashboard []byte, set panelVariables, fr
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// descending is Grafana's number of that order of a variable's values.
+const descending = 2
+
+// values asks for the values of a variable.
+func (p prometheusServer) values(query json.RawMessage, known panelVariables, from, to time.Time) ([]string, error) {
+	var q struct{ Query string }
+	if err := json.Unmarshal(query, &q); err != nil {
+		return nil, err
+	}
+	return p.labelValues(known.fill(q.Query), from, to)
 }
 
 // fill replaces variables, the longest names first, as Grafana reads names to their end.
@@ -148,7 +172,7 @@ const panelWidth = 800
 const scrapeInterval = time.Second
 
 func (p prometheusServer) evaluate(a *dashboardPanel, values panelVariables, from, to time.Time) (panelResult, error) {
-	r := panelResult{Title: a.Title, Kind: a.Type, Description: a.Description, Rows: map[string]int{}}
+	r := panelResult{Title: a.Title, Kind: a.Type, Description: a.Description, Rows: map[string]int{}, Last: map[string]map[string]float64{}}
 	var frames []queryFrame
 	for _, t := range a.Targets {
 		least := scrapeInterval
@@ -156,10 +180,8 @@ func (p prometheusServer) evaluate(a *dashboardPanel, values panelVariables, fro
 			least = parseInterval(values.fill(t.Interval))
 		}
 		step := max(roundInterval(to.Sub(from)/panelWidth), least)
-		rate := max(step+scrapeInterval, 4*scrapeInterval)
 		all := panelVariables{
-			"__interval_ms": fmt.Sprint(step.Milliseconds()), "__interval": promDuration(step), "__rate_interval": promDuration(rate),
-			"__range": fmt.Sprint(math.Round(to.Sub(from).Seconds())) + "s",
+			"__interval_ms": fmt.Sprint(step.Milliseconds()), "__interval": promDuration(step), "__range_ms": fmt.Sprint(to.Sub(from).Milliseconds()),
 		}
 		for name, value := range values {
 			all[name] = value
@@ -168,9 +190,12 @@ func (p prometheusServer) evaluate(a *dashboardPanel, values panelVariables, fro
 		if err != nil {
 			return r, err
 		}
-		r.Rows[t.RefID] = 0
+		r.Rows[t.RefID], r.Last[t.RefID] = 0, map[string]float64{}
 		for _, s := range list {
 			r.Rows[t.RefID] += s.count(from, to)
+			if points := s.points(); len(points) > 0 {
+				r.Last[t.RefID][s.text()] = points[len(points)-1].Value
+			}
 		}
 		name := "Value"
 		if len(a.Targets) > 1 {
@@ -214,9 +239,16 @@ func mergeFrames(frames []queryFrame) (rows []map[string]string) {
 	return rows
 }
 
-// table applies the transformation organize: it leaves columns out, orders and names them.
+// table applies the transformation organize, which leaves columns out, orders and names them, or
+// groupingToMatrix.
 func (r *panelResult) table(rows []map[string]string, a *dashboardPanel) {
 	for _, t := range a.Transformations {
+		if t.ID == "groupingToMatrix" {
+			for _, row := range rows {
+				r.Columns = append(r.Columns, row[t.Options.ColumnField])
+				r.Table = append(r.Table, []string{row[t.Options.RowField], row[t.Options.ColumnField], row[t.Options.ValueField]})
+			}
+		}
 		if t.ID != "organize" {
 			continue
 		}
@@ -249,6 +281,17 @@ type querySeries struct {
 	Metric map[string]string
 	Value  []any
 	Values [][]any
+}
+
+// text returns the values of the labels that are not empty, by the names of the labels.
+func (s *querySeries) text() string {
+	var values []string
+	for _, name := range slices.Sorted(maps.Keys(s.Metric)) {
+		if s.Metric[name] != "" {
+			values = append(values, s.Metric[name])
+		}
+	}
+	return strings.Join(values, " ")
 }
 
 // queryPoint is a value at a moment.

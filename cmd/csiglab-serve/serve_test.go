@@ -48,7 +48,7 @@ func (w *untilWritten) Write(text []byte) (int, error) {
 func TestServe(t *testing.T) {
 	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	code, stdout, stderr := serveNow(folder, "--listen", "127.0.0.1:0")
-	if code != 0 || !strings.HasPrefix(stdout, "http://127.0.0.1:") || !strings.Contains(stderr, "from=1777629599") || !strings.Contains(stderr, `run "run"`) {
+	if code != 0 || !strings.HasPrefix(stdout, "http://127.0.0.1:") || !strings.Contains(stderr, "from=9466847") || !strings.Contains(stderr, `run "run"`) {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -43,7 +42,7 @@ func checkToken(token string) error {
 
 // check finds out whether the server can be pushed to, before anything is changed: that it
 // is there and new enough, that it knows the token, and that the token may do all of it.
-func (c *client) check(annotate bool) error {
+func (c *client) check() error {
 	health, err := c.Health()
 	var syntax *json.SyntaxError
 	switch {
@@ -76,16 +75,8 @@ func (c *client) check(annotate bool) error {
 		}
 	}
 	actions := []string{"folders:read", "folders:create", "dashboards:read", "dashboards:create", "dashboards:write", "datasources:read", "datasources:create", "datasources:write"}
-	if annotate {
-		actions = append(actions, "annotations:read", "annotations:create", "annotations:delete")
-	}
 	if missing := slices.DeleteFunc(actions, func(a string) bool { _, ok := may[a]; return ok }); len(missing) > 0 {
 		return fmt.Errorf("%w: it lacks %s; a service account with the role Admin has them", ErrPermission, strings.Join(missing, ", "))
-	}
-	if annotate && !slices.ContainsFunc(may["annotations:create"], func(scope string) bool {
-		return scope == "annotations:*" || scope == "annotations:type:*" || scope == "annotations:type:organization"
-	}) {
-		return fmt.Errorf("%w: it lacks annotations:create of the organization (it has %q)", ErrPermission, slices.Sorted(maps.Keys(may)))
 	}
 	return nil
 }

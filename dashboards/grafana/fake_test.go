@@ -2,13 +2,10 @@ package grafana
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,20 +25,18 @@ type fake struct {
 	writes   int // requests that change something
 	failAt   int // which of these fails, from 1; 0: none
 	state    state
-	nextID   int
 }
 
 type state struct {
 	Folders     map[string]string         // title by UID
 	Dashboards  map[string]map[string]any // body by UID
 	Versions    map[string]int            // of dashboards
-	Annotations map[int]map[string]any
 	Source      map[string]any
 	SourceTimes int // the data source was written
 }
 
 func newFake(t *testing.T) (*fake, *httptest.Server) {
-	f := &fake{version: "10.0.0", nextID: 7, state: state{Folders: map[string]string{}, Dashboards: map[string]map[string]any{}, Versions: map[string]int{}, Annotations: map[int]map[string]any{}}}
+	f := &fake{version: "10.0.0", state: state{Folders: map[string]string{}, Dashboards: map[string]map[string]any{}, Versions: map[string]int{}}}
 	var mu sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -56,9 +51,8 @@ var permissions = map[string]any{
 	goodToken: map[string][]string{
 		"folders:read": {"folders:*"}, "folders:create": {""}, "dashboards:read": {"dashboards:*"}, "dashboards:create": {"folders:*"}, "dashboards:write": {"dashboards:*"},
 		"datasources:read": {"datasources:*"}, "datasources:create": {""}, "datasources:write": {"datasources:*"},
-		"annotations:read": {"annotations:*"}, "annotations:create": {"annotations:*"}, "annotations:delete": {"annotations:*"},
 	},
-	viewerToken: map[string][]string{"annotations:create": {"annotations:type:dashboard"}, "datasources:read": {"datasources:*"}},
+	viewerToken: map[string][]string{"datasources:read": {"datasources:*"}},
 }
 
 func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
@@ -122,28 +116,6 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 		delete(f.state.Dashboards, last)
 		delete(f.state.Versions, last)
 		answer(http.StatusOK, map[string]any{})
-	case route == "GET /api/annotations":
-		list := []map[string]any{}
-		for _, id := range slices.Sorted(maps.Keys(f.state.Annotations)) {
-			a := maps.Clone(f.state.Annotations[id])
-			if tagged(a, r.URL.Query()["tags"]) {
-				a["id"] = id
-				list = append(list, a)
-			}
-		}
-		answer(http.StatusOK, list)
-	case route == "POST /api/annotations":
-		f.nextID++
-		f.state.Annotations[f.nextID] = body
-		answer(http.StatusOK, map[string]any{"id": f.nextID})
-	case strings.HasPrefix(route, "DELETE /api/annotations/"):
-		id, _ := strconv.Atoi(last)
-		if f.state.Annotations[id] == nil {
-			missing()
-			return
-		}
-		delete(f.state.Annotations, id)
-		answer(http.StatusOK, map[string]any{"message": "deleted"})
 	case route == "GET /api/datasources/uid/"+dataSourceUID && f.state.Source != nil:
 		shown := maps.Clone(f.state.Source)
 		delete(shown, "secureJsonData")
@@ -158,29 +130,13 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func tagged(annotation map[string]any, tags []string) bool {
-	have := fmt.Sprintf("%q", annotation["tags"])
-	return !slices.ContainsFunc(tags, func(tag string) bool { return !strings.Contains(have, strconv.Quote(tag)) })
-}
-
-// copy returns the state as JSON, for comparing. Numbers of annotations are left out: they
-// change when one is restored.
+// copy returns the state as JSON, for comparing.
 func (f *fake) copy(t *testing.T) string {
 	t.Helper()
 	s := f.state
 	s.Versions = nil
 	s.SourceTimes = 0
-	var annotations []string
-	for _, a := range s.Annotations {
-		text, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		annotations = append(annotations, string(text))
-	}
-	slices.Sort(annotations)
-	s.Annotations = nil
-	text, err := json.MarshalIndent(map[string]any{"state": s, "annotations": annotations}, "", " ")
+	text, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type Config struct {
 	Token string // of a service account that may change folders, dashboards and data sources
 	// DataSource is the Prometheus that the dashboards read.
 	DataSource DataSource
-	Runs       []Run         // that are annotated; the dashboards show their time
+	Runs       []Run         // whose time the dashboards show
 	Message    string        // of new versions of dashboards
 	Timeout    time.Duration // of one request; 0: defaultTimeout
 }
@@ -62,7 +62,7 @@ const (
 	unchanged Did = "unchanged"
 )
 
-// Push brings folder, dashboards, annotations and data source to the state that the Config
+// Push brings folder, dashboards and data source to the state that the Config
 // says, and returns what it changed. What is as it should be already is not touched, with
 // one exception: a data source with a token is written each time, since Grafana does not
 // tell which token it has.
@@ -83,11 +83,6 @@ func Push(ctx context.Context, c Config) (changes []Change, err error) {
 	}
 	if _, err := parseURL(c.DataSource.URL); err != nil {
 		return nil, fmt.Errorf("data source: %w", err)
-	}
-	for i := range c.Runs {
-		if err := c.Runs[i].check(); err != nil {
-			return nil, fmt.Errorf("annotations of run %.100s: %w", c.Runs[i].Name, err)
-		}
 	}
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	api, err := newClient(ctx, address, c.Token, c.Timeout, c.DataSource.Token)
@@ -112,7 +107,7 @@ type push struct {
 }
 
 func (p *push) run() error {
-	if err := p.check(len(p.config.Runs) > 0); err != nil {
+	if err := p.check(); err != nil {
 		return p.bare(err)
 	}
 	// Everything is read and compared before the first change.
@@ -126,11 +121,6 @@ func (p *push) run() error {
 	for _, d := range dashboards.All() {
 		if err := p.dashboard(&d); err != nil {
 			return fmt.Errorf("dashboard %s: %w", d.UID, p.bare(err))
-		}
-	}
-	for i := range p.config.Runs {
-		if err := p.annotate(&p.config.Runs[i]); err != nil {
-			return fmt.Errorf("annotations of run %s: %w", p.config.Runs[i].Name, p.bare(err))
 		}
 	}
 	// The data source is the last one: its former token cannot be restored.
@@ -218,7 +208,8 @@ func (p *push) dashboard(d *dashboards.Dashboard) error {
 // page returns the address of a dashboard.
 func (p *push) page(uid string) *url.URL {
 	u := p.url.JoinPath("d", uid)
-	if from, to, ok := span(p.config.Runs); ok {
+	if len(p.config.Runs) > 0 {
+		from, to, _ := span(p.config.Runs[:1])
 		u.RawQuery = url.Values{
 			"from": {fmt.Sprint(from.UnixMilli())}, "to": {fmt.Sprint(to.UnixMilli())},
 			"var-run": {p.config.Runs[0].Name}, "var-datasource": {dataSourceUID},

@@ -21,17 +21,10 @@ import (
 
 var begin = time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 
-func sampleRun(marks ...Mark) Run {
-	return Run{Name: "three-flow", From: begin, To: begin.Add(14 * time.Second), Marks: marks}
-}
-
-func step(n int) Mark {
-	from := begin.Add(time.Duration(n) * time.Second)
-	return Mark{From: from, To: from.Add(time.Second), Text: fmt.Sprintf("csig: step %d", n), Tags: []string{"variant:csig", "seed:1"}}
-}
+func sampleRun() Run { return Run{Name: "three-flow", From: begin, To: begin.Add(14 * time.Second)} }
 
 func config(server *httptest.Server) Config {
-	return Config{URL: server.URL, Token: goodToken, DataSource: DataSource{URL: "http://localhost:9090", Token: "secret"}, Runs: []Run{sampleRun(step(1), step(2))}, Message: "csiglab test"}
+	return Config{URL: server.URL, Token: goodToken, DataSource: DataSource{URL: "http://localhost:9090", Token: "secret"}, Runs: []Run{sampleRun()}, Message: "csiglab test"}
 }
 
 // What a first push sends: it looks before it writes, and the data source comes last.
@@ -45,7 +38,7 @@ func TestPush(t *testing.T) {
 	for _, d := range dashboards.All() {
 		want = append(want, "GET /api/dashboards/uid/"+d.UID, "POST /api/dashboards/db")
 	}
-	want = append(want, "GET /api/annotations?limit=10000&tags=csiglab&tags=run%3Athree-flow&type=annotation", "POST /api/annotations", "POST /api/annotations", "POST /api/datasources")
+	want = append(want, "POST /api/datasources")
 	if diff := cmp.Diff(want, f.requests); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -66,10 +59,6 @@ func TestPush(t *testing.T) {
 		}
 	}
 	n := len(f.bodies)
-	mark := map[string]any{"time": 1777629601000., "timeEnd": 1777629602000., "text": "csig: step 1", "panelId": 0., "tags": []any{"csiglab", "run:three-flow", "variant:csig", "seed:1"}}
-	if diff := cmp.Diff(mark, f.bodies[n-3]); diff != "" {
-		t.Errorf("annotation (-want +got):\n%s", diff)
-	}
 	source := map[string]any{
 		"uid": "csiglab", "name": "csiglab", "type": "prometheus", "access": "proxy", "url": "http://localhost:9090", "isDefault": false, "basicAuth": false, "readOnly": false,
 		"jsonData":       map[string]any{"httpMethod": "POST", "timeInterval": "1s", "prometheusType": "Prometheus", "manageAlerts": false, "httpHeaderName1": "Authorization"},
@@ -78,7 +67,7 @@ func TestPush(t *testing.T) {
 	if diff := cmp.Diff(source, f.bodies[n-1]); diff != "" {
 		t.Errorf("data source (-want +got):\n%s", diff)
 	}
-	if len(changes) != 1+len(dashboards.All())+1+1 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != created }) {
+	if len(changes) != 1+len(dashboards.All())+1 || slices.ContainsFunc(changes, func(c Change) bool { return c.Did != created }) {
 		t.Errorf("changes %v, want all created", changes)
 	}
 	if got, want := changes[1].URL.String(), server.URL+"/d/csiglab-compare?from=1777629599000&to=1777629615000&var-datasource=csiglab&var-run=three-flow"; got != want {
@@ -114,12 +103,6 @@ func TestPushTwice(t *testing.T) {
 	if push(); f.writes != 1 {
 		t.Errorf("with a token %d writes, want that of the data source", f.writes)
 	}
-	// Other marks take the place of the former ones.
-	c.Runs = []Run{sampleRun(step(2), step(3))}
-	push()
-	if got := len(f.state.Annotations); got != 2 || f.writes != 3 {
-		t.Errorf("%d annotations after %d writes, want 2 after 3", got, f.writes)
-	}
 	// A dashboard that the user has changed and moved is restored where it is.
 	moved := f.state.Dashboards["csiglab-fabric"]
 	moved["folderUid"] = "mine"
@@ -134,7 +117,8 @@ func TestPushTwice(t *testing.T) {
 // had a push of another state.
 func TestPushTakesBack(t *testing.T) {
 	earlier := config(&httptest.Server{})
-	earlier.Runs = []Run{sampleRun(step(1), step(9))}
+	earlier.Runs = []Run{sampleRun()}
+	earlier.Runs[0].To = begin.Add(time.Minute)
 	for name, prepare := range map[string]func(t *testing.T, url string, f *fake){
 		"empty": func(*testing.T, string, *fake) {},
 		"after another push": func(t *testing.T, url string, f *fake) {
@@ -236,8 +220,6 @@ func TestRefused(t *testing.T) {
 		"data source of a file": {change: func(_ *Config, f *fake) {
 			f.state.Source = map[string]any{"uid": "csiglab", "type": "prometheus", "readOnly": true}
 		}, text: "comes from a file of the server"},
-		"long name":  {change: func(c *Config, _ *fake) { c.Runs[0].Name = strings.Repeat("n", 101) }, text: "Grafana's tags have at most 100"},
-		"many marks": {change: func(c *Config, _ *fake) { c.Runs[0].Marks = make([]Mark, 1001) }, text: "1001 marks, at most 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, server := newFake(t)
@@ -288,7 +270,7 @@ func TestHostileServer(t *testing.T) {
 			case "/api/health":
 				fmt.Fprint(w, `{"database": "ok", "version": "11.0.0"}`)
 			case "/api/access-control/user/permissions":
-				fmt.Fprintf(w, `{"annotations:create": [], %s: []}`, text)
+				fmt.Fprintf(w, `{"folders:read": [], %s: []}`, text)
 			default:
 				w.WriteHeader(404)
 				fmt.Fprint(w, hostile)
@@ -313,15 +295,5 @@ func TestHostileServer(t *testing.T) {
 				t.Errorf("a token: %.1000q", said)
 			}
 		})
-	}
-}
-
-// Names are text in Grafana's annotations, which are HTML.
-func TestMarkOfHostileNames(t *testing.T) {
-	k := spanKey{variant: "a<img src=x>", job: "b\n\"&'" + strings.Repeat("é", 10_000), step: 3, phase: "\xff"}
-	m := k.mark(begin, begin)
-	want := "a&lt;img src=x&gt;: b &quot;&amp;&#39;" + strings.Repeat("é", 55) + "…: step 3, \ufffd"
-	if m.Text != want {
-		t.Errorf("text %q, want %q", m.Text, want)
 	}
 }

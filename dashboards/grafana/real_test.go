@@ -3,7 +3,6 @@ package grafana
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"testing"
@@ -33,7 +32,7 @@ func TestRealGrafana(t *testing.T) {
 	if _, err := api.FolderByUID(folderUID); !absent(err) {
 		t.Fatalf("%v: the server has a folder %s already", err, folderUID)
 	}
-	c := Config{URL: address, Token: token, DataSource: DataSource{URL: "http://localhost:9090"}, Runs: []Run{sampleRun(step(1), step(2))}, Message: "csiglab test"}
+	c := Config{URL: address, Token: token, DataSource: DataSource{URL: "http://localhost:9090"}, Runs: []Run{sampleRun()}, Message: "csiglab test"}
 
 	wrong := c
 	wrong.Token = "glsa_wrong"
@@ -56,15 +55,6 @@ func TestRealGrafana(t *testing.T) {
 		if err := api.DeleteDataSourceByName(dataSourceName); err != nil && !absent(err) {
 			t.Error(err)
 		}
-		list, err := api.Annotations(url.Values{"tags": {"csiglab", "run:three-flow"}, "limit": {"1000"}})
-		if err != nil {
-			t.Error(err)
-		}
-		for _, a := range list {
-			if _, err := api.DeleteAnnotation(a.ID); err != nil {
-				t.Error(err)
-			}
-		}
 	}
 	defer clean()
 	push := func(c Config) []Change {
@@ -81,7 +71,7 @@ func TestRealGrafana(t *testing.T) {
 		}
 	}
 	first := snapshot(t, api, true)
-	if len(first) != 1+len(dashboards.All())+1+2 {
+	if len(first) != 1+len(dashboards.All())+1 {
 		t.Errorf("the server has %v", first)
 	}
 	for _, change := range push(c) {
@@ -93,12 +83,12 @@ func TestRealGrafana(t *testing.T) {
 		t.Errorf("the second push changes (-first +second):\n%s", diff)
 	}
 
-	// Another run moves the time, and its marks take the place of the former ones.
+	// Another run moves the time.
 	other := c
-	other.Runs = []Run{sampleRun(step(2), step(13))}
+	other.Runs = []Run{sampleRun()}
 	other.Runs[0].To = other.Runs[0].To.Add(1e9)
 	for _, change := range push(other) {
-		if want := map[string]Did{"folder": unchanged, "data source": unchanged, "dashboard": updated, "annotations": updated}[change.What]; change.Did != want {
+		if want := map[string]Did{"folder": unchanged, "data source": unchanged, "dashboard": updated}[change.What]; change.Did != want {
 			t.Errorf("push of another run: %+v, want %s", change, want)
 		}
 	}
@@ -144,14 +134,5 @@ func snapshot(t *testing.T, api *client, versions bool) map[string]string {
 	}
 	source, err := api.DataSourceByUID(dataSourceUID)
 	add("data source", source, err)
-	list, err := api.Annotations(url.Values{"tags": {"csiglab"}, "limit": {"1000"}})
-	for _, a := range list {
-		name := fmt.Sprint("annotation ", a.ID)
-		if !versions {
-			name = "annotation " + key(&a)
-			a.ID = 0
-		}
-		add(name, a, err)
-	}
 	return all
 }

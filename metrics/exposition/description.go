@@ -42,13 +42,15 @@ type PortDescription struct {
 	NodeName        string
 	Name            string // such as tor0-agg0
 	Tier, Direction string
+	Peer            string // node that it leads to
 	Rate            units.Rate
 }
 
 // FlowDescription names the series of a flow. Flows with the same labels share them.
 type FlowDescription struct {
-	Flow      int32
-	Job, Name string // Name is empty in a run with more than MostFlows flows
+	Flow                int32
+	Job, Name           string // Name is empty in a run with more than MostFlows flows
+	Source, Destination string // racks
 }
 
 // LocatorDescription says what a locator stands for.

@@ -17,13 +17,21 @@ func (s *Set) Each(yield func(Sample)) {
 	for i := range Families {
 		e.family = &Families[i]
 		switch name := e.family.Name; {
-		case slices.Equal(e.family.Labels, portLabels):
+		case name == PortInfo || slices.Equal(e.family.Labels, portLabels):
 			for k := range s.ports {
 				s.eachPort(&e, name, &s.ports[k])
 			}
 		case name == SignalSamples:
-			for _, series := range s.sampled {
-				e.value(series.labels, float64(series.samples))
+			for _, c := range s.sampled {
+				e.value(c.labels, float64(c.samples))
+			}
+		case name == PathSamples:
+			for _, c := range s.paths {
+				e.value(c.labels, float64(c.samples))
+			}
+		case name == PathValues:
+			for _, c := range s.paths {
+				e.value(c.labels, float64(c.sum)*c.scale)
 			}
 		case name == CCActions || slices.Equal(e.family.Labels, flowLabels):
 			for k := range s.groups {
@@ -62,6 +70,8 @@ func (s *Set) eachPort(e *emitter, family string, p *portSeries) {
 	}
 	seconds := s.of.Window.Seconds()
 	switch family {
+	case PortInfo:
+		e.value(p.info, 1)
 	case PortRate:
 		e.value(p.labels, float64(p.of.Rate)/8)
 	case PortBytes:

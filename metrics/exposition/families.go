@@ -8,7 +8,10 @@
 // ports, groups of flows, and locators that samples named.
 package exposition
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Type is the type of a family.
 type Type uint8
@@ -49,6 +52,9 @@ var CommonLabels = []string{"run", "variant", "seed", "stretch"}
 // flow is empty, and a series is about all flows of a job.
 const MostFlows = 16
 
+// MostRacks is up to how many racks are told apart by PathSamples.
+const MostRacks = 32
+
 // Names of the families.
 const (
 	RunInfo    = "csig_run_info"
@@ -56,7 +62,11 @@ const (
 	RunDropped = "csig_run_dropped_records_total"
 	RunDilated = "csig_run_dilation_ratio"
 	RunDelay   = "csig_run_smallest_delay_seconds"
+	RunEnd     = "csig_run_end_timestamp_seconds"
+	RunMetric  = "csig_run_metric"
+	RunFault   = "csig_run_fault_timestamp_seconds"
 
+	PortInfo              = "csig_port_info"
 	PortRate              = "csig_port_rate_bytes_per_second"
 	PortBytes             = "csig_port_transmit_bytes_total"
 	PortPackets           = "csig_port_transmit_packets_total"
@@ -76,6 +86,9 @@ const (
 	SignalDelay          = "csig_signal_delay_seconds"
 	SignalQueueRatio     = "csig_signal_queue_ratio"
 
+	PathSamples = "csig_path_samples_total"
+	PathValues  = "csig_path_values_total"
+
 	FlowCwnd          = "csig_flow_cwnd_bytes"
 	FlowBytes         = "csig_flow_receive_bytes_total"
 	FlowRate          = "csig_flow_receive_bytes_per_second"
@@ -84,10 +97,9 @@ const (
 	CCActions         = "csig_cc_actions_total"
 	FlowRetransmitted = "csig_flow_retransmitted_packets_total"
 	FlowTimeouts      = "csig_flow_timeouts_total"
-	FlowCompletion    = "csig_flow_completion_seconds"
-	FlowSlowdown      = "csig_flow_slowdown_ratio"
 
 	JobStep          = "csig_job_step"
+	JobBegin         = "csig_job_begin_timestamp_seconds"
 	JobIteration     = "csig_job_iteration_seconds"
 	CollectiveActive = "csig_collective_active_ranks"
 	CollectiveTime   = "csig_collective_seconds"
@@ -102,6 +114,7 @@ var (
 	portLabels   = []string{"node", "port", "tier", "direction"}
 	flowLabels   = []string{"job", "flow"}
 	signalLabels = []string{"job", "flow", "signal", "bottleneck", "tier"}
+	pathLabels   = []string{"source", "destination", "signal", "bottleneck", "tier"}
 	nodeLabels   = []string{"node"}
 )
 
@@ -110,9 +123,16 @@ var (
 	// An idle window is in bucket 0, and one at line rate in none but the last ones.
 	utilisations = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1}
 	queues       = []float64{0, 2e3, 4e3, 8e3, 16e3, 32e3, 64e3, 128e3, 256e3, 512e3, 1024e3, 2048e3, 4096e3, 8192e3}
-	completions  = []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100}
-	slowdowns    = []float64{1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100}
+	durations    = decades(-6, 2, 20)
 )
+
+// decades returns bounds that grow by the same factor, some of them in each power of ten.
+func decades(from, to, each int) (bounds []float64) {
+	for i := from * each; i <= to*each; i++ {
+		bounds = append(bounds, math.Round(math.Pow(10, float64(i)/float64(each))*1e9)/1e9)
+	}
+	return bounds
+}
 
 // Families is the table of all families, in the order in which they are written.
 var Families = []Family{
@@ -126,7 +146,15 @@ var Families = []Family{
 		Help: "Wall seconds per second of the model, of a run in real time."},
 	{Name: RunDelay, Type: Gauge, Unit: "seconds", Live: true,
 		Help: "Smallest delay that matters, of the model: of the shortest link, or of a full packet on the fastest one. Events of a run in real time that are late by much of it, times the dilation, spoil the run."},
+	{Name: RunEnd, Type: Gauge, Unit: "seconds",
+		Help: "When the run ends on the time axis: its length, stretched, after 2000-01-01T00:00:00Z."},
+	{Name: RunMetric, Type: Gauge, Labels: []string{"metric", "subject", "unit", "better"},
+		Help: "Metrics of the run as summary.json has them, with their names and in their units; of the whole run (subject is empty), of classes of ports, jobs, collectives and groups of flows. better is lower or higher, or empty where neither is."},
+	{Name: RunFault, Type: Gauge, Unit: "seconds", Labels: []string{"fault", "kind", "where", "edge"},
+		Help: "When a fault of the experiment began (edge is begin) or ended (end) on the time axis; where are the links or nodes that it was at."},
 
+	{Name: PortInfo, Type: Info, Labels: []string{"node", "port", "tier", "direction", "peer"}, Live: true,
+		Help: "The node that the port leads to: always 1."},
 	{Name: PortRate, Type: Gauge, Unit: "bytes_per_second", Labels: portLabels, Live: true,
 		Help: "Rate of the port's line."},
 	{Name: PortBytes, Type: Counter, Unit: "bytes", Labels: portLabels, Live: true,
@@ -163,6 +191,11 @@ var Families = []Family{
 	{Name: SignalQueueRatio, Type: Gauge, Unit: "ratio", Labels: flowLabels, Live: true,
 		Help: "Greatest normalised queue depth in the CSIG samples of the latest telemetry window with any."},
 
+	{Name: PathSamples, Type: Counter, Unit: "samples", Labels: pathLabels, Live: true,
+		Help: "CSIG samples of the traffic from one rack to another, by their signal and by the port that their locator stands for (bottleneck): empty if no hop wrote the tag. A rack is the hosts below one switch; of more than 32 racks several that follow each other are one."},
+	{Name: PathValues, Type: Counter, Labels: pathLabels, Live: true,
+		Help: "Sum of the values of these samples, in the unit of the signal's gauge. Over their number it is their mean."},
+
 	{Name: FlowCwnd, Type: Gauge, Unit: "bytes", Labels: flowLabels, Live: true,
 		Help: "Congestion window after the latest ACK, summed over the flows of a job."},
 	{Name: FlowBytes, Type: Counter, Unit: "bytes", Labels: flowLabels, Live: true,
@@ -179,18 +212,16 @@ var Families = []Family{
 		Help: "Packets that were sent again."},
 	{Name: FlowTimeouts, Type: Counter, Unit: "timeouts", Labels: flowLabels,
 		Help: "Timeouts of the sender."},
-	{Name: FlowCompletion, Type: Histogram, Unit: "seconds", Labels: flowLabels, Buckets: completions,
-		Help: "Completion times of flows, of the model."},
-	{Name: FlowSlowdown, Type: Histogram, Unit: "ratio", Labels: flowLabels, Buckets: slowdowns,
-		Help: "Completion times of flows, as multiples of those in an empty network."},
 
 	{Name: JobStep, Type: Gauge, Unit: "step", Labels: []string{"job"}, Live: true,
 		Help: "Highest step of the job of which an operation is complete."},
-	{Name: JobIteration, Type: Histogram, Unit: "seconds", Labels: []string{"job"}, Buckets: completions, Live: true,
+	{Name: JobBegin, Type: Gauge, Unit: "seconds", Labels: []string{"job", "step", "phase"},
+		Help: "When the first rank of the job began a step, or a phase of one, on the time axis; phase is empty for the step."},
+	{Name: JobIteration, Type: Histogram, Unit: "seconds", Labels: []string{"job"}, Buckets: durations, Live: true,
 		Help: "Durations of a job's steps, of the model. A node of a lab observes each of its ranks; a run folder observes all ranks of a job as one."},
 	{Name: CollectiveActive, Type: Gauge, Unit: "ranks", Labels: []string{"job", "collective", "phase"},
 		Help: "Ranks that are in the collective."},
-	{Name: CollectiveTime, Type: Histogram, Unit: "seconds", Labels: []string{"job", "collective"}, Buckets: completions, Live: true,
+	{Name: CollectiveTime, Type: Histogram, Unit: "seconds", Labels: []string{"job", "collective"}, Buckets: durations, Live: true,
 		Help: "Durations of collectives, of the model. A node of a lab observes each of its ranks; a run folder observes all ranks of a group as one."},
 
 	{Name: NodeLateness, Type: Gauge, Unit: "seconds", Labels: nodeLabels, Live: true,

@@ -21,10 +21,12 @@ type Set struct {
 	ports     []portSeries
 	portIndex map[[2]int32]int
 	groups    []flowSeries
-	flowGroup map[int32]int   // index in groups
-	cwnd      map[int32]int64 // of the single flows
-	signals   map[signalKey]*signalSeries
-	sampled   []*signalSeries // of signals, by labels
+	flowGroup map[int32]int       // index in groups
+	racks     map[int32][2]string // source and destination of the flows
+	cwnd      map[int32]int64     // of the single flows
+	signals   map[signalKey]signalSeries
+	sampled   signalList // by the labels of SignalSamples
+	paths     signalList // by the labels of PathSamples and PathValues
 	jobs      []*jobSeries
 	jobIndex  map[int32]*jobSeries
 	locators  map[uint32]LocatorDescription
@@ -38,6 +40,7 @@ type Set struct {
 type portSeries struct {
 	of      PortDescription
 	labels  []string
+	info    []string           // of PortInfo
 	totals  metrics.PortWindow // sums; Start is of the latest window
 	latest  metrics.PortWindow
 	metered bool  // the port has a CSIG meter, as a window said
@@ -80,14 +83,36 @@ type extreme struct {
 }
 
 type signalKey struct {
-	group   int
+	flow    int32
 	kind    uint8
 	locator uint32
 }
 
-type signalSeries struct {
+// signalSeries are what the samples of a flow with the same signal and locator are counted in.
+type signalSeries struct{ flow, path *signalCount }
+
+type signalCount struct {
 	labels  []string
 	samples int64
+	sum     int64 // of the samples' points
+	scale   float64
+}
+
+// signalList is counts in the order of their labels.
+type signalList []*signalCount
+
+// of returns the count with these labels, and adds it if it is not there.
+func (l *signalList) of(scale float64, labels ...string) *signalCount {
+	at, ok := slices.BinarySearchFunc(*l, labels, func(x *signalCount, labels []string) int { return slices.Compare(x.labels, labels) })
+	if !ok {
+		*l = slices.Insert(*l, at, &signalCount{labels: labels, scale: scale})
+	}
+	return (*l)[at]
+}
+
+func (c *signalCount) add(w *metrics.SignalWindow) {
+	c.samples += w.Samples
+	c.sum += w.PointSum
 }
 
 // jobSeries is what a job has counted.
@@ -147,12 +172,13 @@ func SignalGauge(signal string) int {
 func NewSet(d Description) *Set {
 	s := &Set{
 		of: d, portIndex: make(map[[2]int32]int, len(d.Ports)), flowGroup: make(map[int32]int, len(d.Flows)),
-		cwnd: map[int32]int64{}, signals: map[signalKey]*signalSeries{}, jobIndex: map[int32]*jobSeries{},
+		cwnd: map[int32]int64{}, signals: map[signalKey]signalSeries{}, racks: map[int32][2]string{}, jobIndex: map[int32]*jobSeries{},
 		locators: make(map[uint32]LocatorDescription, len(d.Locators)), values: map[string][]*valueSeries{},
 	}
 	for _, p := range d.Ports {
 		s.portIndex[[2]int32{p.Node, p.Port}] = len(s.ports)
-		s.ports = append(s.ports, portSeries{of: p, labels: []string{p.NodeName, p.Name, p.Tier, p.Direction}})
+		labels := []string{p.NodeName, p.Name, p.Tier, p.Direction, p.Peer}
+		s.ports = append(s.ports, portSeries{of: p, labels: labels[:4:4], info: labels})
 	}
 	groups := map[FlowDescription]int{}
 	for _, f := range d.Flows {
@@ -164,6 +190,7 @@ func NewSet(d Description) *Set {
 			s.groups = append(s.groups, flowSeries{labels: []string{f.Job, f.Name}})
 		}
 		s.flowGroup[f.Flow] = at
+		s.racks[f.Flow] = [2]string{f.Source, f.Destination}
 	}
 	for i := range d.Jobs {
 		job := &d.Jobs[i]
@@ -296,13 +323,14 @@ func (s *Set) signal(w *metrics.SignalWindow) {
 		return
 	}
 	g := &s.groups[at]
-	key := signalKey{at, w.Type, w.Locator}
-	series := s.signals[key]
-	if series == nil {
+	key := signalKey{w.Flow, w.Type, w.Locator}
+	series, ok := s.signals[key]
+	if !ok {
 		series = s.newSignal(g, w)
 		s.signals[key] = series
 	}
-	series.samples += w.Samples
+	series.flow.add(w)
+	series.path.add(w)
 	s.last = max(s.last, w.Start.Add(s.of.Window))
 	if int(w.Type) >= len(s.kinds) || s.kinds[w.Type] < 0 {
 		return
@@ -323,16 +351,15 @@ func (s *Set) signal(w *metrics.SignalWindow) {
 	}
 }
 
-// newSignal returns the series of the samples of a window. Locators without a name share
-// it.
-func (s *Set) newSignal(g *flowSeries, w *metrics.SignalWindow) *signalSeries {
-	l := s.locators[w.Locator]
-	labels := []string{g.labels[0], g.labels[1], s.signalName(w.Type), l.Port, l.Tier}
-	at, ok := slices.BinarySearchFunc(s.sampled, labels, func(x *signalSeries, labels []string) int { return slices.Compare(x.labels, labels) })
-	if !ok {
-		s.sampled = slices.Insert(s.sampled, at, &signalSeries{labels: labels})
+// newSignal returns what the samples of a window are counted in. Locators without a name
+// share it.
+func (s *Set) newSignal(g *flowSeries, w *metrics.SignalWindow) signalSeries {
+	l, scale := s.locators[w.Locator], 1.0
+	if int(w.Type) < len(s.kinds) && s.kinds[w.Type] >= 0 {
+		scale = SignalGauges[s.kinds[w.Type]].Scale
 	}
-	return s.sampled[at]
+	name, racks := s.signalName(w.Type), s.racks[w.Flow]
+	return signalSeries{s.sampled.of(scale, g.labels[0], g.labels[1], name, l.Port, l.Tier), s.paths.of(scale, racks[0], racks[1], name, l.Port, l.Tier)}
 }
 
 // signalName returns the name of a type of signal.

@@ -30,7 +30,7 @@ func description() exposition.Description {
 			{Node: 3, Port: 0, NodeName: "tor0", Name: "tor0-h0", Tier: "tor", Direction: "down", Rate: 8e9},
 			{Node: 3, Port: 1, NodeName: "tor0", Name: "tor0-agg0", Tier: "tor", Direction: "up", Rate: 8e9},
 		},
-		Flows:    []exposition.FlowDescription{{Flow: 0, Job: "gpt", Name: "h0-h1"}, {Flow: 1, Job: "gpt", Name: "h0-h2"}},
+		Flows:    []exposition.FlowDescription{{Flow: 0, Job: "gpt", Name: "h0-h1", Source: "tor0", Destination: "tor1"}, {Flow: 1, Job: "gpt", Name: "h0-h2", Source: "tor0", Destination: "tor1"}},
 		Jobs:     []metrics.JobInfo{{Job: 0, Name: "gpt", Steps: 3, Phases: []string{"forward"}, Collectives: []metrics.CollectiveInfo{{Name: "dp"}}}},
 		Locators: []exposition.LocatorDescription{{Locator: 9, Port: "tor0-agg0", Tier: "tor"}},
 	}
@@ -141,8 +141,8 @@ func TestFlowsOfAJobShareTheirSeries(t *testing.T) {
 			{Flow: 1, Start: at, Acks: 3, Delay: 30 * units.Microsecond, Cwnd: 700, Actions: []metrics.Count{{Name: "hold", Packets: 1}, {Name: "cut", Packets: 2}}},
 		},
 		Signals: []metrics.SignalWindow{
-			{Flow: 0, Type: 0, Locator: 9, Samples: 4, PointMin: 1e6, PointMax: 9e8},
-			{Flow: 0, Type: 0, Locator: 9, Start: at, Samples: 4, PointMin: 7e8, PointMax: 9e8},
+			{Flow: 0, Type: 0, Locator: 9, Samples: 4, PointSum: 2e9, PointMin: 1e6, PointMax: 9e8},
+			{Flow: 0, Type: 0, Locator: 9, Start: at, Samples: 4, PointSum: 2e9, PointMin: 7e8, PointMax: 9e8},
 			{Flow: 1, Type: 0, Locator: 0, Start: at, Samples: 1, PointMin: 5e8, PointMax: 6e8},
 			{Flow: 1, Type: 2, Locator: 9, Start: at, Samples: 1, PointMin: 1000, PointMax: 2000},
 			{Flow: 1, Type: 1, Locator: 9, Start: at, Samples: 1, PointMin: 250000, PointMax: 500000},
@@ -151,15 +151,17 @@ func TestFlowsOfAJobShareTheirSeries(t *testing.T) {
 		Totals: []metrics.NodeTotals{{Senders: []metrics.SenderTotals{{Flow: 0, Retransmitted: 3, Timeouts: 1}, {Flow: 1, Retransmitted: 4}}}},
 	})
 	same := map[string]float64{
-		"csig_flow_receive_bytes_total{gpt,}":               6500,
-		"csig_flow_acks_total{gpt,}":                        6,
-		"csig_flow_cwnd_bytes{gpt,}":                        4700,
-		"csig_cc_actions_total{gpt,,hold}":                  3,
-		"csig_cc_actions_total{gpt,,cut}":                   2,
-		"csig_signal_samples_total{gpt,,abw,tor0-agg0,tor}": 8,
-		"csig_signal_samples_total{gpt,,abw,,}":             1,
-		"csig_flow_retransmitted_packets_total{gpt,}":       7,
-		"csig_flow_timeouts_total{gpt,}":                    1,
+		"csig_flow_receive_bytes_total{gpt,}":                  6500,
+		"csig_flow_acks_total{gpt,}":                           6,
+		"csig_flow_cwnd_bytes{gpt,}":                           4700,
+		"csig_cc_actions_total{gpt,,hold}":                     3,
+		"csig_cc_actions_total{gpt,,cut}":                      2,
+		"csig_signal_samples_total{gpt,,abw,tor0-agg0,tor}":    8,
+		"csig_signal_samples_total{gpt,,abw,,}":                1,
+		"csig_path_samples_total{tor0,tor1,abw,tor0-agg0,tor}": 8,
+		"csig_path_values_total{tor0,tor1,abw,tor0-agg0,tor}":  4e9,
+		"csig_flow_retransmitted_packets_total{gpt,}":          7,
+		"csig_flow_timeouts_total{gpt,}":                       1,
 	}
 	want(t, s, same)
 	want(t, s, map[string]float64{
@@ -203,13 +205,13 @@ func TestValuesBesideRecords(t *testing.T) {
 	s.Consume(&metrics.Batch{Dropped: 4})
 	s.SetValue(exposition.Of(exposition.NodeLateness), 0.25, "tor0")
 	s.SetValue(exposition.Of(exposition.NodeLateness), 0.5, "tor0")
-	s.Observe(exposition.Of(exposition.FlowCompletion), 2e-3, "gpt", "h0-h1")
+	s.Observe(exposition.Of(exposition.CollectiveTime), 2.1e-3, "gpt", "dp")
 	want(t, s, map[string]float64{
 		"csig_run_dropped_records_total{}":                                4,
 		"csig_node_lateness_seconds{tor0}":                                0.5,
-		"csig_flow_completion_seconds_bucket{gpt,h0-h1}0.001":             0,
-		"csig_flow_completion_seconds_bucket{gpt,h0-h1}0.003":             1,
-		"csig_flow_completion_seconds_count{gpt,h0-h1}":                   1,
+		"csig_collective_seconds_bucket{gpt,dp}0.001995262":               0,
+		"csig_collective_seconds_bucket{gpt,dp}0.002238721":               1,
+		"csig_collective_seconds_count{gpt,dp}":                           1,
 		"csig_run_dilation_ratio{}":                                       20,
 		"csig_run_info{three-flow,netns,wall,worst-hop,ecmp,red,compact}": 1,
 	})

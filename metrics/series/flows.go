@@ -33,6 +33,14 @@ type flows struct {
 	flow    map[int32]*runfolder.Flow
 	cwnd    map[int32]int64
 	sampled map[[5]string]map[int64]int64 // samples by point, by the labels of SignalSamples
+	paths   map[[5]string]map[int64]sampleSum
+	racks   map[int32][2]string // source and destination of flows
+}
+
+// sampleSum is samples and the sum of their values.
+type sampleSum struct {
+	samples int64
+	sum     float64
 }
 
 // group are flows with the same labels.
@@ -61,24 +69,28 @@ type extreme struct {
 
 // flowEnd is the end of a transfer.
 type flowEnd struct {
-	at                      int64 // ps; -1: the run ended first
-	seconds                 float64
-	slowdown                float64 // 0: not known
-	transfer                bool    // and no connection of a job
+	at                      int64 // ps
 	retransmitted, timeouts int64
 }
 
 // newFlows puts the flows of a run into groups.
 func newFlows(r *run) flows {
-	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]map[int64]int64{}}
+	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]map[int64]int64{}, paths: map[[5]string]map[int64]sampleSum{}, racks: map[int32][2]string{}}
 	list := r.f.Manifest.FlowsOfRun(r.Variant, r.Seed)
 	jobs := map[int32]string{}
 	for _, j := range r.f.Manifest.JobsOf(r.Variant) {
 		jobs[j.Job] = j.Name
 	}
+	racks, block := runfolder.Racks(r.f.Manifest.NodesOf(r.Variant), r.f.Manifest.PortsOf(r.Variant), exposition.MostRacks)
+	rack := func(host int32) string {
+		if at, ok := block[host]; ok {
+			return racks.Blocks[at].Name
+		}
+		return ""
+	}
 	for i := range list {
 		one := &list[i]
-		f.flow[one.Flow] = one
+		f.flow[one.Flow], f.racks[one.Flow] = one, [2]string{rack(one.Src), rack(one.Dst)}
 		key := [2]string{f.job(one, list, jobs), ""}
 		if len(list) <= exposition.MostFlows {
 			key[1] = one.Name
@@ -137,7 +149,7 @@ func (f *flows) number(start int64) int64 { return start / f.run.interval / f.fa
 // many flows and bottlenecks.
 func (f *flows) coarsen() error {
 	for f.points > f.most {
-		if len(f.sampled) > f.most || f.factor > f.run.end/f.run.interval {
+		if len(f.sampled)+len(f.paths) > f.most || f.factor > f.run.end/f.run.interval {
 			return fmt.Errorf("%w: variant %s, seed %d has records of more than %d combinations of flow, signal and bottleneck",
 				runfolder.ErrDamaged, f.run.Variant, f.run.Seed, f.most)
 		}
@@ -174,6 +186,14 @@ func (f *flows) halve() {
 	for key, counts := range f.sampled {
 		f.sampled[key] = halved(counts)
 		f.points += len(f.sampled[key])
+	}
+	for key, sums := range f.paths {
+		half := make(map[int64]sampleSum, len(sums)/2+1)
+		for n, s := range sums {
+			half[n/2] = sampleSum{half[n/2].samples + s.samples, half[n/2].sum + s.sum}
+		}
+		f.paths[key] = half
+		f.points += len(half)
 	}
 }
 
@@ -303,13 +323,36 @@ func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) erro
 	before := len(points)
 	points[f.number(start)] += row.Samples
 	f.points += len(points) - before
+
+	racks, scale := f.racks[row.Flow], 1.0
+	if i := exposition.SignalGauge(row.Type); i >= 0 {
+		scale = exposition.SignalGauges[i].Scale
+	}
+	key = [5]string{racks[0], racks[1], row.Type, port, row.Tier}
+	sums := f.paths[key]
+	if sums == nil {
+		sums = map[int64]sampleSum{}
+		f.paths[key] = sums
+	}
+	before, n := len(sums), f.number(start)
+	sums[n] = sampleSum{sums[n].samples + row.Samples, sums[n].sum + float64(row.PointSum)*scale}
+	f.points += len(sums) - before
 	return f.coarsen()
 }
 
 // write writes the series of the windows, and forgets them.
 func (f *flows) write() {
-	for _, key := range slices.SortedFunc(maps.Keys(f.sampled), func(a, b [5]string) int { return slices.Compare(a[:], b[:]) }) {
+	byLabels := func(a, b [5]string) int { return slices.Compare(a[:], b[:]) }
+	for _, key := range slices.SortedFunc(maps.Keys(f.sampled), byLabels) {
 		f.count(f.run.counter(exposition.SignalSamples, key[:]...), f.sampled[key])
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(f.paths), byLabels) {
+		samples, values := f.run.counter(exposition.PathSamples, key[:]...), f.run.counter(exposition.PathValues, key[:]...)
+		for _, n := range slices.Sorted(maps.Keys(f.paths[key])) {
+			from, _, end := f.span(n)
+			samples.add(from, end, float64(f.paths[key][n].samples))
+			values.add(from, end, f.paths[key][n].sum)
+		}
 	}
 	for _, key := range f.keys() {
 		g := f.groups[key]
@@ -323,7 +366,7 @@ func (f *flows) write() {
 		f.writeSignals(g, numbers)
 		g.points, g.actions = nil, nil
 	}
-	f.sampled = nil
+	f.sampled, f.paths = nil, nil
 }
 
 // keys returns the labels of the groups, sorted.
@@ -431,12 +474,8 @@ func (p *passing) end() {
 	}
 }
 
-// readPhases reads the ends of transfers.
+// readPhases reads the ends of transfers. One that did not end ends with the run.
 func (r *reader) readPhases() error {
-	slowdowns, err := r.readSlowdowns()
-	if err != nil {
-		return err
-	}
 	for row, err := range r.f.Phases() {
 		if err == nil {
 			err = r.check()
@@ -448,14 +487,12 @@ func (r *reader) readPhases() error {
 		if one == nil || one.flows.of[row.Flow] == nil {
 			continue
 		}
-		end := flowEnd{at: -1, transfer: one.flows.flow[row.Flow].Messages == 0, retransmitted: row.Retransmitted, timeouts: row.Timeouts}
-		if row.StartUS != nil && row.SenderDoneUS != nil {
+		end := flowEnd{at: -1, retransmitted: row.Retransmitted, timeouts: row.Timeouts}
+		if row.SenderDoneUS != nil {
 			if end.at, err = ps(*row.SenderDoneUS); err != nil {
 				return err
 			}
 			one.end = max(one.end, end.at)
-			end.seconds = max(0, *row.SenderDoneUS-*row.StartUS) / 1e6
-			end.slowdown = slowdowns[one.RunOf][row.FlowName]
 		}
 		g := one.flows.of[row.Flow]
 		g.ends = append(g.ends, end)
@@ -464,29 +501,6 @@ func (r *reader) readPhases() error {
 		one.flows.writeEnds()
 	}
 	return r.err
-}
-
-// slowdown is the metric of single flows.
-const slowdown = "slowdown"
-
-// readSlowdowns reads the slowdowns of flows, by name.
-func (r *reader) readSlowdowns() (map[RunOf]map[string]float64, error) {
-	of := map[RunOf]map[string]float64{}
-	for _, one := range r.list {
-		of[one.RunOf] = map[string]float64{}
-	}
-	for row, err := range r.f.MetricsOf(slowdown) {
-		if err == nil {
-			err = r.check()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if flows := of[RunOf{row.Variant, row.Seed}]; flows != nil {
-			flows[*row.Subject] = row.Value
-		}
-	}
-	return of, nil
 }
 
 // writeEnds writes the series of what is known at the end of transfers.
@@ -498,22 +512,13 @@ func (f *flows) writeEnds() {
 		}
 		slices.SortStableFunc(g.ends, func(a, b flowEnd) int { return cmp.Compare(uint64(a.at), uint64(b.at)) }) // -1 last
 		again, timeouts := f.run.counter(exposition.FlowRetransmitted, g.labels...), f.run.counter(exposition.FlowTimeouts, g.labels...)
-		var completion, slow *distribution
 		for _, e := range g.ends {
-			done := e.at >= 0
-			if !done {
+			if e.at < 0 {
 				e.at = f.run.end
 			}
 			at := f.run.ceil(e.at)
 			again.add(at-1, at, float64(e.retransmitted))
 			timeouts.add(at-1, at, float64(e.timeouts))
-			if !done || !e.transfer {
-				continue
-			}
-			completion = f.run.observe(completion, exposition.FlowCompletion, at, e.seconds, g.labels)
-			if e.slowdown > 0 {
-				slow = f.run.observe(slow, exposition.FlowSlowdown, at, e.slowdown, g.labels)
-			}
 		}
 		g.ends = nil
 	}

@@ -3,6 +3,7 @@ package series
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
 )
@@ -91,6 +92,8 @@ type active struct {
 	ranks int64
 }
 
+func stepText(step int32) string { return strconv.FormatInt(int64(step), 10) }
+
 // writeJobs writes the series of the run's jobs.
 func (r *run) writeJobs(list []instance, phases map[[2]string]string) {
 	slices.SortStableFunc(list, func(a, b instance) int { return cmp.Compare(a.end, b.end) })
@@ -110,6 +113,7 @@ func (r *run) writeJobs(list []instance, phases map[[2]string]string) {
 			changes = append(changes, change{i.begin, int64(i.ranks), key}, change{i.end, -int64(i.ranks), key})
 			continue
 		}
+		r.marks = append(r.marks, mark{job: i.job, step: stepText(i.step), from: i.begin})
 		iterations[i.job] = r.observe(iterations[i.job], exposition.JobIteration, at, seconds, []string{i.job})
 		if steps[i.job] == nil {
 			steps[i.job] = r.line(exposition.JobStep, i.job)

@@ -119,6 +119,9 @@ func (r *reader) rankPorts() error {
 // open opens the series of the ports that have their own.
 func (p *ports) open() {
 	nodes := map[int32]string{}
+	info := func(one *runfolder.Port) {
+		p.run.line(exposition.PortInfo, nodes[one.Node], one.Name, one.Tier, one.Direction, nodes[one.Peer]).set(p.run.zero, 1)
+	}
 	for _, n := range p.run.f.Manifest.NodesOf(p.run.Variant) {
 		nodes[n.Node] = n.Name
 	}
@@ -142,6 +145,7 @@ func (p *ports) open() {
 	for _, one := range list {
 		key := portKey{one.Node, one.Port}
 		if p.own[key] == nil {
+			info(&one)
 			p.own[key] = p.newPort(float64(one.RateBPS)/8, true, nodes[one.Node], one.Name, one.Tier, one.Direction)
 			p.all = append(p.all, p.own[key])
 		}

@@ -1,5 +1,5 @@
 // Package series turns a run folder into the series of package exposition, with timestamps
-// of the wall: model time since the start of the run, stretched or not. It stores nothing
+// of the wall: model time since Origin, stretched or not. It stores nothing
 // and serves nothing: package promserver does, and writes OpenMetrics.
 //
 // A gauge of a telemetry window has the time of the window's beginning, so that a query at
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
@@ -33,7 +34,7 @@ import (
 type Options struct {
 	// Run is the value of the label run; "": the name of the folder.
 	Run string
-	// Start is the moment at which model time 0 is shown; zero: the start of the run.
+	// Start is the moment at which model time 0 is shown; zero: Origin.
 	Start time.Time
 	// Stretch is how many seconds of the series a second of the model takes; 0: 1. The
 	// timestamps of Prometheus have whole milliseconds, so that windows of 100 us need 1000
@@ -41,7 +42,13 @@ type Options struct {
 	Stretch int
 	// AllSeeds reads all seeds of a variant, and not the first one alone.
 	AllSeeds bool
+	// Meaning is what is known of metrics; nil: nothing.
+	Meaning meaning.Of
 }
+
+// Origin is the moment at which model time 0 is shown. It is the same for all runs, so that two
+// of them lie on each other, and the time of day on an axis is model time.
+var Origin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Limits of Options.Stretch, and the stretch with which windows of 100 us stay apart.
 const (
@@ -132,6 +139,7 @@ type run struct {
 	lines    []*line
 	ports    ports
 	flows    flows
+	marks    []mark
 }
 
 // Read reads a folder into a sink. The error is the sink's, the context's, or wraps
@@ -150,7 +158,7 @@ func Read(ctx context.Context, f *runfolder.Folder, o Options, to Sink) (Loaded,
 		o.Stretch = 1
 	}
 	if o.Start.IsZero() {
-		o.Start = m.Started
+		o.Start = Origin
 	}
 	switch {
 	case o.Stretch < 0 || o.Stretch > MostStretch:
@@ -162,7 +170,7 @@ func Read(ctx context.Context, f *runfolder.Folder, o Options, to Sink) (Loaded,
 	}
 	r := &reader{ctx: ctx, f: f, o: o, to: to, runs: map[RunOf]*run{}}
 	r.choose()
-	for _, step := range []func() error{r.readPorts, r.readFlows, r.readJobs, r.readPhases, r.finish} {
+	for _, step := range []func() error{r.readPorts, r.readFlows, r.readJobs, r.readPhases, r.readMarks, r.readMetrics, r.finish} {
 		if err := step(); err != nil {
 			return Loaded{}, err
 		}
@@ -292,6 +300,7 @@ func (r *run) describe() {
 		valid = 1
 	}
 	constant(exposition.RunValid, valid)
+	constant(exposition.RunEnd, float64(r.ceil(r.end))/1e3)
 	constant(exposition.RunDropped, float64(r.manifest.DroppedRecords))
 	if m.Dilation > 0 {
 		constant(exposition.RunDilated, m.Dilation)

@@ -132,7 +132,7 @@ func folder(t *testing.T, change func(m *runfolder.Manifest), records *metrics.B
 
 func read(t *testing.T, f *runfolder.Folder, o series.Options) (*memory, series.Loaded) {
 	t.Helper()
-	m := newMemory(t, started)
+	m := newMemory(t, series.Origin)
 	loaded, err := series.Read(t.Context(), f, o, m)
 	if err != nil {
 		t.Fatal(err)
@@ -174,8 +174,8 @@ func TestPort(t *testing.T) {
 		point{0, 0}, point{1000, 9}, point{3000, 29}, point{3100, 30}, point{3101, none})
 	m.want("csig_port_window_utilisation_ratio_count"+labels, point{0, 0}, point{1000, 10}, point{3000, 30}, point{3100, 31}, point{3101, none})
 	m.want("csig_run_info{variant=v experiment=x runtime=inproc clock=virtual cc=nscc csig=compact}", point{0, 1}, point{3100, 1}, point{3101, none})
-	if got, want := loaded.To.Sub(loaded.From), 3100*time.Millisecond; got != want || !loaded.From.Equal(started) || loaded.Run != "run" {
-		t.Errorf("loaded %q from %v for %v, want run, %v, %v", loaded.Run, loaded.From, got, started, want)
+	if got, want := loaded.To.Sub(loaded.From), 3100*time.Millisecond; got != want || !loaded.From.Equal(series.Origin) || loaded.Run != "run" {
+		t.Errorf("loaded %q from %v for %v, want run, %v, %v", loaded.Run, loaded.From, got, series.Origin, want)
 	}
 }
 
@@ -239,6 +239,8 @@ func TestFlows(t *testing.T) {
 	m.want("csig_flow_delay_seconds"+labels, point{0, 1e-5}, point{100, 1e-5}, point{1100, none}, point{4000, 1e-5}, point{4100, 1e-5}, point{4101, none})
 	m.want("csig_signal_delay_seconds"+labels, point{0, 4.001e-6}, point{100, 4.001e-6}, point{1100, none}, point{4000, 4.001e-6}, point{4100, 4.001e-6}, point{4101, none})
 	m.want("csig_signal_samples_total{variant=v flow=f1 signal=delay bottleneck=tor0-h0 tier=tor}", point{0, 0}, point{100, 3}, point{200, 6}, point{4000, 6}, point{4100, 9}, point{4101, none})
+	m.want("csig_path_samples_total{variant=v source=h0 destination=h0 signal=delay bottleneck=tor0-h0 tier=tor}", point{0, 0}, point{100, 6}, point{200, 12}, point{4000, 12}, point{4100, 18}, point{4101, none})
+	m.want("csig_path_values_total{variant=v source=h0 destination=h0 signal=delay bottleneck=tor0-h0 tier=tor}", point{0, 0}, point{100, 1.8e-5}, point{200, 3.6e-5}, point{4000, 3.6e-5}, point{4100, 5.4e-5}, point{4101, none})
 	m.want("csig_cc_actions_total{variant=v flow=f1 action=noop}", point{0, 0}, point{100, 2}, point{200, 4}, point{4000, 4}, point{4100, 6}, point{4101, none})
 }
 
@@ -301,7 +303,35 @@ func TestJobs(t *testing.T) {
 	m.want("csig_collective_active_ranks{variant=v job=gpt collective=dp-0 phase=backward}", point{0, 0}, point{100, 2}, point{300, 0}, point{3100, 0}, point{3101, none})
 	m.want("csig_collective_seconds_sum{variant=v job=gpt collective=dp-0}", point{0, 0}, point{300, 2e-4}, point{3100, 2e-4}, point{3101, none})
 	m.want("csig_job_iteration_seconds_count{variant=v job=gpt}", point{0, 0}, point{500, 1}, point{3100, 1}, point{3101, none})
+	zero := float64(series.Origin.Unix())
+	m.want("csig_job_begin_timestamp_seconds{variant=v job=gpt step=1}", point{0, zero}, point{3100, zero}, point{3101, none})
+	m.want("csig_job_begin_timestamp_seconds{variant=v job=gpt step=1 phase=backward}", point{0, zero + 0.1}, point{3100, zero + 0.1}, point{3101, none})
 	m.want("csig_job_step{variant=v job=gpt}", point{0, 0}, point{500, 1}, point{3100, 1}, point{3101, none})
+}
+
+// What is marked on a time axis: faults that happened, one of them until the end of the run.
+func TestFaults(t *testing.T) {
+	until := 50.0
+	f := folder(t, nil, portBatch())
+	f.Manifest.Runs[0].Faults = []runfolder.Fault{
+		{Name: "down-0", Kind: "down", Where: []string{"tor0-agg0", "tor0-agg1"}, FromUS: 20, UntilUS: &until, Happened: true},
+		{Name: "loss-1", Kind: "loss", Where: []string{"tor0-agg0"}, FromUS: 1000, Happened: true},
+		{Name: "rate-2", Kind: "rate", Where: []string{"tor0-agg0"}, FromUS: 9000},
+	}
+	m, _ := read(t, f, series.Options{Stretch: 1000})
+	zero := float64(series.Origin.Unix())
+	at := func(labels string, seconds float64) {
+		t.Helper()
+		m.want("csig_run_fault_timestamp_seconds{variant=v "+labels+"}", point{0, zero + seconds}, point{3100, zero + seconds}, point{3101, none})
+	}
+	at("fault=down-0 kind=down where=tor0-agg0, tor0-agg1 edge=begin", 0.02)
+	at("fault=down-0 kind=down where=tor0-agg0, tor0-agg1 edge=end", 0.05)
+	at("fault=loss-1 kind=loss where=tor0-agg0 edge=begin", 1)
+	for name := range m.points {
+		if strings.Contains(name, "rate-2") || strings.Contains(name, "fault=loss-1") && strings.Contains(name, "edge=end") {
+			t.Errorf("%s: it did not happen", name)
+		}
+	}
 }
 
 // A whole experiment: the first seed of each variant, or all; transfers that end.
@@ -311,8 +341,8 @@ func TestExperiment(t *testing.T) {
 	if len(loaded.Runs) != 3 || loaded.Run != "mine" || loaded.Late != 0 {
 		t.Errorf("loaded %+v", loaded)
 	}
-	if got := m.of("csig_flow_completion_seconds_count{variant=csig flow=0-3}"); got[len(got)-2].Value != 1 {
-		t.Errorf("completions: %v", got)
+	if _, ok := m.points["csig_path_samples_total{variant=csig source=s0 destination=s2 signal=delay}"]; ok {
+		t.Error("a run without samples has them by racks")
 	}
 	if _, all := readSeeds(t, f); len(all.Runs) != 9 {
 		t.Errorf("all seeds: %d runs, want 9", len(all.Runs))

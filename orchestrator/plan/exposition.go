@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/exposition"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // Expositions returns what the metrics of each group of nodes mean. A group is the nodes
@@ -28,13 +29,13 @@ func (p *Plan) Expositions(groups [][]int) []exposition.Description {
 		if g := of[port.Node]; g >= 0 {
 			list[g].Ports = append(list[g].Ports, exposition.PortDescription{
 				Node: int32(port.Node), Port: int32(port.Port), NodeName: p.Graph.Nodes[port.Node].Name, Name: port.Name,
-				Tier: port.Tier, Direction: port.Direction, Rate: port.Rate,
+				Tier: port.Tier, Direction: port.Direction, Rate: port.Rate, Peer: p.Graph.Nodes[port.Peer.Node].Name,
 			})
 		}
 	}
-	jobs := p.flowJobs()
+	jobs, rack := p.flowJobs(), p.racks()
 	for i, f := range p.Flows {
-		one := exposition.FlowDescription{Flow: f.Flow, Job: jobs[i]}
+		one := exposition.FlowDescription{Flow: f.Flow, Job: jobs[i], Source: rack[f.Src], Destination: rack[f.Dst]}
 		if len(p.Flows) <= exposition.MostFlows {
 			one.Name = f.Name
 		}
@@ -99,4 +100,26 @@ func (p *Plan) exposedLocators() (list []exposition.LocatorDescription) {
 		}
 	}
 	return list
+}
+
+// racks returns the rack of each node that is a host.
+func (p *Plan) racks() map[int32]string {
+	above := map[int]string{}
+	for _, port := range Ports(p.Graph) {
+		if _, known := above[port.Node]; !known && p.Graph.Nodes[port.Peer.Node].Kind == topologies.Switch {
+			above[port.Node] = p.Graph.Nodes[port.Peer.Node].Name
+		}
+	}
+	var hosts []metrics.Attached
+	var numbers []int32
+	for i, n := range p.Graph.Nodes {
+		if n.Kind != topologies.Switch {
+			hosts, numbers = append(hosts, metrics.Attached{Host: n.Name, Switch: above[i]}), append(numbers, int32(i))
+		}
+	}
+	racks, of := metrics.RacksOf(hosts, exposition.MostRacks), make(map[int32]string, len(hosts))
+	for i, n := range numbers {
+		of[n] = racks.Blocks[racks.Of[i]].Name
+	}
+	return of
 }

@@ -122,65 +122,8 @@ func (h *counts) cellsOf(flows []runfolder.Flow, block map[int32]int) map[int32]
 
 // place makes the blocks and returns that of each host.
 func (h *counts) place(nodes []runfolder.Node, ports []runfolder.Port) map[int32]int {
-	name, host := map[int32]string{}, map[int32]bool{}
-	for _, n := range nodes {
-		name[n.Node], host[n.Node] = n.Name, n.Kind == runfolder.KindHost
-	}
-	above := map[int32]int32{} // first switch of a host
-	for _, p := range ports {
-		if _, known := above[p.Node]; host[p.Node] && !known && !host[p.Peer] {
-			above[p.Node] = p.Peer
-		}
-	}
-	// One after the other: hosts by their first switch, where there are several switches.
-	var keys []int32
-	members := map[int32][]int32{}
-	h.by = "tor"
-	for _, n := range nodes {
-		if !host[n.Node] {
-			continue
-		}
-		tor, ok := above[n.Node]
-		if !ok {
-			h.by = "hosts"
-		}
-		if len(members[tor]) == 0 {
-			keys = append(keys, tor)
-		}
-		members[tor] = append(members[tor], n.Node)
-	}
-	if len(keys) < 2 {
-		h.by = "hosts"
-	}
-	if h.by == "hosts" {
-		keys = keys[:0]
-		clear(members)
-		for _, n := range nodes {
-			if host[n.Node] {
-				keys = append(keys, n.Node)
-				members[n.Node] = []int32{n.Node}
-			}
-		}
-	}
-	per := (len(keys) + MaxBlocks - 1) / MaxBlocks
-	if per > 1 && h.by == "tor" {
-		h.by = "tors"
-	}
-	block := map[int32]int{}
-	for i := 0; i < len(keys); i += per {
-		chunk := keys[i:min(i+per, len(keys))]
-		b := Block{Name: name[chunk[0]]}
-		if last := chunk[len(chunk)-1]; last != chunk[0] {
-			b.Name += "–" + name[last]
-		}
-		for _, k := range chunk {
-			for _, n := range members[k] {
-				block[n] = len(h.blocks)
-				b.Hosts++
-			}
-		}
-		h.blocks = append(h.blocks, b)
-	}
+	r, block := runfolder.Racks(nodes, ports, MaxBlocks)
+	h.by, h.blocks = r.By, r.Blocks
 	return block
 }
 

@@ -4,6 +4,7 @@
 package heat
 
 import (
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/reading"
 )
@@ -26,9 +27,7 @@ type Heatmap struct {
 	// Unit is that of Mean and of Threshold: Gb/s of abw, % of abw-c and nqd, µs of delay.
 	Unit   string  `json:"unit"`
 	Blocks []Block `json:"blocks"`
-	// By is what a block is: "tor" the hosts below one ToR, "tors" those below several ToRs
-	// that follow each other, or "hosts" hosts that follow each other, in fabrics whose hosts
-	// are below no ToR.
+	// By is what a block is, as of metrics.Racks.
 	By string `json:"by"`
 	// Samples are counts. Mean is the mean of the samples; null where there are less than
 	// LeastSamples.
@@ -50,10 +49,7 @@ type Heatmap struct {
 }
 
 // Block is hosts that follow each other.
-type Block struct {
-	Name  string `json:"name"` // of its ToR, or of the first and the last ToR, or host
-	Hosts int    `json:"hosts"`
-}
+type Block = metrics.Rack
 
 // Locator is a locator and the ports it stands for: one, or several that share it. A
 // sample does not say which of these wrote it.

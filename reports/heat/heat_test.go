@@ -48,10 +48,10 @@ func TestBlocks(t *testing.T) {
 		blocks int
 		first  Block
 	}{
-		{readingtest.FatTree(4), "tor", 8, Block{"tor0", 2}},
-		{readingtest.FatTree(16), "tors", 64, Block{"tor0–tor1", 16}},
-		{[][2]string{{"h0", "s0"}, {"h1", "s0"}, {"h2", "s0"}}, "hosts", 3, Block{"h0", 1}},
-		{[][2]string{{"h0", "h1"}}, "hosts", 2, Block{"h0", 1}},
+		{readingtest.FatTree(4), "tor", 8, Block{Name: "tor0", Hosts: 2}},
+		{readingtest.FatTree(16), "tors", 64, Block{Name: "tor0–tor1", Hosts: 16}},
+		{[][2]string{{"h0", "s0"}, {"h1", "s0"}, {"h2", "s0"}}, "hosts", 3, Block{Name: "h0", Hosts: 1}},
+		{[][2]string{{"h0", "h1"}}, "hosts", 2, Block{Name: "h0", Hosts: 1}},
 		{nil, "hosts", 0, Block{}},
 	} {
 		m := readingtest.FabricOfLinks(c.links)

@@ -44,7 +44,7 @@ func exportCommand(a *command.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&e.openMetrics, "openmetrics", "", "write its series in the text format OpenMetrics into the `FILE`; - is standard output")
-	f.StringVar(&e.start, "start", "", "the `TIME` of model time 0 with --openmetrics, such as 2026-05-01T10:00:00Z (default: when the run was started)")
+	f.StringVar(&e.start, "start", "", "the `TIME` of model time 0 with --openmetrics, such as 2026-05-01T10:00:00Z (default: 2000-01-01T00:00:00Z, as csiglab serve has it)")
 	e.load.flags(f)
 	e.perfetto.flags(f)
 	f.Lookup("openmetrics").Annotations = map[string][]string{command.NoSetting: nil}

@@ -55,9 +55,9 @@ func grafanaPushCommand(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push --url URL --token-file FILE [RUN...]",
 		Short: "Create folder, data source and dashboards in a Grafana, or update them",
-		Long: "Create folder, data source and dashboards in a Grafana, or update them. Steps and phases of each RUN, a run's\n" +
-			"folder, become annotations, and the dashboards show its time. What is there already is not changed; if something\n" +
-			"fails, Grafana is left as it was. Printed are the addresses of the dashboards.",
+		Long: "Create folder, data source and dashboards in a Grafana, or update them. The dashboards show the time of each RUN, a\n" +
+			"run's folder. What is there already is not changed; if something fails, Grafana is left as it was. Printed are the\n" +
+			"addresses of the dashboards.",
 		Example: "  csiglab serve runs/three &\n  csiglab grafana push --url http://localhost:3000 --token-file token runs/three",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if address == "" || tokenFile == "" {
@@ -150,7 +150,7 @@ func grafanaProvisionCommand(a *command.App) *cobra.Command {
 	return cmd
 }
 
-// shownRuns reads when the steps and phases of run folders were.
+// shownRuns reads when run folders are shown.
 func shownRuns(ctx context.Context, a *command.App, folders []string, stretch int) (list []grafana.Run, err error) {
 	if stretch < 1 || stretch > series.MostStretch {
 		return nil, command.Usage("--stretch %d: want 1 to %d", stretch, series.MostStretch)
@@ -170,15 +170,12 @@ func shownRuns(ctx context.Context, a *command.App, folders []string, stretch in
 		if err != nil {
 			return nil, command.FolderError(err)
 		}
-		run, left, err := grafana.ReadRun(f, name, stretch)
+		run, err := grafana.ReadRun(f, name, stretch)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, command.FolderError(err)
-		}
-		if left > 0 {
-			a.Say(fmt.Sprintf("%s: %d steps and phases are annotated; %d more are left out", folder, len(run.Marks), left))
 		}
 		list = append(list, run)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/labs/live"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/orchestrator/programs"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // loadFlags say how run folders become series.
@@ -42,7 +43,7 @@ func (l *loadFlags) options() (series.Options, error) {
 	if l.stretch < 1 || l.stretch > series.MostStretch {
 		return series.Options{}, command.Usage("--stretch %d: want 1 to %d", l.stretch, series.MostStretch)
 	}
-	return series.Options{Stretch: l.stretch, AllSeeds: l.allSeeds}, nil
+	return series.Options{Stretch: l.stretch, AllSeeds: l.allSeeds, Meaning: measure.Meaning}, nil
 }
 
 // serveFlags are the flags of serve.

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/dashboards"
+	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
+)
+
+// truths are panels whose values are a metric of the run in summary.json: of a table one of its
+// queries, of other panels the queries with a word in their legends.
+var truths = []struct {
+	board, panel, query string
+	metric              string // SUBJECT stands for the rest of the labels after the variant
+	scale               float64
+}{
+	{"csiglab-flows", "Completion times", "A", "fct_us.p50", 1e-6},
+	{"csiglab-flows", "Completion times", "B", "fct_us.p99", 1e-6},
+	{"csiglab-flows", "Completion times", "C", "fct_us.max", 1e-6},
+	{"csiglab-flows", "Slowdown", "A", "slowdown.mean", 1},
+	{"csiglab-flows", "Slowdown", "B", "slowdown.p99", 1},
+	{"csiglab-flows", "Packets sent again, and timeouts", "A", "packets.retransmitted", 1},
+	{"csiglab-flows", "Packets sent again, and timeouts", "B", "packets.timeouts", 1},
+	{"csiglab-fabric", "Lost packets", "A", "drops", 1},
+	{"csiglab-training", "Steps in numbers", "A", "iteration_us.p50.SUBJECT", 1e-6},
+	{"csiglab-training", "Collectives", "B", "cct_us.mean.SUBJECT", 1e-6},
+	{"csiglab-training", "Collectives", "C", "cct_us.p99.SUBJECT", 1e-6},
+	{"csiglab-training", "Collectives over the whole run", "B", "cct_us.p99.SUBJECT", 1e-6},
+	{"csiglab-training", "Collectives over the whole run", "C", "cct_us.max.SUBJECT", 1e-6},
+}
+
+// TestPanelsTellTheTruth compares what panels show with summary.json, of all experiments, and
+// what they show of two parts of a run with what they show of the whole one.
+func TestPanelsTellTheTruth(t *testing.T) {
+	checkout.SkipLong(t)
+	checkout.SkipSlowRace(t)
+	names := []string{"three-flow", "te-loop"}
+	if os.Getenv("CSIGLAB_E2E") != "" {
+		names = slices.DeleteFunc(experiment.Names(), func(name string) bool {
+			return name == "iperf3" // runs another program in real time
+		})
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			u := newTool(t, builtPrograms(t))
+			u.want(command.ExitOK, "run", name, "--seeds", "1", "--no-report", "--out", "run")
+			f, err := runfolder.Open(filepath.Join(u.dir, "run"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, run, from, to := u.loaded("run")
+			u.compareWith(&f.Summary, u.evaluated(server, run, from, to))
+			middle := from.Add(to.Sub(from) / 2).Truncate(time.Second)
+			u.addUp(u.evaluated(server, run, from, middle), u.evaluated(server, run, middle, to), u.evaluated(server, run, from, to))
+			// Grafana shows as little as 50 us of the model, 50 ms of its axis.
+			for _, width := range []time.Duration{50 * time.Millisecond, 50 * time.Second} {
+				u.evaluated(server, run, middle, middle.Add(width))
+			}
+		})
+	}
+}
+
+// evaluated returns the panels of all dashboards by board and title.
+func (u *tool) evaluated(server prometheusServer, run string, from, to time.Time) map[string]panelResult {
+	u.Helper()
+	all := map[string]panelResult{}
+	for _, d := range dashboards.All() {
+		results, err := evaluatePanels(server, d.JSON, panelVariables{"datasource": "csiglab", "run": run, "other_run": run}, from, to)
+		if err != nil {
+			u.Fatalf("%s: %v", d.UID, err)
+		}
+		for _, r := range results {
+			all[d.UID+" "+r.Title] = r
+		}
+	}
+	return all
+}
+
+// compareWith compares panels with the metrics of a run.
+func (u *tool) compareWith(summary *runfolder.Summary, panels map[string]panelResult) {
+	u.Helper()
+	compared := 0
+	for _, want := range truths {
+		panel, ok := panels[want.board+" "+want.panel]
+		if !ok {
+			u.Fatalf("no panel %s %s", want.board, want.panel)
+		}
+		for key, got := range panel.Last[want.query] {
+			for name, v := range summary.Variants {
+				subject, ok := strings.CutPrefix(" "+key+" ", " "+name+" ")
+				if !ok {
+					// Labels are in the order of their names: a subject comes before the variant.
+					if subject, ok = strings.CutSuffix(" "+key+" ", " "+name+" "); !ok {
+						continue
+					}
+				}
+				metric := strings.Replace(want.metric, "SUBJECT", strings.TrimSpace(subject), 1)
+				truth, known := v.Runs[0].Metrics[metric]
+				if !known || len(strings.TrimSpace(subject)) > 0 && !strings.Contains(want.metric, "SUBJECT") {
+					continue
+				}
+				compared++
+				if math.Abs(got-truth*want.scale) > 1e-6*math.Abs(truth*want.scale) {
+					u.Errorf("%s: %s shows %v, and summary.json has %s = %v", name, want.panel, got, metric, truth)
+				}
+			}
+		}
+	}
+	if compared < 2 {
+		u.Errorf("%d values were compared", compared)
+	}
+}
+
+// totals are tables of what was counted in the time that is shown.
+var totals = map[string][]string{
+	"csiglab-fabric Ports":                             {"A", "C", "D", "E"},
+	"csiglab-flows Flows":                              {"A", "B"},
+	"csiglab-flows Packets sent again":                 {"A", "B"},
+	"csiglab-training Collectives":                     {"A"},
+	"csiglab-paths Packets trimmed or dropped by port": {"A"},
+}
+
+// addUp checks that totals of two halves add up to that of the whole.
+func (u *tool) addUp(first, second, whole map[string]panelResult) {
+	u.Helper()
+	for panel, queries := range totals {
+		for _, q := range queries {
+			for key, want := range whole[panel].Last[q] {
+				if strings.HasPrefix(panel, "csiglab-paths") && len(whole[panel].Last[q]) == 10 {
+					continue // the ten greatest of each half may be others
+				}
+				if got := first[panel].Last[q][key] + second[panel].Last[q][key]; math.Abs(got-want) > 1e-9*want {
+					u.Errorf("%s, query %s of %s: %v in two halves, %v in the whole", panel, q, key, got, want)
+				}
+			}
+		}
+	}
+	if len(whole["csiglab-fabric Ports"].Last["A"]) == 0 {
+		u.Error("no port has sent anything")
+	}
+}
