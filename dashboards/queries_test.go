@@ -75,9 +75,11 @@ func perSecond(by, counter string) string {
 // time axis is that of the model: what tells it from a lab is that it has a verdict.
 const pace = " * on (variant) group_left () (max by (variant) (csig_run_dilation_ratio{} unless on (variant) csig_run_valid{}) or max by (variant) (csig_run_info{}))"
 
-// latest is the value of a gauge in the time range that is shown.
+// latest is the last value in the time range that is shown, also of a series that has had no sample in
+// it, as its value is the same since before, and of one that has ended in it.
 func latest(family string, labels ...string) string {
-	return fmt.Sprintf("last_over_time(%s{%s}[%s])", family, strings.Join(labels, ","), shown)
+	selector := fmt.Sprintf("%s{%s}", family, strings.Join(labels, ","))
+	return fmt.Sprintf("(%s or last_over_time(%[1]s[%s]))", selector, shown)
 }
 
 // total is what a counter counted in the time range that is shown. One that was not there at its
