@@ -167,7 +167,7 @@ func training() Board {
 	}
 	ended := collective(total("csig_collective_seconds_count", job))
 	return Board{
-		UID: "csiglab-training", Title: "csiglab: training-step signature", Description: "When the collectives of a training step use which ports of the fabric.", Steps: true,
+		UID: "csiglab-training", Title: "csiglab: training-step signature", Description: "When the collectives of a training step use which ports of the fabric.", Steps: true, Counts: true,
 		Choices: []Choice{{"job", "csig_job_step", "job", false}},
 		Panels: append([]Panel{
 			text(4, axis+" Compare the collectives at the top with the ports below them: the same pattern in each step is the signature of the job."),
@@ -190,7 +190,7 @@ func training() Board {
 				Queries:     []Query{windows("{{variant}} {{port}}", "%s", most(8, "csig_port_queue_peak_bytes{}"))}},
 			Panel{Kind: Timeseries, Title: "Received", Width: 12, Unit: "bps",
 				Description: "Payload that receivers got, by job or group of traffic.",
-				Queries:     []Query{windows("{{variant}} {{job}}", "8 * sum by (variant, job) (csig_flow_receive_bytes_per_second{%s})", job)}},
+				Queries:     []Query{{Counts: true, Legend: "{{variant}} {{job}}", Expr: of(own, "8 * "+perSecond("variant, job", "csig_flow_receive_bytes_total{"+job+"}"))}}},
 			Panel{Kind: BarGauge, Title: "Mean time of a step", Width: 8, Unit: "s", Empty: []Reason{NoJob},
 				Description: "Mean duration of the steps of each job that ended in the time that is shown, in the model's time. In a lab each rank counts by itself.",
 				Queries:     []Query{query("{{variant}} {{job}}", "%s", mean("variant, job", "csig_job_iteration_seconds", job))}},

@@ -1,6 +1,9 @@
 package dashboards
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 func flows() Board {
 	const by, legend, one = "variant, job, flow", "{{variant}} {{job}} {{flow}}", `job=~"$job"`
@@ -183,6 +186,7 @@ func compare() Board {
 		}
 	}
 	rated := latest("csig_run_metric", `better!=""`)
+	received := "8 * " + perSecond("variant", "csig_flow_receive_bytes_total{}")
 	const by = "metric, subject, unit, better"
 	one, two := of(own, "max by ("+by+") ("+rated+")"), of(other, "max by ("+by+") ("+rated+")")
 	// gain is by how much run 2 is better, as a share of run 1.
@@ -193,7 +197,7 @@ func compare() Board {
 		return fmt.Sprintf("(%s - %s) / (%s > 0)", of(more), of(less), of(own))
 	}
 	return Board{
-		UID: "csiglab-compare", Title: "csiglab: compare two runs", Compare: true, Description: "The same numbers of two runs, or of two variants of one run, side by side.",
+		UID: "csiglab-compare", Title: "csiglab: compare two runs", Compare: true, Counts: true, Description: "The same numbers of two runs, or of two variants of one run, side by side.",
 		Panels: []Panel{
 			text(4, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: another run folder, another variant or another seed. The lines of run 2 are dashed. "+axis),
 			{Kind: Table, Title: "Run 1", Width: 12, Height: 5, Description: "The run, and the algorithms of the variant.", Columns: ran(12).Columns, Queries: ran(12).Queries},
@@ -214,8 +218,11 @@ func compare() Board {
 				Description: "The depth that the data queues of a class of switch ports exceeded in 1 % of the whole run.",
 				Queries:     both("{{variant}} {{subject}}", "max by (variant, subject) ("+metric("1000", "queue_kb.p99", `subject!="host"`)+")", false)},
 			{Kind: Timeseries, Title: "Received", Width: 12, Unit: "bps",
-				Description: "Payload that all receivers got in the latest telemetry window.",
-				Queries:     both("{{variant}}", "8 * sum by (variant) (csig_flow_receive_bytes_per_second{})", true)},
+				Description: "Payload that all receivers got.",
+				Queries: []Query{
+					{Counts: true, Legend: "1: {{variant}}", Expr: of(own, received)},
+					{Counts: true, Legend: "2: {{variant}}", Expr: of(other, strings.ReplaceAll(received, "$stretch", "$other_stretch"))},
+				}},
 			{Kind: Timeseries, Title: "Busiest port of each tier", Width: 12, Unit: "percentunit", Max: 1,
 				Description: "Share of the latest telemetry window in which the busiest line of the tier was busy.",
 				Queries:     both("{{variant}} {{tier}}", `max by (variant, tier) (csig_port_utilisation_ratio{tier!="host"})`, true)},
