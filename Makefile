@@ -11,7 +11,7 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help build core images test race stress tuning mutants demo bench fuzz lint check ci site release clean
+.PHONY: help build core images test race stress tuning mutants screens demo bench fuzz lint check ci site release clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
@@ -48,6 +48,9 @@ tuning: build ## what shipped experiments owe to tuning (docs/reference/tuning.m
 MUTANTS ?=
 mutants: ## what tests notice of small mistakes (docs/explanation/mutants.md); takes an hour on two cores, goes on where it ended
 	go run ./internal/mutants $(MUTANTS)
+
+screens: build ## look at all dashboards in a real Grafana, at CSIGLAB_GRAFANA_URL, in both themes; pictures go to TEST_SCREENSHOTS
+	TEST_PROGRAMS=$(CURDIR)/bin go test ./cmd/cli -count 1 -run 'TestScreens$$' -timeout 60m -v
 
 demo: core ## run the three-flow experiment and name its report
 	bin/csiglab demo
