@@ -126,6 +126,37 @@ func TestSweepCommand(t *testing.T) {
 	}
 }
 
+// Two rivals in a cell of the atlas: the table has the metrics that it judges by, and the page
+// says that its intervals are not corrected.
+func TestAtlasCell(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "atlas")
+	code, out, said := separately(t, "sweep", "atlas", "--at", "fabric=rail", "--at", "trouble=slow-link", "--at", "rate=400Gbps", "--at", "cc=nscc,poseidon", "--at", "lb=reps", "--seeds", "2", "--out", dir)
+	if code != command.ExitOK || !strings.Contains(out, "iteration_us.mean.train") || !strings.Contains(said, "4 of 4 trials\n") {
+		t.Fatalf("exit code %d\n%s%s", code, out, said)
+	}
+	table, err := results.Open(filepath.Join(dir, results.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for row, err := range table.Rows() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"iteration_us.mean.train", "message_us.p99.train", "fct_us.p99.victim", "worst_queue_kb"} {
+			if row.Metrics[name] <= 0 {
+				t.Errorf("point %v, seed %d: %s is %v", row.Set, row.Seed, name, row.Metrics[name])
+			}
+		}
+		if _, has := row.Metrics["trims"]; has {
+			t.Error("the table has a metric that nothing is judged by")
+		}
+	}
+	if code, out, said := separately(t, "report", dir, "--markdown"); code != command.ExitOK || !strings.Contains(out, "not corrected for the number of comparisons, which is 6 ") || !strings.Contains(out, "| rail | slow-link | ") {
+		t.Errorf("report: exit code %d\n%s%s", code, out, said)
+	}
+}
+
 // Shards that are merged give the table of the whole sweep, to the byte.
 func TestSweepShards(t *testing.T) {
 	file := pointsFile(t, "10kB", "")

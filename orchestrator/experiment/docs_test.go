@@ -44,6 +44,7 @@ func reference(tables Tables) string {
 		}
 	}
 	rows(top, "")
+	b.WriteString(sweepKeys)
 	for _, k := range top {
 		var inside []*key
 		for _, other := range schema() {
@@ -67,6 +68,22 @@ func reference(tables Tables) string {
 	}
 	return b.String()
 }
+
+// sweepKeys are the keys below sweep, which is read before the tree of keys: any path may be one.
+const sweepKeys = `
+## Sweep
+
+| key | values | meaning |
+|---|---|---|
+| ` + "`grid`" + ` | mapping: lists of values by path | every combination is a point, see [sweep.md](../how-to/sweep.md#points) |
+| ` + "`list`" + ` | list of mappings: values by path | each is a point, combined with those of ` + "`grid`" + ` and ` + "`axes`" + ` |
+| ` + "`axes`" + ` | mapping: values by name of the axis | dimensions of the points whose values have names. A value stands for the overrides in its mapping, or is itself a word (` + "`rate: [100Gbps, 400Gbps]`" + `). ` + "`$word`" + ` in an override is what another axis gives for that word, or the value of that axis; see [sweep.md](../how-to/sweep.md#axes-and-a-page-that-judges) |
+| ` + "`judge`" + ` | mapping | what the page of the sweep compares. Its results keep only the metrics judged by, unless ` + "`--metric`" + ` names others |
+| ` + "`judge.between`" + ` | list: axes | required; the combinations of their values are the rivals. The values of the other axes are the cells in which they compete |
+| ` + "`judge.baseline`" + ` | mapping: lists of values by axis | a rival of which every value is listed is of the baseline, and the best of the others is measured against the best of it. Without it, rivals are compared with the winner |
+| ` + "`judge.sides`" + ` | list: two texts | what the baseline and the others are called, such as ` + "`[without CSIG, with CSIG]`" + ` |
+| ` + "`judge.metrics`" + ` | mapping: titles by metric | required; what the rivals are judged by. The first one decides which setting is best in all cells together |
+`
 
 // algorithms writes the algorithms of a choice and their parameters.
 func algorithms(b *strings.Builder, c *choice, tables Tables) {

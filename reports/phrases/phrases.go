@@ -337,5 +337,8 @@ func UnderFaults(f *reading.Facts) string {
 	if of := &f.Faults[first]; of.FromUS > 0 && of.UntilUS == nil {
 		since = " since " + words.Span(of.FromUS)
 	}
+	if len(f.Variants) > 1 { // nobody may take what a variant does for the fault's effect
+		since += " in all variants alike"
+	}
 	return "with " + whats[0] + since + ", "
 }

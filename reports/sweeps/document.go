@@ -129,9 +129,12 @@ func (s *Sweep) notes() []string {
 	}
 	n := len(s.Plan.Seeds)
 	notes := []string{
-		fmt.Sprintf("Numbers are medians over %s. Ahead and behind mean a difference of at least 1 %% whose interval (%.0f %%, seeds in pairs) leaves out 0; everything else is level.", words.Plural(n, "seed"), 100*confidence(n)),
+		fmt.Sprintf("Numbers are medians over %s. Ahead and behind mean a difference of at least 1 %% whose interval (%.0f %%, seeds in pairs) leaves out 0. Level means not shown to differ by 1 %%; it does not mean shown to be equal.", words.Plural(n, "seed"), 100*confidence(n)),
 	}
 	if base > 0 && others > 0 {
+		if n > 1 {
+			notes = append(notes, fmt.Sprintf("The intervals are not corrected for the number of comparisons, which is %d by all metrics together. Where nothing differs, about %.0f %% of them leave out 0 by chance.", len(s.Cells)*len(s.Judge.Metrics), 100*(1-confidence(n))))
+		}
 		notes = append(notes, fmt.Sprintf("In each cell the best of %d rivals meets the best of %d. Both are chosen by the seeds that judge them, which flatters the side with more rivals. One setting for all cells is the test without that choice in each cell.", others, base))
 	}
 	missing := 0
@@ -180,7 +183,7 @@ func (s *Sweep) amount(metric string, v float64) string {
 	return strings.TrimSpace(words.Three(v*factor) + " " + shown)
 }
 
-// effect prints a judgement's difference with its interval, or that there is none.
+// effect prints a judgement's difference with its interval, or that there is none to show.
 func (s *Sweep) effect(j *Judgement, metric string, interval bool) string {
 	text := func(v float64) string {
 		if j.Absolute {
@@ -200,7 +203,7 @@ func (s *Sweep) effect(j *Judgement, metric string, interval bool) string {
 	case !interval:
 		return text(j.Effect)
 	case j.Verdict == Level:
-		return "no difference"
+		return "level"
 	case math.IsInf(j.Low, 0) || math.IsInf(j.High, 0):
 		return text(j.Effect)
 	}
@@ -245,7 +248,7 @@ func (s *Sweep) gainTable() *section.Table {
 	base, others := s.names()
 	t := &section.Table{
 		Label: m.Title, Columns: phrases.Columns(s.Others...),
-		Note: fmt.Sprintf("The best %s against the best %s; = is no difference.", others, base),
+		Note: fmt.Sprintf("A cell names the side that is ahead and its best rival. Its figure is how much more (+) or less (−) the best %s has than the best %s. = is level: not shown to differ by 1 %%.", others, base),
 	}
 	last := []string{""}
 	rows := s.Values
@@ -281,8 +284,13 @@ func (s *Sweep) gainCell(c *Cell, m Metric) section.Cell {
 	case Behind:
 		cell.State = section.Bad
 	}
-	if j.Verdict == Ahead || j.Verdict == Behind {
-		cell.Text += " " + s.Rivals[j.Winner].Name()
+	if cell.State != "" {
+		base, others := s.names()
+		side, best := others, j.Other
+		if j.Verdict == Behind {
+			side, best = base, j.Base
+		}
+		cell.Text = fmt.Sprintf("%s is ahead (%s): %s", words.Capital(side), s.Rivals[best].Name(), cell.Text)
 	}
 	return cell
 }

@@ -44,7 +44,7 @@ func (s *Sweep) gainFigure() *chart.Figure {
 	base, others := s.names()
 	f := &chart.Figure{
 		ID: "gains", Title: "", Columns: 3, Legend: chart.ChangeKeys(100*end, "%", "better", "worse"),
-		Caption: fmt.Sprintf("Difference of the best %s from the best %s; = is none. Rows are %s, columns %s.", others, base, strings.Join(s.Others[:min(2, len(s.Others))], " and "), strings.Join(s.Others[min(2, len(s.Others)):], " and ")),
+		Caption: fmt.Sprintf("Difference of the best %s from the best %s; = is level: not shown to differ by 1 %%. Rows are %s, columns %s.", others, base, strings.Join(s.Others[:min(2, len(s.Others))], " and "), strings.Join(s.Others[min(2, len(s.Others)):], " and ")),
 	}
 	rest := combinations(s.Values[min(2, len(s.Values)):])
 	columns := make([]string, len(rest))
@@ -72,7 +72,7 @@ func (s *Sweep) gain(c *Cell, m Metric) chart.BlockCell {
 	case Unknown:
 		return none
 	case Level:
-		return chart.BlockCell{Cell: chart.Cell{Value: 0, Paint: chart.Idle, Text: "=", Tip: strings.Join(c.Values, ", ") + ": no difference"}}
+		return chart.BlockCell{Cell: chart.Cell{Value: 0, Paint: chart.Idle, Text: "=", Tip: strings.Join(c.Values, ", ") + ": level"}}
 	}
 	v := chart.BlockCell{Cell: chart.Cell{Value: 100 * j.Effect, Text: s.effect(&j, m.Name, false), Tip: fmt.Sprintf("%s: %s %s, %s %s", strings.Join(c.Values, ", "),
 		s.Rivals[j.Other].Name(), s.amount(m.Name, j.Medians[j.Other]), s.Rivals[j.Base].Name(), s.amount(m.Name, j.Medians[j.Base]))}}

@@ -143,6 +143,16 @@ func TestMissing(t *testing.T) {
 				t.Errorf("without %q the page lacks %q", lacks, text)
 			}
 		}
+		if lacks == "" {
+			for _, text := range []string{
+				"The intervals are not corrected for the number of comparisons, which is 6 by all metrics together. Where nothing differs, about 6 % of them",
+				"Level means not shown to differ by 1 %; it does not mean shown to be equal.", "With is ahead (tag): −20 %", "Without is ahead (plain): +10 %",
+			} {
+				if got := strings.NewReplacer("\u00a0", " ").Replace(markdown.String()); !strings.Contains(got, text) {
+					t.Errorf("Markdown lacks %q:\n%s", text, got)
+				}
+			}
+		}
 		if !strings.Contains(markdown.String(), "| large |") && !strings.Contains(markdown.String(), "size large") {
 			t.Errorf("Markdown:\n%s", markdown.String())
 		}

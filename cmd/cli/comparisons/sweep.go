@@ -90,7 +90,7 @@ func sweepCommand(a *command.App) *cobra.Command {
 	f.StringVar(&s.out, "out", "", "the sweep's folder, new or empty `DIR` (default: sweeps/NAME-TIME)")
 	s.cluster.flags(cmd)
 	f.BoolVar(&s.keep, "keep", false, "keep the run folders, in runs/ of the sweep's folder")
-	f.StringArrayVar(&s.metrics, "metric", nil, "write the metrics that `PATTERN` matches, such as 'fct_us.*', and no others (repeatable)")
+	f.StringArrayVar(&s.metrics, "metric", nil, "write the metrics that `PATTERN` matches, such as 'fct_us.*', and no others; a sweep that judges writes only the metrics it judges by, and '*' brings the rest back (repeatable)")
 	f.BoolVar(&s.json, "json", false, "print the medians at each point as JSON on standard output and nothing else there")
 	return cmd
 }

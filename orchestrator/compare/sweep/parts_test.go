@@ -54,3 +54,32 @@ func TestParts(t *testing.T) {
 		t.Error("other parts have the same digest")
 	}
 }
+
+// The points of the atlas are valid: each cell with one rival, and all rivals in one cell. All of
+// them take twenty times as long.
+func TestAtlas(t *testing.T) {
+	text, dir, err := experiment.Text("atlas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := experiment.Parse("atlas", dir, text, experiment.Options{Tables: experiment.StandardTables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := set.Base.Sweep.Points(); n != 4*5*3*7*4 {
+		t.Errorf("the atlas has %d points", n)
+	}
+	for _, of := range []struct {
+		at   []string
+		want int
+	}{
+		{[]string{"cc=nscc+csig", "lb=csig-weighted"}, 4 * 5 * 3},
+		{[]string{"fabric=rail", "trouble=slow-link", "rate=400Gbps"}, 7 * 4},
+	} {
+		r := request("atlas")
+		r.At = of.at
+		if p := plan(t, r); len(p.Points) != of.want || p.Judge == nil || p.Trials() != of.want*len(p.Seeds) {
+			t.Errorf("%v: %d points and %d trials, want %d points; judge: %+v", of.at, len(p.Points), p.Trials(), of.want, p.Judge)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type Section struct {
 
 	r     *reading.Reading
 	spans map[key]span
+	sums  map[string][]float64 // by variant: Variant.Sum of each seed
 }
 
 // Variant is what the jobs do together in one variant, over the seeds that all variants have.
@@ -54,7 +55,9 @@ type key struct {
 type span struct{ from, to float64 }
 
 // New makes the section.
-func New(r *reading.Reading) section.Section { return &Section{r: r, spans: map[key]span{}} }
+func New(r *reading.Reading) section.Section {
+	return &Section{r: r, spans: map[key]span{}, sums: map[string][]float64{}}
+}
 
 // Pass implements reading.Reader.
 func (s *Section) Pass(n int, p *reading.Pass) error {
@@ -173,6 +176,7 @@ func (s *Section) variant(name string, jobs []string, seeds []uint64) Variant {
 		}
 		sums, changes, jains = append(sums, sum), append(changes, sum/before-1), append(jains, total*total/float64(len(jobs))/squares)
 	}
+	s.sums[name] = sums
 	v := Variant{Variant: name, CSIG: s.r.Variants[s.r.Variant(name)].CSIG != reading.NoCSIG, Sum: reading.MedianOf(sums), Change: reading.MedianOf(changes), Jain: reading.MedianOf(jains)}
 	for i, j := range jobs {
 		v.Jobs = append(v.Jobs, Job{j, reading.MedianOf(steps[i]), reading.MedianOf(slowdowns[i]), reading.MedianOf(changed[i])})

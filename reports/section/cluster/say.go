@@ -60,6 +60,11 @@ func (s *Section) gain() string {
 	text += ": " + words.List(jobs)
 	if without := s.best(func(v *Variant) bool { return !v.CSIG }); best.CSIG && without != nil {
 		text += fmt.Sprintf("; without CSIG the best is %s (%s)", without.Variant, changeOf(without.Change))
+		var margins []float64
+		for i, sum := range s.sums[best.Variant] {
+			margins = append(margins, sum/s.sums[without.Variant][i]-1)
+		}
+		text += fmt.Sprintf(", against which %s takes %s instead of %s (%s)", best.Variant, words.Short(best.Sum.Median), words.Short(without.Sum.Median), changeOf(reading.MedianOf(margins)))
 	}
 	var others []string
 	for i := range s.Variants[1:] {
