@@ -16,7 +16,7 @@ func (s *Section) Parts() []section.Part {
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	p := section.Part{ID: "compared", Title: "Variants compared", Blocks: []section.Block{t}}
+	p := section.Part{ID: "compared", Title: "Variants compared", Blocks: []section.Block{t, s.legend()}}
 	p.Says, p.Level = s.says()
 	return []section.Part{p}
 }
