@@ -208,9 +208,8 @@ func window() object {
 	}
 }
 
-// choice returns the variables that choose a run, and one variant of it or all. The other run
-// and variant are presets of their own: the last ones of the lists, where the first ones are
-// those of the run.
+// choice returns the variables that choose a run, and one variant of it or all. The other variant
+// is preset to the last one of the list, so that it is another one.
 func choice(prefix, label string, one bool) (list []object) {
 	variable := func(name, text, query string, many bool) {
 		if prefix != "" {
@@ -219,7 +218,7 @@ func choice(prefix, label string, one bool) (list []object) {
 			text = upper(text)
 		}
 		v := queryVariable(prefix+name, text, query, many)
-		if prefix != "" {
+		if prefix != "" && name == "variant" {
 			v["sort"] = 2
 		}
 		list = append(list, v)
@@ -491,6 +490,8 @@ func (p *Panel) overrides() []object {
 	for _, c := range p.Columns {
 		if c.Unit != "" {
 			add(c.Name, object{"id": "unit", "value": c.Unit})
+		} else if !strings.HasPrefix(c.Field, "Value") { // a label that a series lacks
+			add(c.Name, object{"id": "noValue", "value": "–"})
 		}
 	}
 	if p.Gains != "" {

@@ -93,7 +93,7 @@ func TestFirstScreen(t *testing.T) {
 	}{
 		{"three-flow", experiment.Options{}, 29, 28, 3, 9, "With CSIG (csig), flow 1-10, which crosses both bottlenecks, gets "},
 		{"all-to-all", experiment.Options{}, 36, 48, 0, 9, "All 240 flows complete, on average in 15.6\u00a0µs and at the latest in 20.8\u00a0µs"},
-		{"training-step", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1}, 0, 0, 0, 7, "With link g0.rail3-spine1 at 25 % of the rate since 3\u00a0ms in all variants alike, in spread, a step of job gpt takes "},
+		{"training-step", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1}, 0, 0, 0, 7, "With link g0.rail3-spine1 at 25 % of the rate since 3\u00a0ms in all variants, in spread, a step of job gpt takes "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := browsertest.Tab(t)

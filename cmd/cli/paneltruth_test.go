@@ -31,7 +31,7 @@ var truths = []struct {
 	{"csiglab-flows", "Slowdown", "B", "slowdown.p99", 1, false},
 	{"csiglab-flows", "Packets sent again, and timeouts", "A", "packets.retransmitted", 1, false},
 	{"csiglab-flows", "Packets sent again, and timeouts", "B", "packets.timeouts", 1, false},
-	{"csiglab-fabric", "Lost packets", "A", "drops", 1, false},
+	{"csiglab-fabric", "Dropped packets", "A", "drops", 1, false},
 	{"csiglab-training", "Steps in numbers", "A", "iteration_us.p50.SUBJECT", 1e-6, false},
 	{"csiglab-training", "Collectives", "B", "cct_us.mean.SUBJECT", 1e-6, true},
 	{"csiglab-training", "Collectives", "C", "cct_us.p99.SUBJECT", 1e-6, false},

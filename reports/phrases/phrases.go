@@ -338,7 +338,7 @@ func UnderFaults(f *reading.Facts) string {
 		since = " since " + words.Span(of.FromUS)
 	}
 	if len(f.Variants) > 1 { // nobody may take what a variant does for the fault's effect
-		since += " in all variants alike"
+		since += " in all variants"
 	}
 	return "with " + whats[0] + since + ", "
 }

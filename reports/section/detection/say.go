@@ -55,24 +55,23 @@ func (s *Section) says(d *Detection) string {
 			continue
 		}
 		if p.Found == 0 {
-			return text + fmt.Sprintf("; %s do not, before the run ends", p.By) + s.scaled(d.Variant)
+			return text + fmt.Sprintf("; %s%s do not, before the run ends", p.By, s.scaled(d.Variant))
 		}
 		if p.Found < p.Looks || p.By == byPolls(toldPeriod) {
-			return text + fmt.Sprintf("; %s need %s%s in the median, and find it in %s of the looks", p.By, words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks))) + s.scaled(d.Variant)
+			return text + fmt.Sprintf("; %s%s need %s%s in the median, and find it in %s of the looks", p.By, s.scaled(d.Variant), words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)))
 		}
 	}
 	return text
 }
 
-// scaled says how much shorter the times of a scaled job are than those of the real one, which the
-// periods of polls are of; "" of a job that is not scaled.
+// scaled says how long the time between polls is in a scaled job, whose times are shorter than those
+// of the real one; "" of a job that is not scaled.
 func (s *Section) scaled(variant string) string {
 	scale := s.timeScale(variant)
 	if scale == 1 {
 		return ""
 	}
-	real := toldPeriod * 1e6 // µs
-	return fmt.Sprintf(" (the job is scaled by %g: its times, and those between polls, are that much shorter than in the real job, and %s are %s here)", scale, words.Short(real), words.Short(real*scale))
+	return fmt.Sprintf(" (%s of this scaled job)", words.Short(toldPeriod*1e6*scale)) // µs
 }
 
 // inSteps prints a median in steps of the job, "" without a job.

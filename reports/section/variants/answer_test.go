@@ -188,7 +188,7 @@ func TestAnswer(t *testing.T) {
 				s.r.Faults = append(s.r.Faults, reading.Fault{Variant: v, Fault: runfolder.Fault{What: "2 links down", Happened: true}})
 			}
 			s.Differences = []Difference{times("b", false, timesOf(100, 50, 300, 200, Better, Better))}
-		}), []string{"With 2 links down in all variants alike, in b, the tail completion time (p99) is 200\u00a0µs instead of 300\u00a0µs in a (−33\u00a0%), and the mean 50\u00a0µs instead of 100\u00a0µs (−50\u00a0%)."}},
+		}), []string{"With 2 links down in all variants, in b, the tail completion time (p99) is 200\u00a0µs instead of 300\u00a0µs in a (−33\u00a0%), and the mean 50\u00a0µs instead of 100\u00a0µs (−50\u00a0%)."}},
 		{"open flows", two(func(s *Section) {
 			s.r.Progress = []reading.Progress{{Variant: "a", Flows: 32, Completed: 2}, {Variant: "b", Flows: 32, Completed: 12}}
 			s.Differences = []Difference{{Variant: "b", OtherCompleted: true, Quantities: []Quantity{{Name: "trims", Unit: "packets", Base: side(5, 1), Value: side(5, 1), Outcome: Same}}}}
