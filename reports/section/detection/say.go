@@ -24,14 +24,14 @@ func (s *Section) first() *Detection {
 // Tell implements section.Teller.
 func (s *Section) Tell(story *section.Story) {
 	if d := s.first(); d != nil {
-		story.Also(section.Why, s.says(d))
+		story.Also(section.Why, s.says(d, ""))
 	}
 }
 
 // Findings implements section.Finder.
 func (s *Section) Findings() []string {
 	if d := s.first(); d != nil {
-		return []string{words.Capital(s.says(d)) + "."}
+		return []string{words.Capital(s.says(d, "")) + "."}
 	}
 	return nil
 }
@@ -40,8 +40,8 @@ func (s *Section) Findings() []string {
 // frequent ones miss the link.
 const toldPeriod = 10
 
-// says says how soon tags name the slow link, and what polls need.
-func (s *Section) says(d *Detection) string {
+// says says how soon tags name the slow link, and what polls need; scaled stands behind their period.
+func (s *Section) says(d *Detection, scaled string) string {
 	if d.Found == 0 {
 		return fmt.Sprintf("in %s tags do not name the slow link %s under any seed", d.Variant, d.Link)
 	}
@@ -55,10 +55,10 @@ func (s *Section) says(d *Detection) string {
 			continue
 		}
 		if p.Found == 0 {
-			return text + fmt.Sprintf("; %s%s do not, before the run ends", p.By, s.scaled(d.Variant))
+			return text + fmt.Sprintf("; %s%s do not, before the run ends", p.By, scaled)
 		}
 		if p.Found < p.Looks || p.By == byPolls(toldPeriod) {
-			return text + fmt.Sprintf("; %s%s need %s%s in the median, and find it in %s of the looks", p.By, s.scaled(d.Variant), words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)))
+			return text + fmt.Sprintf("; %s%s need %s%s in the median, and find it in %s of the looks", p.By, scaled, words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)))
 		}
 	}
 	return text
@@ -89,7 +89,7 @@ func (s *Section) Parts() []section.Part {
 	}
 	p := section.Part{ID: "detection", Title: "Which link, since when, who waits", Level: section.Telling, Blocks: []section.Block{s.figure(), s.table()}}
 	if d := s.first(); d != nil {
-		p.Says = words.Capital(s.says(d)) + "."
+		p.Says = words.Capital(s.says(d, s.scaled(d.Variant))) + "."
 	} else {
 		p.Says = "No variant has CSIG: hosts do not know which link is slow."
 	}
