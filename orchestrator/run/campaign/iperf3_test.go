@@ -271,8 +271,8 @@ func TestUntaggedPackets(t *testing.T) {
 	for _, init := range []string{"1/3", "none"} {
 		set := load(t, "iperf3", "csig.init="+init, "applications.hosts=[0, 2]", "measure={from: 0s, to: auto}", "expect=[]",
 			`applications.programs=[{host: 2, run: "iperf3 -s", background: true},`+
-				`{host: 0, run: "iperf3 -u -c 10.0.0.3 -b 2M -t 1 -J", start: 100ms}, {host: 2, run: "iperf3 -s -p 6", background: true},`+
-				`{host: 0, run: "iperf3 -6 -u -c fd00:c51c::3 -p 6 -b 2M -t 1 -J", start: 100ms}]`)
+				`{host: 0, run: "iperf3 -u -c 10.0.0.3 -b 2M -t 1 -J", start: 1s}, {host: 2, run: "iperf3 -s -p 6", background: true},`+
+				`{host: 0, run: "iperf3 -6 -u -c fd00:c51c::3 -p 6 -b 2M -t 1 -J", start: 1s}]`)
 		f, _ := runPrograms(t, set, Options{})
 		for _, name := range []string{"h0-1.txt", "h0-3.txt"} {
 			text, err := os.ReadFile(filepath.Join(f.Dir, "programs", "run-1", name))
