@@ -30,17 +30,49 @@ type flows struct {
 	most    int // points: mostPoints
 	groups  map[[2]string]*group
 	of      map[int32]*group
-	flow    map[int32]*runfolder.Flow
 	cwnd    map[int32]int64
-	sampled map[[5]string]map[int64]int64 // samples by point, by the labels of SignalSamples
-	paths   map[[5]string]map[int64]sampleSum
+	sampled sampleSums          // by the labels of SignalSamples
+	paths   sampleSums          // by those of PathSamples
 	racks   map[int32][2]string // source and destination of flows
 }
+
+// sampleSums are samples by labels and point.
+type sampleSums map[[5]string]map[int64]sampleSum
 
 // sampleSum is samples and the sum of their values.
 type sampleSum struct {
 	samples int64
 	sum     float64
+}
+
+// add counts samples, and returns how many points there are more.
+func (s sampleSums) add(key [5]string, number int64, of sampleSum) (more int) {
+	points := s[key]
+	if points == nil {
+		points = map[int64]sampleSum{}
+		s[key] = points
+	}
+	before := len(points)
+	points[number] = sampleSum{points[number].samples + of.samples, points[number].sum + of.sum}
+	return len(points) - before
+}
+
+// halve makes one point of two, and returns how many there are then.
+func (s sampleSums) halve() (points int) {
+	for key, sums := range s {
+		half := make(map[int64]sampleSum, len(sums)/2+1)
+		for n, sum := range sums {
+			half[n/2] = sampleSum{half[n/2].samples + sum.samples, half[n/2].sum + sum.sum}
+		}
+		s[key] = half
+		points += len(half)
+	}
+	return points
+}
+
+// keys returns the labels, sorted.
+func (s sampleSums) keys() [][5]string {
+	return slices.SortedFunc(maps.Keys(s), func(a, b [5]string) int { return slices.Compare(a[:], b[:]) })
 }
 
 // group are flows with the same labels.
@@ -75,7 +107,7 @@ type flowEnd struct {
 
 // newFlows puts the flows of a run into groups.
 func newFlows(r *run) flows {
-	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, flow: map[int32]*runfolder.Flow{}, cwnd: map[int32]int64{}, sampled: map[[5]string]map[int64]int64{}, paths: map[[5]string]map[int64]sampleSum{}, racks: map[int32][2]string{}}
+	f := flows{run: r, factor: 1, most: mostPoints, groups: map[[2]string]*group{}, of: map[int32]*group{}, cwnd: map[int32]int64{}, sampled: sampleSums{}, paths: sampleSums{}, racks: map[int32][2]string{}}
 	list := r.f.Manifest.FlowsOfRun(r.Variant, r.Seed)
 	jobs := map[int32]string{}
 	for _, j := range r.f.Manifest.JobsOf(r.Variant) {
@@ -90,7 +122,7 @@ func newFlows(r *run) flows {
 	}
 	for i := range list {
 		one := &list[i]
-		f.flow[one.Flow], f.racks[one.Flow] = one, [2]string{rack(one.Src), rack(one.Dst)}
+		f.racks[one.Flow] = [2]string{rack(one.Src), rack(one.Dst)}
 		key := [2]string{f.job(one, list, jobs), ""}
 		if len(list) <= exposition.MostFlows {
 			key[1] = one.Name
@@ -183,18 +215,7 @@ func (f *flows) halve() {
 			g.actions[name] = halved(counts)
 		}
 	}
-	for key, counts := range f.sampled {
-		f.sampled[key] = halved(counts)
-		f.points += len(f.sampled[key])
-	}
-	for key, sums := range f.paths {
-		half := make(map[int64]sampleSum, len(sums)/2+1)
-		for n, s := range sums {
-			half[n/2] = sampleSum{half[n/2].samples + s.samples, half[n/2].sum + s.sum}
-		}
-		f.paths[key] = half
-		f.points += len(half)
-	}
+	f.points += f.sampled.halve() + f.paths.halve()
 }
 
 // merge adds another point of the same group.
@@ -307,46 +328,31 @@ func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) erro
 	if err != nil {
 		return err
 	}
+	scale := 1.0
 	if i := exposition.SignalGauge(row.Type); i >= 0 {
+		scale = exposition.SignalGauges[i].Scale
 		least, value := exposition.SignalGauges[i].Least, row.PointMax
 		if least {
 			value = row.PointMin
 		}
 		p.signals[i].add(value, least)
 	}
-	key := [5]string{g.labels[0], g.labels[1], row.Type, port, row.Tier}
-	points := f.sampled[key]
-	if points == nil {
-		points = map[int64]int64{}
-		f.sampled[key] = points
-	}
-	before := len(points)
-	points[f.number(start)] += row.Samples
-	f.points += len(points) - before
-
-	racks, scale := f.racks[row.Flow], 1.0
-	if i := exposition.SignalGauge(row.Type); i >= 0 {
-		scale = exposition.SignalGauges[i].Scale
-	}
-	key = [5]string{racks[0], racks[1], row.Type, port, row.Tier}
-	sums := f.paths[key]
-	if sums == nil {
-		sums = map[int64]sampleSum{}
-		f.paths[key] = sums
-	}
-	before, n := len(sums), f.number(start)
-	sums[n] = sampleSum{sums[n].samples + row.Samples, sums[n].sum + float64(row.PointSum)*scale}
-	f.points += len(sums) - before
+	n, racks, samples := f.number(start), f.racks[row.Flow], sampleSum{row.Samples, float64(row.PointSum) * scale}
+	f.points += f.sampled.add([5]string{g.labels[0], g.labels[1], row.Type, port, row.Tier}, n, samples)
+	f.points += f.paths.add([5]string{racks[0], racks[1], row.Type, port, row.Tier}, n, samples)
 	return f.coarsen()
 }
 
 // write writes the series of the windows, and forgets them.
 func (f *flows) write() {
-	byLabels := func(a, b [5]string) int { return slices.Compare(a[:], b[:]) }
-	for _, key := range slices.SortedFunc(maps.Keys(f.sampled), byLabels) {
-		f.count(f.run.counter(exposition.SignalSamples, key[:]...), f.sampled[key])
+	for _, key := range f.sampled.keys() {
+		samples := f.run.counter(exposition.SignalSamples, key[:]...)
+		for _, n := range slices.Sorted(maps.Keys(f.sampled[key])) {
+			from, _, end := f.span(n)
+			samples.add(from, end, float64(f.sampled[key][n].samples))
+		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(f.paths), byLabels) {
+	for _, key := range f.paths.keys() {
 		samples, values := f.run.counter(exposition.PathSamples, key[:]...), f.run.counter(exposition.PathValues, key[:]...)
 		for _, n := range slices.Sorted(maps.Keys(f.paths[key])) {
 			from, _, end := f.span(n)

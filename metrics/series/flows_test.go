@@ -14,7 +14,7 @@ func TestTooManyCombinations(t *testing.T) {
 	const most = 1000
 	newFlows := func() (*flows, *group) {
 		g := &group{labels: []string{"", ""}, points: map[int64]*point{}}
-		return &flows{run: &run{interval: 100, end: 1 << 40}, factor: 1, most: most, groups: map[[2]string]*group{{}: g}, sampled: map[[5]string]map[int64]int64{}}, g
+		return &flows{run: &run{interval: 100, end: 1 << 40}, factor: 1, most: most, groups: map[[2]string]*group{{}: g}, sampled: sampleSums{}}, g
 	}
 	f, g := newFlows()
 	for n := range int64(most + 1) {
@@ -30,7 +30,7 @@ func TestTooManyCombinations(t *testing.T) {
 	f, g = newFlows()
 	for n := range most {
 		key := [5]string{"", "", strconv.Itoa(n)}
-		f.sampled[key] = map[int64]int64{0: 1}
+		f.sampled[key] = map[int64]sampleSum{0: {samples: 1}}
 	}
 	f.points = most
 	err := f.addSamples(g, 0, &runfolder.SignalRow{Type: "x"})
