@@ -14,6 +14,7 @@ type PortWindow struct {
 	_         Column     `column:"direction,dict" names:"Port.Direction" doc:"of the port: 'down' leads to a lower tier, 'up' to a higher one or the same"`
 	_         Column     `column:"rate_bps,dict" names:"Port.Rate" unit:"bits/s" doc:"of the link"`
 	Start     units.Time `column:"start_us" unit:"us" doc:"beginning of the window"`
+	_         Column     `column:"window_us,optional" names:"Window" unit:"us" doc:"length of the window; null: 'intervalUs' of the manifest, of all but old windows of labs, which [become longer](#labs)"`
 	TxPackets int64      `column:"tx_packets" unit:"packets" doc:"whose transmission began in the window"`
 	TxBytes   int64      `column:"tx_bytes" unit:"bytes" doc:"of these"`
 	Marked    int64      `column:"marked" unit:"packets" doc:"of these, marked CE"`
@@ -37,6 +38,7 @@ type FlowWindow struct {
 	_            Column     `column:"src_name,dict" names:"Flow.Source" doc:"host that sends"`
 	_            Column     `column:"dst_name,dict" names:"Flow.Destination" doc:"host that receives"`
 	Start        units.Time `column:"start_us" unit:"us" doc:"beginning of the window"`
+	_            Column     `column:"window_us,optional" names:"Window" unit:"us" doc:"length of the window; null: 'intervalUs' of the manifest, of all but old windows of labs, which [become longer](#labs)"`
 	Packets      int64      `column:"packets" unit:"packets" doc:"data packets received whole, first copies"`
 	WireBytes    int64      `column:"wire_bytes" unit:"bytes" doc:"of these"`
 	PayloadBytes int64      `column:"payload_bytes" unit:"bytes" doc:"their payload"`
@@ -51,6 +53,7 @@ type CCWindow struct {
 	_       Column         `column:"src_name,dict" names:"Flow.Source" doc:"host that sends"`
 	_       Column         `column:"dst_name,dict" names:"Flow.Destination" doc:"host that receives"`
 	Start   units.Time     `column:"start_us" unit:"us" doc:"beginning of the window"`
+	_       Column         `column:"window_us,optional" names:"Window" unit:"us" doc:"length of the window; null: 'intervalUs' of the manifest, of all but old windows of labs, which [become longer](#labs)"`
 	Acks    int64          `column:"acks" unit:"ACKs" doc:"that reached the sender"`
 	Delay   units.Duration `column:"delay_sum_us" unit:"us" doc:"sum over the ACKs of the delay that each was judged by"`
 	Actions []Count        `column:"actions" unit:"ACKs" doc:"by the action that CC answered with: a map from its name to their number, without the actions that no ACK got"`
@@ -86,6 +89,7 @@ type SignalWindow struct {
 	_        Column     `column:"tier,dict,optional" names:"Locator.Tier" doc:"'tor', 'agg', 'core' or 'other', of the switch, or null"`
 	_        Column     `column:"direction,dict,optional" names:"Locator.Direction" doc:"'up' or 'down', of the port, or null"`
 	Start    units.Time `column:"start_us" unit:"us" doc:"beginning of the window"`
+	_        Column     `column:"window_us,optional" names:"Window" unit:"us" doc:"length of the window; null: 'intervalUs' of the manifest, of all but old windows of labs, which [become longer](#labs)"`
 	Samples  int64      `column:"samples" unit:"samples"`
 	PointSum int64      `column:"point_sum" unit:"the type's" doc:"sum of the decoded values: abw in bytes/s, delay in ns, abw-c and nqd in ppm, the signal of a module in the 'unit' of the manifest's 'moduleSignals'"`
 	PointMax int64      `column:"point_max" unit:"the type's" doc:"greatest"`

@@ -365,6 +365,9 @@ type Run struct {
 	// Operations is how many operations of jobs operations.parquet lacks because there
 	// are too many; see Job.FirstSteps.
 	OperationsLeftOut int64 `json:"operationsLeftOut,omitempty"`
+	// Thinned says how old windows of a lab have become longer, from the beginning of the run
+	// on. Events of flows are left out before the end of its last entry.
+	Thinned []Thinned `json:"thinned,omitempty"`
 
 	Valid    bool      `json:"valid"`
 	Reasons  []string  `json:"reasons,omitempty"` // why it is not valid

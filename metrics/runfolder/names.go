@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
 )
 
 // names are what the rows of one run are called by.
@@ -11,6 +12,7 @@ type names struct {
 	*lookup
 	variant string
 	seed    uint64
+	window  units.Duration // of the records of windows; Absent: the telemetry interval
 	// err is the first name that the manifest does not have.
 	err error
 }

@@ -77,6 +77,7 @@ type partWriter struct {
 	file     *os.File
 	messages *gob.Encoder
 	sum      hash.Hash
+	size     int64  // bytes that are written
 	raw      []byte // not yet compressed
 	packed   []byte
 }
@@ -110,6 +111,7 @@ func (p *partWriter) block(raw []byte) (err error) {
 
 func (p *partWriter) write(b []byte) error {
 	p.sum.Write(b) // cannot fail
+	p.size += int64(len(b))
 	_, err := p.file.Write(b)
 	return err
 }
@@ -145,6 +147,14 @@ func (p *partWriter) end(run *Run, values, matched map[string]float64, nodes []m
 	}
 	if err := p.messages.Encode(partItem{End: &partEnd{Run: text, Metrics: values, Matched: matched}}); err != nil {
 		return err
+	}
+	return p.finish()
+}
+
+// finish writes what is left and the digest, and closes the file. It may be repeated.
+func (p *partWriter) finish() error {
+	if p.file == nil {
+		return nil
 	}
 	if len(p.raw) > 0 {
 		if err := p.block(p.raw); err != nil {
@@ -231,6 +241,25 @@ func readPart(file io.Reader, flows func([]Flow), windows func(*metrics.Batch) e
 			if err := windows(&batch); err != nil {
 				return f, nil, err
 			}
+		}
+	}
+}
+
+// readSegment calls windows with each batch of a file that has batches alone. A batch is valid
+// until windows returns.
+func readSegment(file io.Reader, windows func(*metrics.Batch) error) error {
+	messages := gob.NewDecoder(&partReader{file: file})
+	var batch metrics.Batch
+	for {
+		empty(&batch)
+		switch err := messages.Decode(&partItem{Batch: &batch}); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := windows(&batch); err != nil {
+			return err
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -128,8 +129,13 @@ func (r *tableReader[T]) open() (err error) {
 	if err != nil {
 		return r.damaged("%v", err)
 	}
+	older := map[string]bool{} // columns that tables of an older csiglab lack
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		older[name] = f.Tag.Get("older") == "null"
+	}
 	for _, column := range parquet.SchemaOf(new(T)).Columns() {
-		if _, ok := p.Schema().Lookup(column...); !ok {
+		if _, ok := p.Schema().Lookup(column...); !ok && !older[column[0]] {
 			return r.damaged("column %s is missing", strings.Join(column, "."))
 		}
 	}

@@ -45,7 +45,7 @@ func TestReadInBatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := (FlowRow{Variant: "base", Seed: uint64(n / windows), Flow: 1, FlowName: "1-0", SrcName: "tor0", DstName: "host0", StartUS: float64(n % windows), Packets: int64(n / windows)}); row != want {
+			if want := (FlowRow{Variant: "base", Seed: uint64(n / windows), Flow: 1, FlowName: "1-0", SrcName: "tor0", DstName: "host0", StartUS: float64(n % windows), WindowUS: 100, Packets: int64(n / windows)}); row != want {
 				t.Fatalf("row %d is %+v, want %+v", n, row, want)
 			}
 			if n%1000 == 0 {

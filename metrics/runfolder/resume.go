@@ -13,6 +13,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/metrics"
 )
 
 // Errors of OpenStopped.
@@ -251,8 +252,8 @@ func (w *Writer) putPart(key runKey) (f FinishedRun, err error) {
 		return f, err
 	}
 	defer file.Close() // opened for reading
-	n := &names{lookup: w.lookupOf(key.variant), variant: key.variant, seed: key.seed}
-	if f, _, err = w.putRows(n, w.manifest.FirstFlows(key.variant), file); err != nil {
+	n := &names{lookup: w.lookupOf(key.variant), variant: key.variant, seed: key.seed, window: metrics.Absent}
+	if f, _, err = w.putRows(n, w.manifest.FirstFlows(key.variant), file, nil); err != nil {
 		return f, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
 	if f.Run.Variant != key.variant || f.Run.Seed != key.seed {

@@ -1,6 +1,9 @@
 package runfolder
 
 import (
+	"iter"
+	"math"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
 )
@@ -21,7 +24,8 @@ const (
 )
 
 // PortRow is a row of ports.parquet: a metrics.PortWindow, and what the manifest says of
-// the port.
+// the port. WindowUS, here and in other rows, is the length of the window, that of the manifest
+// where the table has null.
 type PortRow struct {
 	Variant     string  `parquet:"variant,dict"`
 	Seed        uint64  `parquet:"seed"`
@@ -34,6 +38,7 @@ type PortRow struct {
 	Direction   string  `parquet:"direction,dict"`
 	RateBPS     int64   `parquet:"rate_bps,dict"`
 	StartUS     float64 `parquet:"start_us"`
+	WindowUS    float64 `parquet:"window_us,optional" older:"null"`
 	TxPackets   int64   `parquet:"tx_packets"`
 	TxBytes     int64   `parquet:"tx_bytes"`
 	Marked      int64   `parquet:"marked"`
@@ -43,6 +48,30 @@ type PortRow struct {
 	QueueByteNS int64   `parquet:"queue_byte_ns"`
 	BusyPS      *int64  `parquet:"busy_ps,optional"`     // never nil
 	ABWBPS      *int64  `parquet:"abw_min_bps,optional"` // nil of a port without a meter
+}
+
+// Windows returns how many telemetry intervals the window has, at least 1.
+func (r *PortRow) Windows(intervalUS float64) int64 { return windowsOf(r.WindowUS, intervalUS) }
+
+func windowsOf(us, intervalUS float64) int64 {
+	if n := us / intervalUS; n > 1 && n < math.MaxInt32 {
+		return int64(math.Round(n))
+	}
+	return 1
+}
+
+// withLength gives the rows of windows that are as long as the telemetry interval their length.
+func withLength[T any](f *Folder, rows iter.Seq2[T, error], length func(*T) *float64) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for r, err := range rows {
+			if us := length(&r); err == nil && !(*us > f.Manifest.IntervalUS) { // null, or of a damaged table
+				*us = f.Manifest.IntervalUS
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 // BusyUS returns how long the line was busy in the window.
@@ -62,6 +91,7 @@ type FlowRow struct {
 	SrcName      string  `parquet:"src_name,dict"`
 	DstName      string  `parquet:"dst_name,dict"`
 	StartUS      float64 `parquet:"start_us"`
+	WindowUS     float64 `parquet:"window_us,optional" older:"null"`
 	Packets      int64   `parquet:"packets"`
 	WireBytes    int64   `parquet:"wire_bytes"`
 	PayloadBytes int64   `parquet:"payload_bytes"`
@@ -76,6 +106,7 @@ type CCRow struct {
 	SrcName    string           `parquet:"src_name,dict"`
 	DstName    string           `parquet:"dst_name,dict"`
 	StartUS    float64          `parquet:"start_us"`
+	WindowUS   float64          `parquet:"window_us,optional" older:"null"`
 	Acks       int64            `parquet:"acks"`
 	DelaySumUS float64          `parquet:"delay_sum_us"`
 	Actions    map[string]int64 `parquet:"actions" parquet-key:",dict"` // ACKs by action; those without any are left out
@@ -112,6 +143,7 @@ type SignalRow struct {
 	Tier       string  `parquet:"tier,dict,optional"`
 	Direction  string  `parquet:"direction,dict,optional"`
 	StartUS    float64 `parquet:"start_us"`
+	WindowUS   float64 `parquet:"window_us,optional" older:"null"`
 	Samples    int64   `parquet:"samples"`
 	PointSum   int64   `parquet:"point_sum"`
 	PointMax   int64   `parquet:"point_max"`

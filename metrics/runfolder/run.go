@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/thinning"
+	"github.com/csiglab/csiglab/units"
 )
 
 // RunData is what one run leaves at its end.
@@ -45,6 +48,7 @@ type RunWriter struct {
 
 	mu      sync.Mutex
 	part    *partWriter
+	aged    *aged // nil: windows stay as they are, in part
 	dropped int64
 	leftOut int64               // operations that are not kept
 	kept    []metrics.Operation // memory of keep
@@ -59,7 +63,7 @@ func (w *Writer) BeginRun(variant string, seed uint64, flows []Flow) (*RunWriter
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &RunWriter{to: w, flows: w.manifest.FirstFlows(variant)}
-	r.names = &names{lookup: w.lookupOf(variant), variant: variant, seed: seed}
+	r.names = &names{lookup: w.lookupOf(variant), variant: variant, seed: seed, window: metrics.Absent}
 	if w.closed {
 		return nil, r.fail(ErrClosed)
 	}
@@ -111,8 +115,23 @@ func (r *RunWriter) Consume(b *metrics.Batch) {
 	case r.err != nil:
 	case r.ended || r.to.isClosed():
 		r.err = ErrClosed
+	case r.aged != nil:
+		windows, rest := thinning.Split(r.keep(b))
+		if r.err = r.part.windows(&rest); r.err == nil && windows.Len() > 0 {
+			r.err = r.aged.write(&windows)
+		}
 	default:
 		r.err = r.part.windows(r.keep(b))
+	}
+}
+
+// Thin has the windows of the run become longer with their age. It is called before Consume.
+// End calls reading now and then with how many records of windows it has read, and how many
+// there are; it may be nil.
+func (r *RunWriter) Thin(t Thinning, reading func(read, all int64)) {
+	if len(t.Steps) > 0 || t.Bytes > 0 {
+		r.aged = newAged(r, t)
+		r.aged.reading = reading
 	}
 }
 
@@ -170,6 +189,10 @@ func (r *RunWriter) End(d RunData) error {
 		run.Flows = r.flows
 	}
 	err := r.err
+	if err == nil && r.aged != nil {
+		err = r.aged.end()
+		run.Thinned = r.aged.thinned()
+	}
 	if err == nil {
 		err = r.part.end(&run, d.Metrics, d.Matched, d.Nodes)
 	}
@@ -211,7 +234,7 @@ func (r *RunWriter) join(f FinishedRun) (torn bool, err error) {
 	}
 	defer file.Close() // opened for reading
 	if !w.stopped.Load() {
-		_, torn, err = w.putRows(r.names, r.flows, file)
+		_, torn, err = w.putRows(r.names, r.flows, file, r.aged)
 	}
 	if err != nil && !errors.Is(err, ErrStopped) { // its part is whole
 		return torn, err
@@ -219,15 +242,19 @@ func (r *RunWriter) join(f FinishedRun) (torn bool, err error) {
 	if err := w.root.Rename(begun, r.partName(runSuffix)); err != nil {
 		return true, err
 	}
+	if r.aged != nil {
+		r.aged.discard()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.enter(f)
 	return false, nil
 }
 
-// putRows puts the rows of a part into the tables and returns its run. torn says of an
-// error that the tables have some of the rows.
-func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun, torn bool, err error) {
+// putRows puts the rows of a part, and of windows that have aged, which may be nil, into the
+// tables and returns the part's run. torn says of an error that the tables have some of the
+// rows.
+func (w *Writer) putRows(n *names, flows []Flow, part io.Reader, windows *aged) (f FinishedRun, torn bool, err error) {
 	buffers := make([]buffer, len(w.tables))
 	for i, t := range w.tables {
 		buffers[i].table = t
@@ -240,12 +267,20 @@ func (w *Writer) putRows(n *names, flows []Flow, part io.Reader) (f FinishedRun,
 		}
 		return nil
 	}
-	f, nodes, err := readPart(part, func(own []Flow) { flows, n.lookup = own, n.withFlows(own) }, func(b *metrics.Batch) error {
+	batch := func(b *metrics.Batch) error {
 		if w.stopped.Load() {
 			return ErrStopped
 		}
 		return consume(b)
-	})
+	}
+	f, nodes, err := readPart(part, func(own []Flow) { flows, n.lookup = own, n.withFlows(own) }, batch)
+	if err == nil && windows != nil {
+		err = windows.each(func(b *metrics.Batch, interval units.Duration) error {
+			n.window = cmp.Or(interval, metrics.Absent)
+			return batch(b)
+		})
+		n.window = metrics.Absent
+	}
 	if err == nil {
 		err = transfers(n, nodes, flows, consume)
 	}
@@ -270,6 +305,9 @@ func (r *RunWriter) Discard() {
 }
 
 func (r *RunWriter) discard() {
+	if r.aged != nil {
+		r.aged.discard()
+	}
 	r.part.close()                            //nolint:errcheck // it is of no use
 	r.to.root.Remove(r.partName(begunSuffix)) //nolint:errcheck // Stopped.Resume removes it otherwise
 	r.to.leave(r.key(), nil)

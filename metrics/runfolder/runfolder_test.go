@@ -194,13 +194,13 @@ func TestRoundTrip(t *testing.T) {
 	node, port := int32(1), int32(0)
 	for k := range int64(2) {
 		seed := uint64(k)
-		ports = append(ports, PortRow{"base", seed, 1, "tor0", 2, "tor0-agg0", "agg0", "tor", "up", 400e9, start[k], 3 + k, 4, 5, 6, 7, 8, 1<<62 + k, to(9 + k), []*int64{to[int64](40), nil}[k]})
-		flows = append(flows, FlowRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 10 + k, 11, 12})
-		cc = append(cc, CCRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23, []*int64{to[int64](24), nil}[k], nil, nil, "", "", nil})
+		ports = append(ports, PortRow{"base", seed, 1, "tor0", 2, "tor0-agg0", "agg0", "tor", "up", 400e9, start[k], 100, 3 + k, 4, 5, 6, 7, 8, 1<<62 + k, to(9 + k), []*int64{to[int64](40), nil}[k]})
+		flows = append(flows, FlowRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 100, 10 + k, 11, 12})
+		cc = append(cc, CCRow{"base", seed, 1, "1-0", "tor0", "host0", start[k], 100, 21, delay[k], map[string]int64{"hold": 6, "grow": 15}, 22, 23, []*int64{to[int64](24), nil}[k], nil, nil, "", "", nil})
 		signals = append(signals,
-			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", "compact", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 3, 4 + k, 5, -6, to(7 + k), to[int64](8), nil, nil, "", "", nil},
-			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", "compact", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 1, 0, 0, 0, to[int64](0), nil, nil, nil, "", "", nil},
-			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", "compact", 0, 0, nil, "", nil, "", "", "", "", start[k], 2, 0, 0, 0, to[int64](0), to[int64](0), nil, nil, "", "", nil})
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "delay", "compact", 40000, 2, &node, "tor0", nil, "", "", "tor", "up", start[k], 100, 3, 4 + k, 5, -6, to(7 + k), to[int64](8), nil, nil, "", "", nil},
+			SignalRow{"base", seed, 1, "1-0", "tor0", "host0", "abw", "compact", 9, 1, &node, "tor0", &port, "tor0-host0", "host0", "tor", "down", start[k], 100, 1, 0, 0, 0, to[int64](0), nil, nil, nil, "", "", nil},
+			SignalRow{"base", seed, 0, "0-1", "host0", "tor0", "nqd", "compact", 0, 0, nil, "", nil, "", "", "", "", start[k], 100, 2, 0, 0, 0, to[int64](0), to[int64](0), nil, nil, "", "", nil})
 		send := EventRow{Variant: "base", Seed: seed, FlowName: "0-1", SrcName: "host0", DstName: "tor0", TimeUS: start[k], TimePS: 100_000_000 + k}
 		send.Event, send.Bytes, send.Again, send.Packet, send.EV, send.Cwnd, send.Inflight, send.Pacing = "send", to[int64](7), to(true), to(5+k), to[int32](6), to[int64](8), to[int64](9), to[int64](10)
 		ack, sample := send, send

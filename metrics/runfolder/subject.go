@@ -8,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
 )
 
 // subject is what the manifest says of one record: of its run, its Node and Port, its Flow and
@@ -18,6 +19,7 @@ import (
 type subject struct {
 	Variant string
 	Seed    uint64
+	Window  units.Duration // Absent: the telemetry interval
 	Node    struct{ Name string }
 	Port    struct {
 		Name, Peer, Tier, Direction string

@@ -221,6 +221,7 @@ func (b *buffer) consume(batch *metrics.Batch, n *names) error {
 		k.node = batch.Node
 		rows := reflect.Copy(k.records, list.Slice(at, list.Len()))
 		for i := range rows {
+			k.subjects[i].Window = n.window
 			for _, find := range k.find {
 				find(i, &k.subjects[i])
 			}

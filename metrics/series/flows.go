@@ -91,6 +91,7 @@ type point struct {
 	delay   float64 // us, summed over acks
 	cwnd    int64   // by how much it grew
 	windows bool    // with a change of cwnd
+	more    int64   // points that it goes on for: windows of labs become longer with their age
 	signals [len(exposition.SignalGauges)]extreme
 }
 
@@ -156,14 +157,15 @@ func (f *flows) job(of *runfolder.Flow, all []runfolder.Flow, jobs map[int32]str
 	return ""
 }
 
-// at returns the point of a window. The error is that of coarsen.
-func (f *flows) at(g *group, start int64) (*point, error) {
+// at returns the point of a window of a length in ps. The error is that of coarsen.
+func (f *flows) at(g *group, start, length int64) (*point, error) {
 	n := f.number(start)
-	p := g.points[n]
+	p, more := g.points[n], max(0, length/f.run.interval/f.factor-1)
 	if p != nil {
+		p.more = max(p.more, more)
 		return p, nil
 	}
-	p = &point{}
+	p = &point{more: more}
 	g.points[n] = p
 	if f.points++; f.points > f.most {
 		if err := f.coarsen(); err != nil {
@@ -203,6 +205,7 @@ func (f *flows) halve() {
 	for _, g := range f.groups {
 		half := make(map[int64]*point, len(g.points)/2+1)
 		for n, p := range g.points {
+			p.more /= 2
 			if q := half[n/2]; q != nil {
 				q.merge(p)
 			} else {
@@ -221,6 +224,7 @@ func (f *flows) halve() {
 // merge adds another point of the same group.
 func (p *point) merge(q *point) {
 	p.bytes, p.acks, p.delay, p.cwnd, p.windows = p.bytes+q.bytes, p.acks+q.acks, p.delay+q.delay, p.cwnd+q.cwnd, p.windows || q.windows
+	p.more = max(p.more, q.more)
 	for i, e := range q.signals {
 		if e.seen {
 			p.signals[i].add(e.value, exposition.SignalGauges[i].Least)
@@ -241,13 +245,13 @@ func (r *reader) readFlows() error {
 		one.flows = newFlows(one)
 	}
 	for row, err := range r.f.Flows() {
-		g, start, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, err)
+		g, start, length, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, row.WindowUS, err)
 		if err != nil {
 			return err
 		}
 		if g != nil {
 			g.received = true
-			p, err := r.of(row.Variant, row.Seed).flows.at(g, start)
+			p, err := r.of(row.Variant, row.Seed).flows.at(g, start, length)
 			if err != nil {
 				return err
 			}
@@ -255,23 +259,23 @@ func (r *reader) readFlows() error {
 		}
 	}
 	for row, err := range r.f.CC() {
-		g, start, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, err)
+		g, start, length, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, row.WindowUS, err)
 		if err != nil {
 			return err
 		}
 		if g != nil {
-			if err := r.of(row.Variant, row.Seed).flows.addCC(g, start, &row); err != nil {
+			if err := r.of(row.Variant, row.Seed).flows.addCC(g, start, length, &row); err != nil {
 				return err
 			}
 		}
 	}
 	for row, err := range r.f.Signals() {
-		g, start, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, err)
+		g, start, length, err := r.group(row.Variant, row.Seed, row.Flow, row.StartUS, row.WindowUS, err)
 		if err != nil {
 			return err
 		}
 		if g != nil {
-			if err := r.of(row.Variant, row.Seed).flows.addSamples(g, start, &row); err != nil {
+			if err := r.of(row.Variant, row.Seed).flows.addSamples(g, start, length, &row); err != nil {
 				return err
 			}
 		}
@@ -282,22 +286,23 @@ func (r *reader) readFlows() error {
 	return r.err
 }
 
-// group returns the group of a row, nil if it is not read, and the beginning of its window.
-func (r *reader) group(variant string, seed uint64, flow int32, us float64, err error) (*group, int64, error) {
+// group returns the group of a row, nil if it is not read, and the beginning and the length of
+// its window.
+func (r *reader) group(variant string, seed uint64, flow int32, startUS, lengthUS float64, err error) (g *group, start, length int64, _ error) {
 	if err == nil {
 		err = r.check()
 	}
 	one := r.of(variant, seed)
 	if err != nil || one == nil {
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
-	start, err := one.window(us)
-	return one.flows.of[flow], start, err
+	start, length, err = one.window(startUS, lengthUS)
+	return one.flows.of[flow], start, length, err
 }
 
-func (f *flows) addCC(g *group, start int64, row *runfolder.CCRow) error {
+func (f *flows) addCC(g *group, start, length int64, row *runfolder.CCRow) error {
 	g.acked = true
-	p, err := f.at(g, start)
+	p, err := f.at(g, start, length)
 	if err != nil {
 		return err
 	}
@@ -319,12 +324,12 @@ func (f *flows) addCC(g *group, start int64, row *runfolder.CCRow) error {
 	return nil
 }
 
-func (f *flows) addSamples(g *group, start int64, row *runfolder.SignalRow) error {
+func (f *flows) addSamples(g *group, start, length int64, row *runfolder.SignalRow) error {
 	port := row.PortName
 	if row.Shared > 1 {
 		port = fmt.Sprintf("locator-%d", row.Locator)
 	}
-	p, err := f.at(g, start)
+	p, err := f.at(g, start, length)
 	if err != nil {
 		return err
 	}
@@ -387,6 +392,13 @@ func (f *flows) span(n int64) (from, to, end int64) {
 	return f.run.floor(n * width), f.run.floor((n + 1) * width), f.run.ceil((n + 1) * width)
 }
 
+// spanOf is the span of a point with all of its windows.
+func (f *flows) spanOf(n int64, p *point) (from, to, end int64) {
+	from, _, _ = f.span(n)
+	_, to, end = f.span(n + p.more)
+	return from, to, end
+}
+
 // count writes a counter.
 func (f *flows) count(c *counter, points map[int64]int64) {
 	for _, n := range slices.Sorted(maps.Keys(points)) {
@@ -400,9 +412,9 @@ func (f *flows) writeReceived(g *group, numbers []int64) {
 	seconds := float64(f.run.interval*f.factor) / 1e12
 	for _, n := range numbers {
 		if p := g.points[n]; p.bytes > 0 {
-			from, to, end := f.span(n)
+			from, to, end := f.spanOf(n, p)
 			total.add(from, end, float64(p.bytes))
-			rate.window(from, to, float64(p.bytes)/seconds)
+			rate.window(from, to, float64(p.bytes)/(seconds*float64(1+p.more)))
 		}
 	}
 	rate.rest(f.run.ceil(f.run.end))
@@ -413,7 +425,7 @@ func (f *flows) writeAcked(g *group, numbers []int64) {
 	cwnd := int64(0)
 	for _, n := range numbers {
 		p := g.points[n]
-		from, to, end := f.span(n)
+		from, to, end := f.spanOf(n, p)
 		acks.add(from, end, float64(p.acks))
 		if cwnd += p.cwnd; p.windows {
 			window.set(from, float64(cwnd))
@@ -443,7 +455,7 @@ func (f *flows) writeSignals(g *group, numbers []int64) {
 			if series == nil {
 				series = f.run.passing(k.Family, worst, g.labels...)
 			}
-			from, to, _ := f.span(n)
+			from, to, _ := f.spanOf(n, g.points[n])
 			series.window(from, to, float64(e.value)*k.Scale)
 		}
 		if series != nil {

@@ -18,7 +18,7 @@ func TestTooManyCombinations(t *testing.T) {
 	}
 	f, g := newFlows()
 	for n := range int64(most + 1) {
-		p, err := f.at(g, n*f.run.interval)
+		p, err := f.at(g, n*f.run.interval, f.run.interval)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestTooManyCombinations(t *testing.T) {
 		f.sampled[key] = map[int64]sampleSum{0: {samples: 1}}
 	}
 	f.points = most
-	err := f.addSamples(g, 0, &runfolder.SignalRow{Type: "x"})
+	err := f.addSamples(g, 0, f.run.interval, &runfolder.SignalRow{Type: "x"})
 	if !errors.Is(err, runfolder.ErrDamaged) {
 		t.Errorf("got %v, want ErrDamaged", err)
 	}

@@ -29,6 +29,7 @@ type rank struct{ queue, bytes int64 }
 
 // portWindow is what a port, or several, did in one window.
 type portWindow struct {
+	length                                   int64 // ps
 	bytes, packets, marked, trimmed, dropped int64
 	utilisation, queue                       float64
 	peak                                     int64
@@ -172,19 +173,20 @@ func (p *ports) newPort(rate float64, histograms bool, labels ...string) *port {
 // add counts a row.
 func (p *ports) add(row *runfolder.PortRow) error {
 	r := p.run
-	start, err := r.window(row.StartUS)
+	start, length, err := r.window(row.StartUS, row.WindowUS)
 	if err != nil {
 		return err
 	}
 	w := portWindow{
-		bytes: row.TxBytes, packets: row.TxPackets, marked: row.Marked, trimmed: row.Trimmed, dropped: row.Dropped,
-		peak: row.QueueMax, queue: float64(row.QueueByteNS) / (float64(r.interval) / 1e3), available: -1,
+		length: length,
+		bytes:  row.TxBytes, packets: row.TxPackets, marked: row.Marked, trimmed: row.Trimmed, dropped: row.Dropped,
+		peak: row.QueueMax, queue: float64(row.QueueByteNS) / (float64(length) / 1e3), available: -1,
 	}
 	if row.ABWBPS != nil {
 		w.available = float64(*row.ABWBPS) / 8
 	}
 	if row.BusyPS != nil {
-		w.utilisation = float64(*row.BusyPS) / float64(r.interval)
+		w.utilisation = float64(*row.BusyPS) / float64(length)
 	}
 	if one := p.own[portKey{row.Node, row.Port}]; one != nil {
 		one.add(start, &w)
@@ -204,6 +206,7 @@ func (p *ports) add(row *runfolder.PortRow) error {
 		o.windows[start] = &w
 		return nil
 	}
+	at.length = max(at.length, w.length)
 	at.bytes, at.packets, at.marked = at.bytes+w.bytes, at.packets+w.packets, at.marked+w.marked
 	at.trimmed, at.dropped = at.trimmed+w.trimmed, at.dropped+w.dropped
 	at.utilisation, at.queue, at.peak = max(at.utilisation, w.utilisation), max(at.queue, w.queue), max(at.peak, w.peak)
@@ -221,11 +224,11 @@ func (p *port) add(start int64, w *portWindow) {
 		return
 	}
 	p.latest = start
-	from, to := r.floor(start), r.ceil(start+r.interval)
+	from, to := r.floor(start), r.ceil(start+w.length)
 	for i, n := range []int64{w.bytes, w.packets, w.marked, w.trimmed, w.dropped} {
 		p.counters[i].add(from, to, float64(n))
 	}
-	end := r.floor(start + r.interval)
+	end := r.floor(start + w.length)
 	for i, v := range []float64{w.utilisation, w.queue, float64(w.peak)} {
 		p.gauges[i].window(from, end, v)
 	}
@@ -245,9 +248,12 @@ func (p *port) add(start int64, w *portWindow) {
 		}
 		p.block = block
 	}
-	p.windows++
-	p.used.observe(w.utilisation, 1)
+	// A longer window counts as so many of its mean, of which one has the longest queue.
+	n := w.length / r.interval
+	p.windows += n
+	p.used.observe(w.utilisation, n)
 	p.queued.observe(float64(w.peak), 1)
+	p.queued.observe(w.queue, n-1)
 }
 
 // write writes the histograms after a number of windows. Those without a row were idle.

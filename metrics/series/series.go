@@ -220,12 +220,15 @@ func ps(us float64) (int64, error) {
 	return int64(math.Round(us * 1e6)), nil
 }
 
-// window returns the beginning of a row's window in ps, and moves the end of the run
-// behind it.
-func (r *run) window(us float64) (int64, error) {
-	start, err := ps(us)
-	r.end = max(r.end, start+r.interval)
-	return start, err
+// window returns the beginning and the length of a row's window in ps, and moves the end of the
+// run behind it.
+func (r *run) window(startUS, lengthUS float64) (start, length int64, err error) {
+	if start, err = ps(startUS); err == nil {
+		length, err = ps(lengthUS)
+	}
+	length = max(length, r.interval)
+	r.end = max(r.end, start+length)
+	return start, length, err
 }
 
 // floor returns the millisecond that a moment is in; ceil the first one that is not before

@@ -92,9 +92,10 @@ type Run struct {
 	Wall         *wall.Clock   // real time; nil: lockstep
 	// Patience bounds a run in real time: a run that takes longer has fallen behind
 	// for good and is given up. 0: no bound. It does not apply to a run that is held.
-	Patience time.Duration
-	Held     bool   // the run goes on until Control.Hold is closed
-	About    string // description that nodes send first on a live capture
+	Patience  time.Duration
+	DiskLimit units.Size // of a run that is held: the most that its windows take on disk
+	Held      bool       // the run goes on until Control.Hold is closed
+	About     string     // description that nodes send first on a live capture
 	// Series names the run in the metrics that nodes serve in real time, besides ID, Name
 	// and what Wall says.
 	Series Series

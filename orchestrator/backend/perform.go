@@ -16,7 +16,7 @@ import (
 // on the list of runs. The errors are those of Backend.Run.
 func Perform(ctx context.Context, rt Runtime, r *Run, c Control) (*Outcome, error) {
 	r.ID = newID()
-	listed := runs.Run{ID: r.ID, Name: r.Name, Runtime: rt.Name, Folder: r.Folder, NodeFolder: rt.NodeFolder(r.Folder), Held: r.Held, Clock: runtimes.Lockstep}
+	listed := runs.Run{ID: r.ID, Name: r.Name, Runtime: rt.Name, Folder: r.Folder, NodeFolder: rt.NodeFolder(r.Folder), Held: r.Held, DiskLimit: int64(r.DiskLimit), Clock: runtimes.Lockstep}
 	if r.Wall != nil {
 		listed.Clock, listed.Dilation = runtimes.Wall, r.Wall.Dilation
 	}

@@ -30,7 +30,7 @@ func TestEnumerations(t *testing.T) {
 		{transport.Recovery(0).Names(), new(transport.Recovery)}, {transport.TrimPlace(0).Names(), new(transport.TrimPlace)},
 		{topologies.Arrangement(0).Names(), new(topologies.Arrangement)}, {collective.Kind(0).Names(), new(collective.Kind)}, {collective.Algorithm(0).Names(), new(collective.Algorithm)},
 		{pipeline.Kind(0).Names(), new(pipeline.Kind)}, {csig.FormatNone.Names(), new(csig.Format)}, {csig.Structured.Names(), new(csig.SchemeKind)}, {csig.KnownNames(), new(csig.Type)},
-		{htsim.Auto.Names(), new(htsim.StartUnit)}, {[]string{"auto", "all", "none", "7"}, new(Operations)},
+		{htsim.Auto.Names(), new(htsim.StartUnit)}, {[]string{"auto", "all", "none", "7"}, new(Operations)}, {[]string{"auto", "none", "10ms after 300s"}, new(Thin)},
 	} {
 		if len(e.names) < 2 {
 			t.Errorf("%T: the names %q", e.value, e.names)

@@ -126,6 +126,7 @@ var vocabulary = map[string]Rule{
 	"microbatches": between(1, pipeline.MaxMicrobatches),
 	"model size":   between(1, training.MaxSize),
 	"one in":       between(1, maxTruth),
+	"disk":         between(units.Size(1e6), units.Size(1e12)),
 	"locator":      between(1, 1<<csig.MaxLocatorBits-1),
 	"locator bits": between(0, csig.MaxLocatorBits),
 	"port bits":    between(1, csig.MaxLocatorBits), // it keeps locators different from 0

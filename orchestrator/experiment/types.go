@@ -261,7 +261,10 @@ type Telemetry struct {
 	Operations Operations `yaml:"operations" default:"auto" doc:"which operations of jobs [operations.parquet](telemetry.md#operationsparquet) has: 'all', 'none', or so many steps from the first one, and the last one. 'auto': all, up to 2 million rows per run"`
 	// Truth has one of so many tagged data packets recorded with the exact values of the hops
 	// beside its sample; 0: none.
-	Truth int `yaml:"truth" is:"one in or none" default:"none" doc:"one of so many tagged data packets is recorded with the exact values of its hops, beside the sample that it brings: [signal truth](telemetry.md#signal-truth). 1: all"`
+	Truth int  `yaml:"truth" is:"one in or none" default:"none" doc:"one of so many tagged data packets is recorded with the exact values of its hops, beside the sample that it brings: [signal truth](telemetry.md#signal-truth). 1: all"`
+	Thin  Thin `yaml:"thin" default:"auto" doc:"of [labs](telemetry.md#labs): how windows become longer with their age, such as '10ms after 5min, 1s after 1h': a length is at most 1/100 of the age. 'auto': this, and 1min after 24h; 'none': all stay as they are"`
+	// Disk is the most that the windows of a lab take while it is up.
+	Disk units.Size `yaml:"disk" is:"disk or auto" default:"auto" doc:"of labs: the most that the windows take on disk while the lab is up, in equal parts for each length of windows; the oldest of a length go first. auto: 128MB"`
 }
 
 // Values of Telemetry.TraceHash.

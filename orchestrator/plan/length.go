@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -66,13 +68,32 @@ func autoInterval(length units.Duration) units.Duration {
 	if length == 0 {
 		return defaultInterval
 	}
+	return round(func(interval units.Duration) bool { return interval*mostWindows >= length || interval >= longestAuto })
+}
+
+// round returns the least of 1, 2, 5, 10, 20 us and so on that is enough.
+func round(enough func(units.Duration) bool) units.Duration {
 	interval := shortestAuto
-	for i := 0; interval*mostWindows < length && interval < longestAuto; i++ {
+	for i := 0; !enough(interval); i++ {
 		if interval *= 2; i%3 == 1 {
 			interval += interval / 4 // from 2 to 5
 		}
 	}
 	return interval
+}
+
+// WidenInterval makes the telemetry interval at least as long as a full packet takes on the
+// slowest link, for labs that do not choose one: shorter windows of a line that is busy say
+// nothing more, and come faster than they can be written. It is called before Plan.
+func (s *Shape) WidenInterval() {
+	var packet units.Duration
+	for i := range s.fabric.graph.Links {
+		packet = max(packet, s.fabric.graph.Links[i].Rate.Serialisation(s.experiment.Links.MTU+s.experiment.Links.Overhead))
+	}
+	if packet > s.interval {
+		s.interval = round(func(interval units.Duration) bool { return interval >= packet })
+		s.notes = append(s.notes, fmt.Sprintf("records have windows of %v, as a full packet takes %v on the slowest link; telemetry.interval chooses others", s.interval, packet))
+	}
 }
 
 // newInterval returns the telemetry interval of a shape on its own, and the predicted length of

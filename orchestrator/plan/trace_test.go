@@ -201,3 +201,27 @@ telemetry: {interval: auto}
 		}
 	}
 }
+
+// A lab has windows no shorter than a full packet takes on its slowest link.
+func TestWidenInterval(t *testing.T) {
+	for _, c := range []struct {
+		rate string
+		want units.Duration
+		note bool
+	}{{"20Mbps", 2 * units.Millisecond, true}, {"332Mbps", 100 * units.Microsecond, false}, {"331Mbps", 200 * units.Microsecond, true}, {"100Gbps", 100 * units.Microsecond, false}} {
+		set, err := experiment.Parse("test.yaml", "", []byte("schema: 1\nname: slow\ntopology: {leaf_spine: {leaves: 2, spines: 1, hosts_per_leaf: 2, rate: "+c.rate+", spine_rate: 100Gbps, delay: 1us}}\nworkload: {transfers: [0 -> 3 1kB]}\n"),
+			experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := plan.NewShape(set.Variants[0].Experiment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.WidenInterval()
+		p, err := s.Plan(1)
+		if err != nil || p.Interval != c.want || slices.ContainsFunc(p.Notes, func(n string) bool { return strings.Contains(n, "telemetry.interval") }) != c.note {
+			t.Errorf("%s: windows of %v, notes %q, %v; want %v, a note: %v", c.rate, p.Interval, p.Notes, err, c.want, c.note)
+		}
+	}
+}

@@ -25,7 +25,6 @@ type counts struct {
 	rate     float64           // byte/s; 0: switch ports have different rates
 	ports    map[int32]Locator
 	faulty   map[reading.RunID]reading.Sides
-	interval float64
 }
 
 // signalCounts is the samples of one signal.
@@ -93,7 +92,7 @@ func newCounts(r *reading.Reading) []*counts {
 		if v.Locators == nil && v.CSIG == "none" {
 			continue
 		}
-		h := &counts{variant: v, manifest: m, own: map[uint64]map[int32]int32{}, signals: map[string]*signalCounts{}, faulty: r.Totals.Faulty, interval: m.IntervalUS}
+		h := &counts{variant: v, manifest: m, own: map[uint64]map[int32]int32{}, signals: map[string]*signalCounts{}, faulty: r.Totals.Faulty}
 		block := h.place(m.NodesOf(v.Name), m.PortsOf(v.Name))
 		h.cells = h.cellsOf(m.FirstFlows(v.Name), block)
 		for k := range m.Runs {
@@ -237,7 +236,7 @@ func (h *counts) signal(row *runfolder.SignalRow) {
 	}
 	side := 0
 	if f, ok := h.faulty[reading.RunID{Variant: row.Variant, Seed: row.Seed}]; ok {
-		side = f.Of(row.StartUS, h.interval)
+		side = f.Of(row.StartUS, row.WindowUS)
 	}
 	sides := s.placed[row.Seed]
 	if sides == nil {

@@ -93,8 +93,12 @@ const mostWindows = 1 << 26
 // no profile have an error of their own.
 func Measure(f *runfolder.Folder, of Of) ([]Measured, error) {
 	m := &f.Manifest
-	if !slices.ContainsFunc(m.Runs, func(r runfolder.Run) bool { return r.Variant == of.Variant && r.Seed == of.Seed }) {
+	run := slices.IndexFunc(m.Runs, func(r runfolder.Run) bool { return r.Variant == of.Variant && r.Seed == of.Seed })
+	if run < 0 {
 		return nil, fmt.Errorf("%w: there is no run of variant %s with seed %d", ErrNoProfile, of.Variant, of.Seed)
+	}
+	if len(m.Runs[run].Thinned) > 0 {
+		return nil, fmt.Errorf("%w: the windows of the run have become longer with their age", ErrNoProfile)
 	}
 	if !(m.IntervalUS > 0) {
 		return nil, fmt.Errorf("%w: the folder does not say how long a window of its records is", ErrNoProfile)

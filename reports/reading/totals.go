@@ -66,7 +66,7 @@ func newTotals(m *runfolder.Manifest, s *runfolder.Summary, of *FlowMetrics) *To
 // port takes a window of a port.
 func (t *Totals) port(row *runfolder.PortRow) {
 	r := RunID{row.Variant, row.Seed}
-	t.extend(r, row.StartUS)
+	t.extend(r, row.StartUS+row.WindowUS)
 	ports := t.Ports[r]
 	if ports == nil {
 		ports = map[PortID]*PortSums{}
@@ -92,7 +92,7 @@ func (t *Totals) port(row *runfolder.PortRow) {
 // flow takes a window of a flow.
 func (t *Totals) flow(row *runfolder.FlowRow) {
 	r := RunID{row.Variant, row.Seed}
-	t.extend(r, row.StartUS)
+	t.extend(r, row.StartUS+row.WindowUS)
 	t.heard[row.FlowName] = true
 	flows := t.bytes[r]
 	if flows == nil {
@@ -105,13 +105,11 @@ func (t *Totals) flow(row *runfolder.FlowRow) {
 		if !known {
 			l.From = row.StartUS
 		}
-		t.lives[r][row.FlowName] = Span{min(l.From, row.StartUS), max(l.To, row.StartUS+t.manifest.IntervalUS)}
+		t.lives[r][row.FlowName] = Span{min(l.From, row.StartUS), max(l.To, row.StartUS+row.WindowUS)}
 	}
 }
 
-func (t *Totals) extend(r RunID, startUS float64) {
-	t.Ends[r] = max(t.Ends[r], startUS+t.manifest.IntervalUS)
-}
+func (t *Totals) extend(r RunID, endUS float64) { t.Ends[r] = max(t.Ends[r], endUS) }
 
 // longest returns when the last window of all runs ends, in us.
 func (t *Totals) longest() float64 {

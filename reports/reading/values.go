@@ -74,9 +74,9 @@ const LongestUS = 1e14
 
 // Left returns the share of a port's rate that a window left, and whether the port's CSIG
 // meter said so.
-func Left(row *runfolder.PortRow, busyUS, intervalUS float64) (share float64, measured bool) {
+func Left(row *runfolder.PortRow, busyUS float64) (share float64, measured bool) {
 	if row.ABWBPS != nil && row.RateBPS > 0 {
 		return min(1, max(0, float64(*row.ABWBPS)/float64(row.RateBPS))), true
 	}
-	return 1 - ShareOf(busyUS, intervalUS), false
+	return 1 - ShareOf(busyUS, row.WindowUS), false
 }

@@ -136,12 +136,13 @@ type ShareCounts struct {
 // shareSteps is into how many steps a distribution divides the utilisations up to 1.
 const shareSteps = 200
 
-func (d *ShareCounts) Add(share float64) {
-	d.counts[int(share*shareSteps+0.5)]++
-	d.seen++
+// Add counts so many windows of one utilisation.
+func (d *ShareCounts) Add(share float64, windows int64) {
+	d.counts[int(share*shareSteps+0.5)] += windows
+	d.seen += windows
 	d.peak = max(d.peak, share)
 	if share >= FullWindow {
-		d.full++
+		d.full += windows
 	}
 }
 
@@ -183,30 +184,31 @@ func (t *Totals) newWindowSums(r RunID, row *runfolder.PortRow) WindowSums {
 	return s
 }
 
-// see adds a window that began in the measuring window.
+// see adds a window that began in the measuring window. A longer one counts as so many of its
+// mean.
 func (s *WindowSums) see(row *runfolder.PortRow, intervalUS float64) {
-	busy := row.BusyUS()
-	share := ShareOf(busy, intervalUS)
+	busy, windows := row.BusyUS(), row.Windows(intervalUS)
+	share := ShareOf(busy, row.WindowUS)
 	s.BusyUS += busy
 	if share > s.Peak {
 		s.Peak, s.PeakUS = share, row.StartUS
 	}
 	if share >= FullWindow {
-		s.Full++
+		s.Full += windows
 	}
 	heavy := int64(0)
 	// Without a queue the port merely carries what others let through.
-	if share >= HeavyShare && float64(row.QueueByteNS) >= s.packet*intervalUS*1000 {
-		heavy = 1
+	if share >= HeavyShare && float64(row.QueueByteNS) >= s.packet*row.WindowUS*1000 {
+		heavy = windows
 	}
-	s.Windows[BothSides]++
+	s.Windows[BothSides] += windows
 	s.Heavy[BothSides] += heavy
-	if side := s.fault.Of(row.StartUS, intervalUS); side != BothSides {
-		s.Windows[side]++
+	if side := s.fault.Of(row.StartUS, row.WindowUS); side != BothSides {
+		s.Windows[side] += windows
 		s.Heavy[side] += heavy
 	}
 	if s.tier != nil {
-		s.tier.Add(share)
+		s.tier.Add(share, windows)
 		s.tier.BusyUS += busy
 	}
 }

@@ -127,6 +127,16 @@ func (h *Holder) release() bool {
 	return h.up
 }
 
+// Doing tells those who have asked for the lab's end what it is at.
+func (h *Holder) Doing(text string) {
+	h.mu.Lock()
+	requests := h.requests
+	h.mu.Unlock()
+	if requests != nil {
+		requests.Doing(text)
+	}
+}
+
 // End hands over how the run ended: to those who asked for the lab's end, to Start if
 // the lab was never up, or to whoever asks later if the lab ended by itself. text is an
 // error that has not been printed, or empty.

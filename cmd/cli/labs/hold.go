@@ -2,6 +2,7 @@ package labs
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/holder"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -58,7 +60,11 @@ func held(a *command.App, h *holder.Holder) *command.App {
 	inner.Stdout, inner.Stderr = h.Output(a.Stdout), h.Errors(a.Stderr)
 	inner.Work.Run = func(ctx context.Context, set *experiment.Set, opts campaign.Options) (*campaign.Result, error) {
 		opts.Progress = nil // nobody watches
+		opts.Writing = func(read, all int64) {
+			h.Doing(fmt.Sprintf("%.0f %% of %s are in its tables", 100*float64(read)/float64(max(1, all)), spelling.Plural(int(all), "record")))
+		}
 		result, err := a.Work.Run(ctx, set, opts)
+		h.Doing("its tables are written, the report comes")
 		if result != nil { // csiglab down may run in another directory
 			if folder, err := filepath.Abs(result.Folder); err == nil {
 				result.Folder = folder

@@ -26,7 +26,7 @@ const (
 	reportTime  = 10 * time.Second // to hand over the report to a process that may be stopped
 	aliveEvery  = time.Second      // a holder that is asked to end shows that it lives
 	silentAfter = 30 * time.Second // a holder that does not is given up
-	sayEvery    = 30 * time.Second // what is waited for is said again
+	sayEvery    = 10 * time.Second // what is waited for is said again
 )
 
 // ErrHolderHangs is wrapped when a lab's holder lives and does not answer.
@@ -44,6 +44,13 @@ type Holder struct {
 	mu     sync.Mutex
 	closed bool
 	calls  []net.Conn
+	doing  string
+}
+
+// message is what a holder sends to a process that waits for the report.
+type message struct {
+	Report
+	Doing string `json:"doing,omitempty"` // what it is at; the report comes later
 }
 
 func socket(id string) string { return filepath.Join(folder(), id+".sock") }
@@ -95,8 +102,16 @@ func (h *Holder) accept() {
 	}
 }
 
-// showLife sends an empty line now and then to a process that waits for the report, so
-// that the process can tell a holder that is at work from one that is stopped.
+// Doing tells the processes that wait for the report what the holder is at.
+func (h *Holder) Doing(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.doing = text
+}
+
+// showLife sends what the holder is at, or an empty line, now and then to a process that waits
+// for the report, so that the process can tell a holder that is at work from one that is
+// stopped.
 func (h *Holder) showLife(call net.Conn) {
 	for {
 		time.Sleep(aliveEvery)
@@ -105,8 +120,12 @@ func (h *Holder) showLife(call net.Conn) {
 			h.mu.Unlock()
 			return
 		}
+		line := []byte{'\n'}
+		if h.doing != "" {
+			line, _ = json.Marshal(message{Doing: h.doing}) // text
+		}
 		call.SetWriteDeadline(time.Now().Add(aliveEvery))
-		_, err := call.Write([]byte{'\n'})
+		_, err := call.Write(line)
 		call.SetWriteDeadline(time.Time{})
 		h.mu.Unlock()
 		if err != nil {
@@ -154,7 +173,13 @@ func Down(ctx context.Context, r Run, say func(text string)) (Report, error) {
 			defer close(done)
 			w.look()
 		}()
-		err = json.NewDecoder(w).Decode(&report)
+		messages := json.NewDecoder(w)
+		for m := (message{Doing: "-"}); err == nil && m.Doing != ""; report = m.Report {
+			m = message{}
+			if err = messages.Decode(&m); m.Doing != "" {
+				w.doing.Store(&m.Doing)
+			}
+		}
 		close(w.ended)
 		if <-done; w.hangs {
 			return report, fmt.Errorf("end lab %s: %w: process %d has not shown life for %v%s; csiglab clean --force %s ends it",
@@ -181,6 +206,7 @@ type holderWatch struct {
 	conn  net.Conn
 	say   func(string)
 	heard atomic.Int64 // wall time in ns at which something came last
+	doing atomic.Pointer[string]
 	ended chan struct{}
 	hangs bool // once look has returned
 }
@@ -209,7 +235,11 @@ func (w *holderWatch) look() {
 			return
 		}
 		if now.After(say) && w.say != nil {
-			w.say(fmt.Sprintf("waiting for the process %d of lab %s to write its results%s", w.run.PID, w.run.ID, w.run.stopped()))
+			at := ""
+			if doing := w.doing.Load(); doing != nil {
+				at = ": " + *doing
+			}
+			w.say(fmt.Sprintf("waiting for the process %d of lab %s to write its results%s%s", w.run.PID, w.run.ID, at, w.run.stopped()))
 			say = now.Add(sayEvery)
 		}
 	}

@@ -34,13 +34,14 @@ type Run struct {
 	// look for the pipes of live captures.
 	NodeFolder string    `json:"nodeFolder"`
 	Started    time.Time `json:"started"`
-	PID        int       `json:"pid"`           // of the holder: the csiglab that runs it
-	Ticks      uint64    `json:"ticks"`         // since boot, when that process started
-	Boot       string    `json:"boot"`          // of the machine, when that process started
-	PIDSpace   uint64    `json:"pidSpace"`      // inode of that process's PID namespace
-	Held       bool      `json:"held"`          // a lab: it runs until it is asked to end
-	End        *Report   `json:"end,omitempty"` // of a lab that ended by itself
-	Nodes      []Node    `json:"nodes"`         // none before they are deployed
+	PID        int       `json:"pid"`                 // of the holder: the csiglab that runs it
+	Ticks      uint64    `json:"ticks"`               // since boot, when that process started
+	Boot       string    `json:"boot"`                // of the machine, when that process started
+	PIDSpace   uint64    `json:"pidSpace"`            // inode of that process's PID namespace
+	Held       bool      `json:"held"`                // a lab: it runs until it is asked to end
+	DiskLimit  int64     `json:"diskLimit,omitempty"` // of a lab: the most that its windows take in Folder while it is up
+	End        *Report   `json:"end,omitempty"`       // of a lab that ended by itself
+	Nodes      []Node    `json:"nodes"`               // none before they are deployed
 	Links      []Link    `json:"links"`
 
 	Processes  []int `json:"-"` // of the nodes and those above them, apart from the holder

@@ -69,6 +69,9 @@ func hold(id, how string) error {
 	fmt.Println("held")
 	<-h.Asked()
 	switch how {
+	case "writes":
+		h.Doing("half is written")
+		time.Sleep(5 * time.Second)
 	case "dies":
 		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "fails":
@@ -314,6 +317,17 @@ func TestDown(t *testing.T) {
 		got, err := runs.Down(t.Context(), find(t, id), nil)
 		if want := (runs.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	})
+	t.Run("in order, after a while", func(t *testing.T) {
+		_, id := holder(t, "writes")
+		var said []string
+		got, err := runs.Down(t.Context(), find(t, id), func(text string) { said = append(said, text) })
+		if want := (runs.Report{Code: 1, Output: "the verdict\n", Errors: "a note\n"}); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+		if len(said) != 1 || !strings.HasSuffix(said[0], "to write its results: half is written") {
+			t.Errorf("said %q", said)
 		}
 	})
 	t.Run("the holder dies", func(t *testing.T) {

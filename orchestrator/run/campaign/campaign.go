@@ -69,6 +69,9 @@ type Options struct {
 	// Ready is called when a run in real time starts: all its nodes and links exist.
 	// May be nil.
 	Ready func(Started)
+	// Writing is called while the windows of a run that was held are put into its tables,
+	// with how many records there are and have been read. May be nil.
+	Writing func(read, all int64)
 }
 
 // Started is a run in real time that has just started.
@@ -267,7 +270,7 @@ func (j job) prepare(set *experiment.Set, opts Options) (job, error) {
 	if err != nil {
 		return j, failure.InVariant(set, j.variant, err)
 	}
-	r, err := newRun(set.Base.Name, j.name, p, opts)
+	r, err := newRun(set.Base.Name, j.name, p, set.Base.Telemetry.DiskLimit(), opts)
 	if err != nil {
 		return j, failure.InVariant(set, j.variant, err)
 	}
@@ -292,6 +295,11 @@ func compile(set *experiment.Set, opts Options) ([]job, error) {
 		}
 	}
 	plan.SettleInterval(shapes)
+	for i := range set.Variants {
+		if opts.Hold != nil && len(set.Variants[i].Given("telemetry.interval")) == 0 {
+			shapes[i].WidenInterval()
+		}
+	}
 	for i, v := range set.Variants {
 		seeds := v.Experiment.Seeds
 		first, err := job{variant: i, name: v.Name, seed: seeds[0], shape: shapes[i]}.prepare(set, opts)

@@ -22,6 +22,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
+	"github.com/csiglab/csiglab/units"
 )
 
 // session is what all runs of an experiment share while they are executed.
@@ -175,6 +176,9 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 		return fail(writeError(s.writer.Dir(), errors.Join(err, pcap.Close())))
 	}
 	defer writer.Discard()
+	if s.opts.Hold != nil {
+		writer.Thin(thinning(&s.set.Base.Telemetry, j.plan.Interval), s.opts.Writing)
+	}
 	records := measure.NewRecords(j.plan, writer)
 	out, err := s.run(ctx, j, pcap, records, fraction)
 	// If a file could not be written, that is the cause, whatever the run's error is.
@@ -200,6 +204,15 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
 	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
+}
+
+// thinning returns how the windows of a lab become longer with their age.
+func thinning(t *experiment.Telemetry, interval units.Duration) runfolder.Thinning {
+	to := runfolder.Thinning{Bytes: int64(t.DiskLimit())}
+	for _, s := range t.Thin.Steps(interval) {
+		to.Steps = append(to.Steps, runfolder.ThinningStep{After: s.After, Interval: s.Interval})
+	}
+	return to
 }
 
 // deadlocked writes a run that was ended because it came to a deadlock: it is not valid, and

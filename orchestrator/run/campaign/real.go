@@ -20,7 +20,7 @@ import (
 
 // newRun returns the run of a plan with real nodes. Its Folder and Wall are set when
 // it is executed.
-func newRun(name, variant string, p *plan.Plan, opts Options) (*backend.Run, error) {
+func newRun(name, variant string, p *plan.Plan, disk units.Size, opts Options) (*backend.Run, error) {
 	r := &backend.Run{
 		Name: name, Plan: p, About: variant, Processes: backend.Processes(opts.Processes), Elide: opts.Payload == PayloadElide, Held: opts.Hold != nil,
 		Shards: opts.Shards, Remote: opts.Remote, Identity: opts.Identity,
@@ -31,6 +31,9 @@ func newRun(name, variant string, p *plan.Plan, opts Options) (*backend.Run, err
 			return nil, failure.Configuration(fmt.Errorf("--inject: %w", err))
 		}
 		r.Inject = append(r.Inject, i)
+	}
+	if r.Held {
+		r.DiskLimit = disk
 	}
 	r.Outputs = make([]string, len(p.Programs))
 	return r, nil

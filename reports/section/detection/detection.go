@@ -80,6 +80,9 @@ func (s *Section) Pass(n int, p *reading.Pass) error {
 	var ids []reading.RunID
 	for i := range s.r.Manifest.Runs {
 		of := &s.r.Manifest.Runs[i]
+		if len(of.Thinned) > 0 {
+			continue // windows of a poll are of one length
+		}
 		for k := range of.Faults {
 			if f := &of.Faults[k]; f.Kind == "rate" && f.Happened && f.FromUS > 0 && len(f.Where) == 1 {
 				id := reading.RunID{Variant: of.Variant, Seed: of.Seed}

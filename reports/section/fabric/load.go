@@ -45,14 +45,13 @@ type InTime struct {
 
 // loadReader collects a Load.
 type loadReader struct {
-	of       Load
-	interval float64
-	endUS    float64                      // of the run
-	line     map[reading.PortID]int       // of Fabric.Lines
-	busy     map[reading.PortID][]float64 // microseconds, by bin
-	left     [][]float64                  // by line and bin
-	named    [][]int64                    // by line and bin
-	samples  []int64                      // by bin
+	of      Load
+	endUS   float64                      // of the run
+	line    map[reading.PortID]int       // of Fabric.Lines
+	busy    map[reading.PortID][]float64 // microseconds, by bin
+	left    [][]float64                  // by line and bin
+	named   [][]int64                    // by line and bin
+	samples []int64                      // by bin
 }
 
 // newLoadReaders returns a reader for each of the first variants whose ports are those
@@ -69,7 +68,7 @@ func newLoadReaders(g *reading.Reading, f *Fabric, lines lineOf) (readers []*loa
 		if !shown || !(end > 0) || math.IsInf(end, 0) || len(readers) == maxLoads {
 			continue
 		}
-		r := &loadReader{interval: m.IntervalUS, endUS: end, line: map[reading.PortID]int{}, busy: map[reading.PortID][]float64{}}
+		r := &loadReader{endUS: end, line: map[reading.PortID]int{}, busy: map[reading.PortID][]float64{}}
 		for _, p := range m.PortsOf(v.Name) {
 			if line, ok := lines[[2]int32{p.Node, p.Peer}]; ok {
 				r.line[reading.PortID{Node: p.Node, Port: p.Port}] = line
@@ -115,7 +114,7 @@ func (r *loadReader) port(row *runfolder.PortRow) {
 		r.busy[id] = make([]float64, r.of.Bins)
 	}
 	r.busy[id][bin] += busy
-	left, measured := reading.Left(row, busy, r.interval)
+	left, measured := reading.Left(row, busy)
 	r.of.Measured = r.of.Measured && (measured || row.Tier == "host")
 	r.left[line][bin] = min(r.left[line][bin], left)
 }

@@ -158,6 +158,7 @@ func TestLoad(t *testing.T) {
 		{Node: 1, Port: 1, RateBPS: 8e9, StartUS: -1, BusyPS: sent(100_000)},                             // damaged
 		{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 1000, BusyPS: sent(1e4), ABWBPS: abw(-5)}, // damaged
 	} {
+		row.WindowUS = 100
 		r.port(&row)
 	}
 	r.signal(&runfolder.SignalRow{StartUS: 50, Samples: 3, Node: &node, Port: &one})
@@ -184,7 +185,7 @@ func TestLoad(t *testing.T) {
 	// full line is full in it.
 	totals.Ends[of] = 40_100
 	short := newLoadReaders(g, f, lines)[0]
-	short.port(&runfolder.PortRow{Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 40_000, BusyPS: sent(100_000)})
+	short.port(&runfolder.PortRow{WindowUS: 100, Node: 1, Port: 1, RateBPS: 8e9, Tier: "tor", StartUS: 40_000, BusyPS: sent(100_000)})
 	last := short.result()
 	if got := last.Lines[lines[[2]int32{1, 2}]].Busy[last.Bins-1]; float64(last.Bins)*last.BinUS <= 40_100 || got != int8(math.Round(100*100/(40_100-float64(last.Bins-1)*last.BinUS))) {
 		t.Errorf("%d bins of %g µs, the last one is %d %% busy", last.Bins, last.BinUS, got)

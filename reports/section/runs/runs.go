@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
@@ -102,7 +103,7 @@ func (s *Section) how() *section.Table {
 	add("Started", setup.Started.UTC().Format(time.DateTime)+" UTC, took "+setup.Finished.Sub(setup.Started).Round(100*time.Millisecond).String())
 	add("Machine", fmt.Sprintf("%s, %d cores, %s", setup.Machine.CPU, setup.Machine.Cores, setup.Machine.Kernel))
 	add("Measured from", phrases.MeasuredFrom(&s.r.Facts))
-	add("Telemetry windows", words.Span(setup.IntervalUS))
+	add("Telemetry windows", windows(setup.IntervalUS, s.r.Manifest.Runs))
 	for _, m := range setup.Modules {
 		source := m.Version
 		if source == "" {
@@ -176,4 +177,21 @@ func checks(r *reading.Run) section.Cell {
 		return section.Cell{Text: "✓ " + strings.Join(good, ", "), State: section.Good}
 	}
 	return section.Cell{Text: "✓ valid", State: section.Good}
+}
+
+// windows says how long the telemetry windows are: those of labs become longer with their age.
+func windows(intervalUS float64, runs []runfolder.Run) string {
+	text := words.Span(intervalUS)
+	for i := range runs {
+		thinned := runs[i].Thinned
+		for k := len(thinned) - 1; k >= 0; k-- {
+			until := words.Span(thinned[k].UntilUS)
+			if thinned[k].IntervalUS == 0 {
+				text += "; nothing before " + until
+			} else {
+				text += fmt.Sprintf("; %s before %s", words.Span(thinned[k].IntervalUS), until)
+			}
+		}
+	}
+	return text
 }

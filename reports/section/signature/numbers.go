@@ -84,12 +84,11 @@ type Span struct {
 
 // reader collects a signature.
 type reader struct {
-	of       Signature
-	fold     *fold
-	interval float64
-	row      map[reading.PortID]int32 // index in the rows
-	busy     [][]float64              // µs, by row and bin
-	left     [][]float64              // least share of the rate that was available, by row and bin
+	of   Signature
+	fold *fold
+	row  map[reading.PortID]int32 // index in the rows
+	busy [][]float64              // µs, by row and bin
+	left [][]float64              // least share of the rate that was available, by row and bin
 }
 
 // newReaders prepares the signatures of all variants: of their jobs of which a step was
@@ -122,7 +121,7 @@ func newReaders(g *reading.Reading, folds []*fold) []*reader {
 
 // newReader returns nil if no port sent anything.
 func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
-	s := &reader{fold: f, interval: g.Manifest.IntervalUS, row: map[reading.PortID]int32{}}
+	s := &reader{fold: f, row: map[reading.PortID]int32{}}
 	s.of = Signature{Variant: v.Name, Seed: f.seed, Job: f.job, Steps: len(f.steps), StepUS: f.spans, BinUS: f.binUS, Bins: f.bins, AllPorts: true, Measured: true}
 	if f.job == "" {
 		s.of.FromUS = f.steps[0].fromUS
@@ -233,12 +232,12 @@ func (s *reader) port(row *runfolder.PortRow) {
 		return
 	}
 	busy := row.BusyUS()
-	left, measured := reading.Left(row, busy, s.interval)
+	left, measured := reading.Left(row, busy)
 	s.of.Measured = s.of.Measured && (measured || s.of.Rows[i].Tier == "host")
-	s.fold.each(row.StartUS, row.StartUS+s.interval, func(bin int, part, whole float64) {
-		s.busy[i][bin] += busy * part / s.interval
+	s.fold.each(row.StartUS, row.StartUS+row.WindowUS, func(bin int, part, whole float64) {
+		s.busy[i][bin] += busy * part / row.WindowUS
 		// A window is in the bin that has most of it, or of which it has most.
-		if part >= min(s.interval, whole)/2 {
+		if part >= min(row.WindowUS, whole)/2 {
 			s.left[i][bin] = min(s.left[i][bin], left)
 		}
 	})

@@ -185,11 +185,11 @@ func TestHostileWindows(t *testing.T) {
 		}
 	}
 	f.settle(100)
-	s := &reader{fold: f, interval: 100, row: map[reading.PortID]int32{{}: 0}, of: Signature{Rows: make([]Row, 1)}, busy: [][]float64{make([]float64, f.bins)}, left: [][]float64{make([]float64, f.bins)}}
+	s := &reader{fold: f, row: map[reading.PortID]int32{{}: 0}, of: Signature{Rows: make([]Row, 1)}, busy: [][]float64{make([]float64, f.bins)}, left: [][]float64{make([]float64, f.bins)}}
 	for _, start := range bad {
 		for _, bytes := range []int64{math.MinInt64, -1, 0, math.MaxInt64} {
 			for _, rate := range []int64{math.MinInt64, 0, 1, math.MaxInt64} {
-				row := runfolder.PortRow{StartUS: start, TxBytes: bytes, TxPackets: bytes, RateBPS: rate, QueueByteNS: bytes}
+				row := runfolder.PortRow{StartUS: start, WindowUS: 100, TxBytes: bytes, TxPackets: bytes, RateBPS: rate, QueueByteNS: bytes}
 				s.port(&row)
 			}
 		}

@@ -224,8 +224,8 @@ func (c *portCurve) add(row *runfolder.PortRow) {
 		return
 	}
 	busy := row.BusyUS()
-	share := reading.ShareOf(busy, c.interval)
-	c.dist.Add(share)
+	share, length := reading.ShareOf(busy, row.WindowUS), row.Windows(c.interval)
+	c.dist.Add(share, length)
 	c.busyUS += busy
 	const slack = 1e-6 // of float64, in windows
 	if i := int(at/c.coarseUS + slack); i < len(c.coarse) {
@@ -238,9 +238,10 @@ func (c *portCurve) add(row *runfolder.PortRow) {
 		}
 		b.busyUS += busy
 		b.low, b.high = min(b.low, share), max(b.high, share)
-		b.windows++
+		b.windows += int(length)
 	}
-	if i := int(math.Floor((row.StartUS-c.closeUS)/c.interval + slack)); i >= 0 && i < len(c.close) {
+	first := int(math.Floor(max(-1e9, row.StartUS-c.closeUS)/c.interval + slack))
+	for i := max(0, first); i < first+int(length) && i < len(c.close); i++ {
 		c.close[i] = share
 	}
 }

@@ -114,7 +114,7 @@ func TestHostileWindows(t *testing.T) {
 	for _, start := range bad {
 		for _, bytes := range []int64{math.MinInt64, -1, 0, math.MaxInt64} {
 			for _, rate := range []int64{math.MinInt64, 0, 1, math.MaxInt64} {
-				p.add(&runfolder.PortRow{StartUS: start, TxBytes: bytes, TxPackets: bytes, RateBPS: rate, QueueByteNS: bytes})
+				p.add(&runfolder.PortRow{StartUS: start, WindowUS: 100, TxBytes: bytes, TxPackets: bytes, RateBPS: rate, QueueByteNS: bytes})
 			}
 		}
 	}
