@@ -176,7 +176,7 @@ func (p *partWriter) close() error {
 		return nil
 	}
 	err := p.file.Close()
-	p.file = nil
+	p.file, p.messages, p.raw, p.packed = nil, nil, nil, nil
 	return err
 }
 

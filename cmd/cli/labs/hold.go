@@ -10,8 +10,8 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/holder"
-	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )

@@ -29,7 +29,7 @@ type Entry struct {
 	Containers int        `json:"containers"`
 	Started    time.Time  `json:"started"`
 	Folder     string     `json:"folder"`
-	PID        int        `json:"pid"` // of the csiglab that runs it
+	PID        int        `json:"pid"`                 // of the csiglab that runs it
 	DiskBytes  int64      `json:"diskBytes"`           // of the files in Folder
 	DiskLimit  int64      `json:"diskLimit,omitempty"` // of a lab: the most that its windows take of them
 }
