@@ -29,6 +29,18 @@ type Thinned struct {
 	IntervalUS float64 `json:"intervalUs"` // have this length; 0: they are left out
 }
 
+// LongestWindowUS returns the length of the longest windows that a run of the folder has. Bins
+// that are a multiple of it have whole windows.
+func (m *Manifest) LongestWindowUS() float64 {
+	longest := m.IntervalUS
+	for i := range m.Runs {
+		for _, t := range m.Runs[i].Thinned {
+			longest = max(longest, t.IntervalUS)
+		}
+	}
+	return longest
+}
+
 // segmentsPerTier is into how many files the windows of one length are cut at least, of which
 // the oldest is removed at a time.
 const segmentsPerTier = 16

@@ -15,9 +15,10 @@ const (
 )
 
 // pointUS returns the time between two points of a chart. It is the least whole
-// number of telemetry windows with which the longest run has at most maxPoints.
+// number of its windows with which the longest run has at most maxPoints.
 func pointUS(m *runfolder.Manifest, longestUS float64) float64 {
-	return m.IntervalUS * max(1, math.Ceil(longestUS/m.IntervalUS/maxPoints))
+	window := m.LongestWindowUS()
+	return window * max(1, math.Ceil(longestUS/window/maxPoints))
 }
 
 // groupFlows gives every flow a group of its own when there are few flows. Of

@@ -78,9 +78,10 @@ func newLoadReaders(g *reading.Reading, f *Fabric, lines lineOf) (readers []*loa
 			continue
 		}
 		bins := min(maxBins, max(20, maxCells/len(f.Lines)))
-		windows := max(1, math.Ceil(end/m.IntervalUS-1e-6))
-		r.of = Load{Variant: v.Name, Seed: seed, BinUS: m.IntervalUS * math.Ceil(windows/float64(bins)), Measured: true}
-		r.of.Bins = int(math.Ceil(windows * m.IntervalUS / r.of.BinUS))
+		window := m.LongestWindowUS()
+		windows := max(1, math.Ceil(end/window-1e-6))
+		r.of = Load{Variant: v.Name, Seed: seed, BinUS: window * math.Ceil(windows/float64(bins)), Measured: true}
+		r.of.Bins = int(math.Ceil(windows * window / r.of.BinUS))
 		r.samples = make([]int64, r.of.Bins)
 		for range f.Lines {
 			left := make([]float64, r.of.Bins)

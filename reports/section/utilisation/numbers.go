@@ -64,6 +64,7 @@ type Tier struct {
 type reader struct {
 	of       *Utilisation
 	interval float64
+	longest  float64 // windows, of labs
 	windows  int64
 	ports    []*portCurve
 }
@@ -120,11 +121,11 @@ func newReaders(g *reading.Reading) []*reader {
 			continue
 		}
 		from := m.Measure.FromUS
-		u := &Utilisation{Variant: v.Name, Seed: r.Seed, FromUS: from, ToUS: from + span, FineUS: m.IntervalUS, CoarseUS: coarseUS, Ports: []Port{}, Tiers: []Tier{}}
+		u := &Utilisation{Variant: v.Name, Seed: r.Seed, FromUS: from, ToUS: from + span, FineUS: m.IntervalUS, CoarseUS: max(coarseUS, m.LongestWindowUS()), Ports: []Port{}, Tiers: []Tier{}}
 		if span < longRun {
 			u.CoarseUS, u.RunMean = span, true
 		}
-		w := &reader{of: u, interval: m.IntervalUS, windows: t.WindowsIn(r)}
+		w := &reader{of: u, interval: m.IntervalUS, longest: m.LongestWindowUS(), windows: t.WindowsIn(r)}
 		places := reading.PlacesOf(m, v.Name)
 		telling := telling(t.Ports[r], places)
 		if first == nil {
@@ -195,7 +196,7 @@ func (w *reader) add(p reading.Place, sums *reading.PortSums) {
 	u := w.of
 	span := u.ToUS - u.FromUS
 	c := &portCurve{place: p, fromUS: u.FromUS, toUS: u.ToUS, interval: w.interval, coarseUS: u.CoarseUS, coarse: make([]float64, min(maxCoarse, int(span/u.CoarseUS+1e-9)))}
-	c.binUS = w.interval * max(1, math.Ceil(float64(w.windows)/maxCurve))
+	c.binUS = w.longest * max(1, math.Ceil(float64(w.windows)*w.interval/w.longest/maxCurve))
 	c.bins = make([]curveBin, int(math.Ceil(span/c.binUS-1e-9)))
 	if c.binUS > w.interval {
 		c.closeUS = u.FromUS
