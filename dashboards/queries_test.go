@@ -49,6 +49,17 @@ func query(legend, expr string, args ...any) Query {
 	return Query{Expr: of(own, fmt.Sprintf(expr, args...)), Legend: legend}
 }
 
+// or is the query, and a series with a name for a run without any of the selector's.
+func or(selector, name string, q Query) Query {
+	q.Or = [2]string{selector, name}
+	return q
+}
+
+// spelt writes what a locator that several ports share stands for.
+func spelt(expr string) string {
+	return fmt.Sprintf(`label_replace(label_replace(label_join(%s, "shared", " ", "bottleneck", "tier"), "bottleneck", "$1: several $2 ports", "shared", "(locator-[0-9]+) (.*)"), "shared", "", "", "")`, expr)
+}
+
 // windows is a query of each telemetry window.
 func windows(legend, expr string, args ...any) Query {
 	q := query(legend, expr, args...)

@@ -41,11 +41,11 @@ variants:
 
 // What the description of a panel says of the runs that cannot have what it shows.
 const (
-	emptyVirtual   = "Empty for runs in virtual time and in lockstep"
-	emptyFault     = "Empty for a run without faults."
-	emptyLab       = "Empty for a lab"
-	emptyDelay     = "Empty unless hosts ask for the CSIG signal delay."
-	emptyBandwidth = "Empty unless hosts ask for the CSIG signal abw."
+	emptyVirtual   = "Empty for a run that is not in real time."
+	emptyFault     = "Empty for a run that has no faults."
+	emptyLab       = "Empty for a run that is a lab "
+	emptyDelay     = "Empty for a run that does not ask for the CSIG signal delay."
+	emptyBandwidth = "Empty for a run that does not ask for the CSIG signal abw."
 )
 
 // TestPanels evaluates each panel of each dashboard over csiglab serve, as Grafana does:
