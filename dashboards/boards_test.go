@@ -30,6 +30,8 @@ func Boards() []Board {
 
 const axis = "**Time.** A lab is shown in wall time. A run folder begins at 2000-01-01 00:00:00 UTC, as all do, and with a stretch of 1000 each second on the axis is a millisecond of the model: 00:00:05.300 is 5.3 ms. Rates and times in the panels are the model's, and totals are those of the time shown."
 
+const colours = "A variant has one colour on the boards *fabric* and *paths*, and dashes say which of its lines it is. Lines of flows, jobs and ports have colours by their place in the legend: Grafana colours by names that are known in advance."
+
 func text(height int, content string) Panel {
 	return Panel{Kind: Text, Title: "How to read this", Height: height, Text: content}
 }
@@ -69,9 +71,9 @@ func fabric() Board {
 	edges := graph("node, port, peer", coloured(between, append([][2]string{{"purple", "and on (node, port) " + named}}, bands...)...), [2]string{"id", "port"}, [2]string{"source", "node"}, [2]string{"target", "peer"})
 	return Board{
 		UID: "csiglab-fabric", Title: "csiglab: fabric overview", Description: "Which ports of the fabric are busy, how deep their queues are and what they drop.", Counts: true,
-		Choices: []Choice{tiers, {Name: "fabric", Family: "csig_run_info", Label: "variant", One: true}},
+		Choices: []Choice{tiers, {Name: "fabric", Title: "Variant of maps", Family: "csig_run_info", Label: "variant", One: true}},
 		Panels: []Panel{
-			text(4, axis+" Bursts are shorter than any scrape interval: panels about *windows* count every telemetry window, so that no burst is lost between two scrapes."),
+			text(4, axis+" Bursts are shorter than any scrape interval: panels about *windows* count every telemetry window, so that no burst is lost between two scrapes. "+colours),
 			variants(
 				measure{"mean use", "percentunit", mean("variant", "csig_port_window_utilisation_ratio", `tier!="host"`)},
 				measure{"at line rate", "percentunit", fmt.Sprintf("1 - sum by (variant) (%s) / sum by (variant) (%s)",
@@ -80,41 +82,37 @@ func fabric() Board {
 				measure{"drops, whole run", "short", fmt.Sprintf("max by (variant) (%s) or sum by (variant) (%s)", metric("1", "drops", `subject=""`), total("csig_port_dropped_packets_total"))},
 			).saying("Of the ports of switches in the time shown: mean use is the share of the time in which they were busy, over all of them; at line rate is the share of the telemetry windows in which one was busy for more than 95 % of the time; and the deepest queue is the greatest depth of a data queue. (In a lab, what lies between two scrapes is not in the deepest queue; the queues of all windows are below.) Drops are packets that were dropped anywhere in the whole run, by full queues, faults, or because there was no way; those that were trimmed to their headers are not among them, as they are sent again. Of a lab they are those that full queues dropped in the time shown."),
 			row("Map"),
-			{Kind: NodeGraph, Title: "Fabric of $fabric", Height: 24,
+			{Kind: NodeGraph, Title: "Fabric, variant $fabric", Height: 24,
 				Description: "The switches, and up to 60 of the busiest ports between them as edges. The number is the share of the time shown in which the line was busy, of a switch that of its busiest line. Green is below 50 %, yellow and orange are more, red is 90 % and more; purple is the switch, or the port, that most CSIG samples name. Grafana colours edges from version 11 on; a click on one says its number. It does not fit the graph to the panel either: the wheel of the mouse, or + and -, zoom, and the mouse moves it.",
 				Queries:     []Query{{Expr: of(fabricOf, nodes)}, {Expr: of(fabricOf, edges)}}},
 			row("Utilisation"),
-			{Kind: Timeseries, Title: "Load", Width: 12, Unit: "percentunit", Max: 1,
+			{Kind: Timeseries, Title: "Load", Hues: true, Width: 12, Unit: "percentunit", Max: 1,
 				Description: "What the ports of the chosen tiers sent, without line overhead, of what their lines could have sent.",
 				Queries: []Query{{Counts: true, Legend: "{{variant}}", Expr: of(own, perSecond("variant", `csig_port_transmit_bytes_total{tier=~"$tier"}`)+
 					` / on (variant) sum by (variant) (csig_port_rate_bytes_per_second{tier=~"$tier"})`)}}},
-			{Kind: Heatmap, Title: "Telemetry windows by utilisation", Width: 12, Unit: "percentunit",
+			{Kind: Heatmap, Title: "Telemetry windows by utilisation, variant $fabric", Width: 12, Unit: "percentunit",
 				Description: "How many windows of ports of switches had which utilisation. Two bands, one at the bottom and one at the top, are bursts: ports are idle or at line rate, whatever their mean.",
-				Queries:     []Query{buckets("csig_port_window_utilisation_ratio", `tier!="host"`)}},
-			{Kind: Timeseries, Title: "Busiest port of tier $tier", Width: 12, Unit: "percentunit", Max: 1, Repeat: "tier",
+				Queries:     []Query{buckets(fabricOf, "csig_port_window_utilisation_ratio", `tier!="host"`)}},
+			{Kind: Timeseries, Title: "Busiest port of tier $tier", Hues: true, Width: 12, Unit: "percentunit", Max: 1, Repeat: "tier",
 				Description: "Share of the latest telemetry window in which the busiest line of the tier was busy. A mean hides bursts; this does not.",
 				Queries:     []Query{windows("{{variant}}", "max by (variant) (csig_port_utilisation_ratio{"+tier+"})")}},
 			row("Queues and losses"),
-			{Kind: Timeseries, Title: "Deepest queue of tier $tier", Width: 12, Unit: "decbytes", Repeat: "tier",
+			{Kind: Timeseries, Title: "Deepest queue of tier $tier", Hues: true, Width: 12, Unit: "decbytes", Repeat: "tier",
 				Description: "Greatest depth of a data queue in the latest telemetry window.",
 				Queries:     []Query{windows("{{variant}}", "max by (variant) (csig_port_queue_peak_bytes{"+tier+"})")}},
-			{Kind: Heatmap, Title: "Telemetry windows by queue", Width: 12, Unit: "decbytes",
+			{Kind: Heatmap, Title: "Telemetry windows by queue, variant $fabric", Width: 12, Unit: "decbytes",
 				Description: "How many windows of ports of switches had which greatest depth of the data queue.",
-				Queries:     []Query{buckets("csig_port_window_queue_bytes", `tier!="host"`)}},
-			{Kind: Timeseries, Title: "Marked, trimmed and dropped packets", Width: 12, Unit: packets,
+				Queries:     []Query{buckets(fabricOf, "csig_port_window_queue_bytes", `tier!="host"`)}},
+			{Kind: Timeseries, Title: "Least available bandwidth", Hues: true, Width: 12, Unit: "percentunit", Max: 1, Empty: []Reason{NoABW},
+				Description: "Least bandwidth that a CSIG meter of the chosen tiers measured in the latest window, as a share of the line's rate: what CSIG packets are told.",
+				Queries:     []Query{windows("{{variant}}", `min by (variant) (csig_port_available_bytes_per_second{tier=~"$tier"} / csig_port_rate_bytes_per_second{})`)}},
+			{Kind: Timeseries, Title: "Marked, trimmed and dropped packets", Hues: true, Unit: packets,
 				Description: "Packets per second that ports marked CE, trimmed to their headers, or dropped as their queue was full.",
 				Queries: []Query{
 					rates("{{variant}} marked", "variant", "csig_port_marked_packets_total{}", ""),
 					rates("{{variant}} trimmed", "variant", "csig_port_trimmed_packets_total{}", ""),
 					rates("{{variant}} dropped", "variant", "csig_port_dropped_packets_total{}", ""),
 				}},
-			{Kind: Timeseries, Title: "Least available bandwidth", Width: 12, Unit: "percentunit", Max: 1, Empty: []Reason{NoABW},
-				Description: "Least bandwidth that a CSIG meter of the chosen tiers measured in the latest window, as a share of the line's rate: what CSIG packets are told.",
-				Queries:     []Query{windows("{{variant}}", `min by (variant) (csig_port_available_bytes_per_second{tier=~"$tier"} / csig_port_rate_bytes_per_second{})`)}},
-			{Kind: Table, Title: "Dropped packets by fault, whole run", Width: 12, Empty: []Reason{NoFault, NoLab}, Sort: "dropped packets",
-				Description: "Packets that each fault of the experiment dropped, over the whole run.",
-				Columns:     []Column{{"variant", "variant", ""}, {"subject", "fault", ""}, {"Value", "dropped packets", "short"}},
-				Queries:     []Query{query("", "max by (variant, subject) (%s)", metric("1", "fault_drops", `subject!=""`))}},
 			{Kind: Table, Title: "Ports, time shown", Height: 12, Sort: "mean utilisation", Description: "What each port did in the time shown.",
 				Columns: []Column{{"variant", "variant", ""}, {"port", "port", ""}, {"tier", "tier", ""}, {"direction", "direction", ""},
 					{"Value #A", "sent", "decbytes"}, {"Value #B", "mean utilisation", "percentunit"}, {"Value #C", "marked", "short"}, {"Value #D", "trimmed", "short"}, {"Value #E", "dropped", "short"}},
@@ -126,7 +124,11 @@ func fabric() Board {
 					query("", "sum by (%s) (%s)", byPort, total("csig_port_trimmed_packets_total")),
 					query("", "sum by (%s) (%s)", byPort, total("csig_port_dropped_packets_total")),
 				}},
-			{Kind: Table, Title: "Run folders that are loaded", Height: 6, Empty: []Reason{NoLab}, Description: "A click on a run shows it, at its time.",
+			{Kind: Table, Title: "Dropped packets by fault, whole run", Width: 12, Empty: []Reason{NoFault, NoLab}, Sort: "dropped packets",
+				Description: "Packets that each fault of the experiment dropped, over the whole run.",
+				Columns:     []Column{{"variant", "variant", ""}, {"subject", "fault", ""}, {"Value", "dropped packets", "short"}},
+				Queries:     []Query{query("", "max by (variant, subject) (%s)", metric("1", "fault_drops", `subject!=""`))}},
+			{Kind: Table, Title: "Run folders that are loaded", Width: 12, Empty: []Reason{NoLab}, Description: "A click on a run shows it, at its time.",
 				Columns: []Column{{"run", "run", ""}, {"Value", "ends at", "dateTimeAsIso"}},
 				Links:   []Link{{"run", "Show this run", "/d/csiglab-fabric?${datasource:queryparam}&var-run=${__value.text}&from=946684799000&to=${__data.fields[\"ends at\"].numeric}"}},
 				Queries: []Query{{Expr: "max by (run) (csig_run_end_timestamp_seconds @ 946684800) * 1000"}}},

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,6 +32,7 @@ type Board struct {
 // chooses, or one.
 type Choice struct {
 	Name, Family, Label string
+	Title               string // "": the name
 	One                 bool
 	// Only has more labels of the family. With any, the user does not see the variable: panels
 	// repeat for its values, which follow from other variables.
@@ -55,9 +57,11 @@ type Panel struct {
 	Sort          string    // column that a table is sorted by, the greatest value first
 	Matrix        [3]string // of a table: labels that are its rows and columns, and the field in its cells
 	Links         []Link
-	Order         string   // field of a table by which rows are ordered, the greatest first, and that is not shown
-	Looks         []Look   // of columns
-	Columns       []Column // of a table, from left to right; other fields are hidden
+	Order         string    // field of a table by which rows are ordered, the greatest first, and that is not shown
+	Looks         []Look    // of columns
+	Hues          bool      // of lines: variants have colours, what legends say beside the variant has dashes
+	Colours       []Mapping // of lines, by expressions for their names
+	Columns       []Column  // of a table, from left to right; other fields are hidden
 	Values        []Mapping
 	Steps         []Step // colours from a value on; without any, Grafana's palette
 	Queries       []Query
@@ -137,7 +141,23 @@ func (b *Board) JSON() ([]byte, error) {
 	if err := e.Encode(b.object()); err != nil {
 		return nil, fmt.Errorf("dashboard %s: %w", b.UID, err)
 	}
-	return text.Bytes(), nil
+	return short(text.Bytes()), nil
+}
+
+var small = regexp.MustCompile(`([\[{])\n *([^\[\]{}\n]{1,60}(?:\n *[^\[\]{}\n]{1,60}){0,4})\n *([\]}])`)
+
+// short writes small objects and lists of JSON in one line each.
+func short(text []byte) []byte {
+	return small.ReplaceAllFunc(text, func(found []byte) []byte {
+		var b []byte
+		for line := range bytes.Lines(found) {
+			line = bytes.TrimSpace(line)
+			if b = append(b, line...); bytes.HasSuffix(line, []byte(",")) {
+				b = append(b, ' ')
+			}
+		}
+		return b
+	})
 }
 
 func (b *Board) object() object {
@@ -253,7 +273,11 @@ func (c *Choice) variable() object {
 	if c.Only != "" {
 		labels += "," + c.Only
 	}
-	v := queryVariable(c.Name, upper(c.Name), fmt.Sprintf(`label_values(%s{%s}, %s)`, c.Family, labels, c.Label), !c.One)
+	title := c.Title
+	if title == "" {
+		title = upper(c.Name)
+	}
+	v := queryVariable(c.Name, title, fmt.Sprintf(`label_values(%s{%s}, %s)`, c.Family, labels, c.Label), !c.One)
 	if c.Only != "" {
 		v["hide"] = 2
 	}
@@ -356,7 +380,11 @@ func (p *Panel) object(id int, place object) object {
 }
 
 func (p *Panel) target(q Query, ref string) object {
-	o := object{"refId": ref, "expr": q.Expr + p.otherwise(q, ref), "datasource": dataSource, "editorMode": "code", "format": "time_series", "legendFormat": q.Legend, "range": true, "instant": false}
+	expr, legend := q.Expr+p.otherwise(q, ref), q.Legend
+	if p.Hues {
+		expr, legend = numbered(expr), "{{number}} "+legend
+	}
+	o := object{"refId": ref, "expr": expr, "datasource": dataSource, "editorMode": "code", "format": "time_series", "legendFormat": legend, "range": true, "instant": false}
 	switch p.Kind {
 	case Table, NodeGraph:
 		o["range"], o["instant"] = false, true
@@ -550,6 +578,40 @@ func (p *Panel) transformations() (list []object) {
 	return list
 }
 
+// variantColours are those of the variants, by their numbers, and again from the eleventh on.
+var variantColours = [...]string{"#3274d9", "#ff780a", "#37872d", "#e02f44", "#a352cc", "#00a0a8", "#b8860b", "#8f5a2b", "#f78fb3", "#808080"}
+
+// dashes are those of the first query, the second one, and so on.
+var dashes = [...][]int{nil, {10, 10}, {2, 6}}
+
+// hues give lines their colours: by the number of their variant, which the legend begins with and
+// that is not shown in the end, or by their names.
+func (p *Panel) hues() (list []object) {
+	add := func(matcher, of, property string, value any) {
+		list = append(list, object{"matcher": object{"id": matcher, "options": of}, "properties": []object{{"id": property, "value": value}}})
+	}
+	fixed := func(colour string) object { return object{"mode": "fixed", "fixedColor": colour} }
+	for _, m := range p.Colours {
+		add("byRegexp", m.Value, "color", fixed(m.Colour))
+	}
+	if !p.Hues {
+		return list
+	}
+	for i, colour := range variantColours {
+		add("byRegexp", fmt.Sprintf("^[0-9]*%d .*", (i+1)%len(variantColours)), "color", fixed(colour))
+	}
+	for i, q := range p.Queries {
+		ref := string(rune('A' + i))
+		if i > 0 {
+			add("byFrameRefID", ref, "custom.lineStyle", object{"fill": "dash", "dash": dashes[i]})
+		}
+		add("byFrameRefID", ref, "displayName", legendLabel.ReplaceAllString(q.Legend, "$${__field.labels.$1}"))
+	}
+	return list
+}
+
+var legendLabel = regexp.MustCompile(`{{(.*?)}}`)
+
 // overrides give the columns of a table their units, colours and links.
 func (p *Panel) overrides() []object {
 	list := []object{}
@@ -592,10 +654,17 @@ func (p *Panel) overrides() []object {
 		add(l.Field, object{"id": "links", "value": []object{{"title": l.Title, "url": l.URL}}})
 	}
 	for i, q := range p.Queries {
-		if p.Kind == Timeseries && strings.HasPrefix(q.Legend, "2: ") { // the other run
-			list = append(list, object{"matcher": object{"id": "byFrameRefID", "options": string(rune('A' + i))}, "properties": []object{{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": []int{10, 10}}}}})
+		run, _, ok := strings.Cut(q.Legend, ": ")
+		if p.Kind != Timeseries || !ok {
+			continue
 		}
+		properties := []object{{"id": "color", "value": object{"mode": "fixed", "fixedColor": variantColours[i]}}}
+		if run == "2" {
+			properties = append(properties, object{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": dashes[1]}})
+		}
+		list = append(list, object{"matcher": object{"id": "byFrameRefID", "options": string(rune('A' + i))}, "properties": properties})
 	}
+	list = append(list, p.hues()...)
 	if p.Matrix[0] != "" && p.Unit != "" {
 		// The first column has the names of the rows.
 		list = append(list, object{"matcher": object{"id": "byType", "options": "number"}, "properties": []object{{"id": "custom.cellOptions", "value": object{"type": "color-background", "mode": "basic"}}}})

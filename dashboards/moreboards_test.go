@@ -12,6 +12,21 @@ const (
 	samples = "si: samples/s"
 )
 
+// actionColours are those of what congestion control does, the same in all panels: more is green to
+// blue, less is red to orange, and grey is nothing.
+var actionColours = []Mapping{
+	{"^none$", "", "#808080"}, {"^noop$", "", "#808080"}, {"^hold$", "", "#808080"},
+	{"^additive_increase$", "", "#37872d"}, {"^proportional_increase$", "", "#37872d"}, {"^multiplicative_increase$", "", "#96d98d"}, {"^slow_start$", "", "#00a0a8"},
+	{"^fast_increase$", "", "#3274d9"}, {"^fair_increase$", "", "#96d98d"}, {"^headroom_increase$", "", "#3274d9"}, {"^hyper_increase$", "", "#3274d9"}, {"^fast_recovery$", "", "#e0b400"},
+	{"^multiplicative_change$", "", "#ff780a"}, {"^multiplicative_decrease$", "", "#e02f44"}, {"^rate_decrease$", "", "#e02f44"}, {"^quick_adapt$", "", "#a352cc"},
+}
+
+// tierColours are those of the tiers of two runs: cold ones of run 1, warm ones of run 2.
+var tierColours = []Mapping{
+	{"^1: .* agg$", "", "#00a0a8"}, {"^1: .* core$", "", "#a352cc"},
+	{"^2: .* agg$", "", "#e02f44"}, {"^2: .* core$", "", "#e0b400"},
+}
+
 const locators = "Where a name begins with locator, several ports share the locator: tags do not tell them apart."
 
 func flows() Board {
@@ -41,7 +56,7 @@ func flows() Board {
 			{Kind: Table, Title: "Completion times, whole run", Width: 24, Empty: []Reason{NoTransfer, NoLab},
 				Description: "Of the flows of the whole run, in the model's time: the median of their completion times, the time that 99 of 100 stayed below, and the greatest. Slowdown is the completion time as a multiple of that in an empty network: 1 is the best.",
 				Columns: []Column{{"variant", "variant", ""}, {"Value #A", "median", "s"}, {"Value #B", "99th percentile", "s"}, {"Value #C", "greatest", "s"},
-					{"Value #D", "mean slowdown", "none"}, {"Value #E", "99th percentile of slowdown", "none"}},
+					{"Value #D", "mean slowdown", "none"}, {"Value #E", "p99 slowdown", "none"}},
 				Queries: []Query{statistic("1e-6", "fct_us.p50"), statistic("1e-6", "fct_us.p99"), statistic("1e-6", "fct_us.max"), statistic("1", "slowdown.mean"), statistic("1", "slowdown.p99")}},
 			{Kind: Table, Title: "Packets sent again, time shown", Width: 12, Empty: []Reason{NoLab}, Sort: "sent again",
 				Description: "Packets that were sent again, and timeouts of senders, of the flows that ended in the time shown.",
@@ -55,7 +70,7 @@ func flows() Board {
 				Columns:     []Column{{"variant", "variant", ""}, {"Value #A", "sent again", "short"}, {"Value #B", "timeouts", "short"}},
 				Queries:     []Query{statistic("1", "packets.retransmitted"), statistic("1", "packets.timeouts")}},
 			row("What congestion control did"),
-			{Kind: Timeseries, Title: "ACKs by action, variant $acting", Unit: acks, Stack: true, Repeat: "acting", Empty: []Reason{NoActions},
+			{Kind: Timeseries, Title: "ACKs by action, variant $acting", Colours: actionColours, Unit: acks, Stack: true, Repeat: "acting", Empty: []Reason{NoActions},
 				Description: "ACKs per second, by the action that the congestion control answered with: which of its rules is at work.",
 				Queries:     []Query{{Counts: true, Legend: "{{action}}", Expr: of(strings.Replace(own, "$variant", "$acting", 1), perSecond("variant, action", "csig_cc_actions_total{"+one+"}"))}}},
 			closed("CSIG"),
@@ -121,16 +136,16 @@ func paths() Board {
 		UID: "csiglab-paths", Title: "csiglab: load balancing and paths", Description: "How evenly the paths of the fabric are used, and which ports CSIG names as bottlenecks.", Counts: true,
 		Choices: []Choice{tiers, {Name: "rising", Family: "csig_port_rate_bytes_per_second", Label: "tier", Only: `tier=~"$tier",direction="up"`}, asks("sampled", ""), asks("roomy", `,signal=~"abw|abw-c"`), asks("delayed", `,signal="delay"`)},
 		Panels: []Panel{
-			text(4, axis+" Ports that lead up, away from the hosts, are those among which load balancing chooses."),
+			text(4, axis+" Ports that lead up, away from the hosts, are those among which load balancing chooses. "+colours),
 			row("Map of the fabric, as CSIG sees it: available bandwidth"),
 			available, row("Map of delays"), delay, row("Map of bottlenecks"), named,
 			row("Balance"),
-			{Kind: Timeseries, Title: "Spread of utilisation, upwards in tier $rising", Unit: "percentunit", Max: 1, Repeat: "rising",
+			{Kind: Timeseries, Title: "Spread of utilisation, upwards in tier $rising", Hues: true, Unit: "percentunit", Max: 1, Repeat: "rising",
 				Description: "Greatest, mean and least utilisation of the ports of the tier that lead up, in the latest telemetry window. Lines far apart mean that some ports are full while others are free.",
 				Queries:     []Query{share("max"), share("avg"), share("min")}},
-			{Kind: Table, Title: "Greatest over mean utilisation", Width: 8, Height: 10, Sort: "greatest over mean",
+			{Kind: Table, Title: "Greatest over mean utilisation", Width: 8, Height: 10, Sort: "ratio",
 				Description: "Utilisation of the busiest port of a tier, as a multiple of the tier's mean, in the time shown. 1 is an even load.",
-				Columns:     []Column{{"variant", "variant", ""}, {"tier", "tier", ""}, {"direction", "direction", ""}, {"Value", "greatest over mean", "none"}},
+				Columns:     []Column{{"variant", "variant", ""}, {"tier", "tier", ""}, {"direction", "direction", ""}, {"Value", "ratio", "none"}},
 				Queries: []Query{query("", "max by (%s) (%s) / avg by (%[1]s) (%[2]s)", group,
 					mean(byPort, "csig_port_window_utilisation_ratio", `tier!="host"`))}},
 			{Kind: Signature, Title: "Ports that lead up, by utilisation", Width: 16, Height: 10, Unit: "percentunit", Max: 1,
@@ -214,7 +229,7 @@ func compare() Board {
 	return Board{
 		UID: "csiglab-compare", Title: "csiglab: compare two runs", Compare: true, Counts: true, Description: "The same numbers of two runs, or of two variants of one run, side by side.",
 		Panels: []Panel{
-			text(4, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: another run folder, another variant or another seed. The lines of run 2 are dashed. "+axis),
+			text(4, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: another run folder, another variant or another seed. Lines of run 1 are blue, of the tiers above it turquoise and purple; those of run 2 are dashed, and orange, red and yellow. "+axis),
 			{Kind: Table, Title: "Run 1", Width: 12, Height: 4, Description: "The variant's " + ran + ".", Columns: ranBy, Queries: []Query{query("", "%s", info)}},
 			{Kind: Table, Title: "Run 2", Width: 12, Height: 4, Description: "The variant's " + ran + ".", Columns: ranBy, Queries: []Query{{Expr: of(other, info)}}},
 			{Kind: Table, Title: "Differences, whole run", Width: 24, Height: 14, Order: "Value #D", Empty: []Reason{NoLab},
@@ -238,10 +253,10 @@ func compare() Board {
 					{Counts: true, Legend: "1: {{variant}}", Expr: of(own, received)},
 					{Counts: true, Legend: "2: {{variant}}", Expr: of(other, strings.ReplaceAll(received, "$stretch", "$other_stretch"))},
 				}},
-			{Kind: Timeseries, Title: "Busiest port of each tier", Width: 12, Unit: "percentunit", Max: 1,
+			{Kind: Timeseries, Title: "Busiest port of each tier", Colours: tierColours, Width: 12, Unit: "percentunit", Max: 1,
 				Description: "Share of the latest telemetry window in which the busiest line of the tier was busy.",
 				Queries:     both("{{variant}} {{tier}}", `max by (variant, tier) (csig_port_utilisation_ratio{tier!="host"})`, true)},
-			{Kind: Timeseries, Title: "Deepest queue of each tier", Width: 12, Unit: "decbytes",
+			{Kind: Timeseries, Title: "Deepest queue of each tier", Colours: tierColours, Width: 12, Unit: "decbytes",
 				Description: "Greatest depth of a data queue of a switch in the latest telemetry window.",
 				Queries:     both("{{variant}} {{tier}}", `max by (variant, tier) (csig_port_queue_peak_bytes{tier!="host"})`, true)},
 			{Kind: Timeseries, Title: "Delay that congestion control was fed", Width: 12, Unit: "s",

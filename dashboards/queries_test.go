@@ -55,6 +55,11 @@ func or(selector, name string, q Query) Query {
 	return q
 }
 
+// numbered gives series the number of their variant.
+func numbered(expr string) string {
+	return "(" + expr + of(own, ") * on (variant) group_left (number) max by (variant, number) (csig_run_info{})")
+}
+
 // spelt writes what a locator that several ports share stands for.
 func spelt(expr string) string {
 	return fmt.Sprintf(`label_replace(label_replace(label_join(%s, "shared", " ", "bottleneck", "tier"), "bottleneck", "$1: several $2 ports", "shared", "(locator-[0-9]+) (.*)"), "shared", "", "", "")`, expr)
@@ -110,11 +115,10 @@ func mean(by, family string, labels ...string) string {
 	return fmt.Sprintf("sum by (%s) (%s) / sum by (%[1]s) (%[3]s)", by, total(family+"_sum", labels...), total(family+"_count", labels...))
 }
 
-// buckets is how many observations of a histogram fell into each bucket in each second.
-func buckets(family, labels string) Query {
-	q := query("{{le}}", "sum by (le) (%s{%s}) - sum by (le) (%[1]s{%[2]s} offset $__interval)", family+"_bucket", labels)
-	q.Blocks = true
-	return q
+// buckets is how many observations of a histogram fell into each bucket in each second, of one
+// variant: those of all would be added up, and be more series than a server reads.
+func buckets(run, family, labels string) Query {
+	return Query{Blocks: true, Legend: "{{le}}", Expr: of(run, fmt.Sprintf("sum by (le) (%s{%s}) - sum by (le) (%[1]s{%[2]s} offset $__interval)", family+"_bucket", labels))}
 }
 
 // most keeps the series that are greatest on average in the time range: the same ones all

@@ -53,7 +53,10 @@ func TestPanelsTellTheTruth(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			u := newTool(t, builtPrograms(t))
-			u.want(command.ExitOK, "run", name, "--seeds", "1", "--no-report", "--out", "run")
+			// What several seeds are expected to do on average, one need not.
+			if code, _, stderr := u.run("", "run", name, "--seeds", "1", "--no-report", "--out", "run"); code != command.ExitOK && code != command.ExitFailed {
+				t.Fatalf("csiglab run %s: exit %d: %s", name, code, stderr)
+			}
 			f, err := runfolder.Open(filepath.Join(u.dir, "run"))
 			if err != nil {
 				t.Fatal(err)
