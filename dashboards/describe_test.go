@@ -57,7 +57,7 @@ type Panel struct {
 	Sort          string    // column that a table is sorted by, the greatest value first
 	Matrix        [3]string // of a table: labels that are its rows and columns, and the field in its cells
 	Links         []Link
-	Order         string    // field of a table by which rows are ordered, the greatest first, and that is not shown
+	Order         string    // field of a table by the size of which rows are ordered, the greatest first, above or below 0
 	Looks         []Look    // of columns
 	Hues          bool      // of lines: variants have colours, what legends say beside the variant has dashes
 	Colours       []Mapping // of lines, by expressions for their names
@@ -569,8 +569,12 @@ func (p *Panel) transformations() (list []object) {
 	}
 	list = []object{{"id": "organize", "options": object{"excludeByName": hide, "indexByName": order, "renameByName": names}}}
 	if p.Order != "" {
-		list = append([]object{{"id": "sortBy", "options": object{"sort": []object{{"field": p.Order, "desc": true}}}}}, list...)
-		hide[p.Order] = true
+		const size = "square"
+		list = append([]object{
+			{"id": "calculateField", "options": object{"mode": "binary", "binary": object{"left": p.Order, "operator": "*", "right": p.Order}, "alias": size}},
+			{"id": "sortBy", "options": object{"sort": []object{{"field": size, "desc": true}}}},
+		}, list...)
+		hide[size] = true
 	}
 	if len(p.Queries) > 1 {
 		list = append([]object{{"id": "merge", "options": object{}}}, list...)

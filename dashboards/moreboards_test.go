@@ -225,18 +225,18 @@ func compare() Board {
 		}
 		return fmt.Sprintf("((%s - %s) / ((%[1]s >= %[2]s or %[2]s) > 0) or 0 * (%[1]s - %[2]s))", of(more), of(less))
 	}
-	gain := "(" + better("higher", other, own) + " or " + better("lower", own, other) + ")"
+	gain := better("higher", other, own) + " or " + better("lower", own, other)
 	return Board{
 		UID: "csiglab-compare", Title: "csiglab: compare two runs", Compare: true, Counts: true, Description: "The same numbers of two runs, or of two variants of one run, side by side.",
 		Panels: []Panel{
 			text(4, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: another run folder, another variant or another seed. Lines of run 1 are blue, of the tiers above it turquoise and purple; those of run 2 are dashed, and orange, red and yellow. "+axis),
 			{Kind: Table, Title: "Run 1", Width: 12, Height: 4, Description: "The variant's " + ran + ".", Columns: ranBy, Queries: []Query{query("", "%s", info)}},
 			{Kind: Table, Title: "Run 2", Width: 12, Height: 4, Description: "The variant's " + ran + ".", Columns: ranBy, Queries: []Query{{Expr: of(other, info)}}},
-			{Kind: Table, Title: "Differences, whole run", Width: 24, Height: 14, Order: "Value #D", Empty: []Reason{NoLab},
+			{Kind: Table, Title: "Differences, whole run", Width: 24, Height: 14, Order: "Value #C", Empty: []Reason{NoLab},
 				Description: "The metrics of both runs of which less or more is better, in the unit of summary.json, the greatest differences first, whether better or worse. How much run 2 is better is a share of the greater of the two values, from -100 % to 100 %: green is better than run 1, red worse. One seed of each says nothing of chance: csiglab compare has intervals.",
 				Columns:     []Column{{"metric", "metric", ""}, {"subject", "of", ""}, {"unit", "unit", ""}, {"better", "better is", ""}, {"Value #A", "run 1", "short"}, {"Value #B", "run 2", "short"}, {"Value #C", "run 2 is better by", "percentunit"}},
 				Looks:       []Look{{Column: "run 2 is better by", Steps: []Step{{0, "red"}, {-0.01, "text"}, {0.01, "green"}}}},
-				Queries:     []Query{{Expr: one}, {Expr: two}, {Expr: gain}, {Expr: "abs(" + gain + ")"}}},
+				Queries:     []Query{{Expr: one}, {Expr: two}, {Expr: gain}}},
 			{Kind: Table, Title: "Mean time of a step, time shown", Width: 8, Empty: []Reason{NoJob},
 				Description: "Mean duration of the steps of each job that ended in the time shown, in the model's time.",
 				Columns:     []Column{{"job", "job", ""}, {"Value #A", "run 1", "s"}, {"Value #B", "run 2", "s"}},
