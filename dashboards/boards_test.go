@@ -150,7 +150,7 @@ type measure struct{ name, unit, expr string }
 // variants is the table of what was run, and of what is known of each variant: its verdict, its lost
 // records, and more.
 func variants(more ...measure) Panel {
-	p := Panel{Kind: Table, Title: "Variants", Columns: ranBy[:len(ranBy):len(ranBy)],
+	p := Panel{Kind: Table, Title: "Variants", Height: 12, Columns: ranBy[:len(ranBy):len(ranBy)],
 		Description: "Each variant's " + ran + "; where its nodes ran, and under which clock. The verdict is whether csiglab found the run valid: a run is not valid if packets are missing, or if it ran in real time on a machine that was too slow for it. A lab has no verdict before csiglab down, which checks it. Lost records found no room in a bounded buffer: panels lack what they said.",
 		Looks: []Look{
 			{Column: "verdict", Values: []Mapping{{"-1", "after down", "text"}, {"0", "not valid", "red"}, {"1", "valid", "green"}}, Width: 100},

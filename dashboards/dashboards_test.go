@@ -294,7 +294,7 @@ func TestActionsHaveColours(t *testing.T) {
 	for _, a := range congestion.Table {
 		of := map[string]string{}
 		for _, action := range a.ActionNames() {
-			i := slices.IndexFunc(actionColours, func(m Mapping) bool { return m.Value == "^"+action+"$" })
+			i := slices.IndexFunc(actionColours, func(m LineColour) bool { return m.Names == "^"+action+"$" })
 			switch {
 			case i < 0:
 				t.Errorf("action %s of %s has no colour", action, a.Name)

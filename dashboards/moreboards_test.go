@@ -14,17 +14,17 @@ const (
 
 // actionColours are those of what congestion control does, the same in all panels: more is green to
 // blue, less is red to orange, and grey is nothing.
-var actionColours = []Mapping{
-	{"^none$", "", "#808080"}, {"^noop$", "", "#808080"}, {"^hold$", "", "#808080"},
-	{"^additive_increase$", "", "#37872d"}, {"^proportional_increase$", "", "#37872d"}, {"^multiplicative_increase$", "", "#96d98d"}, {"^slow_start$", "", "#00a0a8"},
-	{"^fast_increase$", "", "#3274d9"}, {"^fair_increase$", "", "#96d98d"}, {"^headroom_increase$", "", "#3274d9"}, {"^hyper_increase$", "", "#3274d9"}, {"^fast_recovery$", "", "#e0b400"},
-	{"^multiplicative_change$", "", "#ff780a"}, {"^multiplicative_decrease$", "", "#e02f44"}, {"^rate_decrease$", "", "#e02f44"}, {"^quick_adapt$", "", "#a352cc"},
+var actionColours = []LineColour{
+	{"^none$", "#808080"}, {"^noop$", "#808080"}, {"^hold$", "#808080"},
+	{"^additive_increase$", "#37872d"}, {"^proportional_increase$", "#37872d"}, {"^multiplicative_increase$", "#96d98d"}, {"^slow_start$", "#00a0a8"},
+	{"^fast_increase$", "#3274d9"}, {"^fair_increase$", "#96d98d"}, {"^headroom_increase$", "#3274d9"}, {"^hyper_increase$", "#3274d9"}, {"^fast_recovery$", "#e0b400"},
+	{"^multiplicative_change$", "#ff780a"}, {"^multiplicative_decrease$", "#e02f44"}, {"^rate_decrease$", "#e02f44"}, {"^quick_adapt$", "#a352cc"},
 }
 
 // tierColours are those of the tiers of two runs: cold ones of run 1, warm ones of run 2.
-var tierColours = []Mapping{
-	{"^1: .* agg$", "", "#00a0a8"}, {"^1: .* core$", "", "#a352cc"},
-	{"^2: .* agg$", "", "#e02f44"}, {"^2: .* core$", "", "#e0b400"},
+var tierColours = []LineColour{
+	{"^1: .* agg$", "#00a0a8"}, {"^1: .* core$", "#a352cc"},
+	{"^2: .* agg$", "#e02f44"}, {"^2: .* core$", "#e0b400"},
 }
 
 const locators = "Where a name begins with locator, several ports share the locator: tags do not tell them apart."

@@ -93,7 +93,8 @@ func (u *tool) of(t *testing.T) *tool {
 // dataSource serves a run folder or a lab.
 func (u *tool) dataSource(what string) prometheusServer {
 	u.Helper()
-	return prometheusServer{URL: u.serve(what).base}
+	// On a machine that tests load a query may take longer than a server allows by itself.
+	return prometheusServer{URL: u.serve(what, "--query-time", "2m").base}
 }
 
 // loaded serves a run folder, and returns what the dashboards are to show: the run and the
