@@ -416,7 +416,7 @@ func (p *Panel) nothing() string {
 		reasons = append(reasons, string(r))
 	}
 	if slices.ContainsFunc(p.Queries, func(q Query) bool { return q.Counts }) {
-		reasons = append(reasons, "is shorter than a step of this axis: zoom in")
+		reasons = append(reasons, "has no whole step of this axis in the time shown")
 	}
 	if len(reasons) == 0 {
 		return "not measured in the time shown"
@@ -472,7 +472,7 @@ func (p *Panel) defaults() object {
 	}
 	switch p.Kind {
 	case Timeseries:
-		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "never", "spanNulls": false}
+		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "auto", "spanNulls": false}
 		o["color"] = object{"mode": "palette-classic"}
 		if p.Stack {
 			custom["stacking"], custom["fillOpacity"] = object{"mode": "normal", "group": "A"}, 30

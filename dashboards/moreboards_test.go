@@ -78,7 +78,7 @@ func flows() Board {
 				Description: "Samples per second that came back to senders, by signal.",
 				Queries:     []Query{rates("{{variant}} {{signal}}", "variant, signal", "csig_signal_samples_total{"+one+"}", "")}},
 			{Kind: Table, Title: "Flows whose samples name a port", Width: 12, Sort: "samples", Empty: []Reason{NoSignals},
-				Description: "The flows, or jobs, with most samples that name one of the chosen bottlenecks, in the time shown.",
+				Description: "The flows, or jobs, with most samples that name one of the chosen bottlenecks, in the time shown. " + locators,
 				Columns:     []Column{{"variant", "variant", ""}, {"job", "job", ""}, {"flow", "flow", ""}, {"bottleneck", "bottleneck", ""}, {"Value", "samples", "short"}},
 				Links:       []Link{{"job", "Steps of this job", "/d/csiglab-training?${datasource:queryparam}&${run:queryparam}&${seed:queryparam}&${stretch:queryparam}&var-job=${__value.text}&${__url_time_range}"}},
 				Queries:     []Query{query("", "topk(50, sum by (variant, job, flow, bottleneck) (%s))", total("csig_signal_samples_total", one, `bottleneck=~"$bottleneck"`, `bottleneck!=""`))}},
