@@ -101,6 +101,13 @@ func (u *tool) dataSource(what string) prometheusServer {
 // time that csiglab grafana push gives them.
 func (u *tool) loaded(folder string) (server prometheusServer, run string, from, to time.Time) {
 	u.Helper()
+	from, to = u.timeOf(folder)
+	return u.dataSource(folder), folder, from, to
+}
+
+// timeOf returns the time of a run folder on the axis of dashboards.
+func (u *tool) timeOf(folder string) (from, to time.Time) {
+	u.Helper()
 	f, err := runfolder.Open(filepath.Join(u.dir, folder))
 	if err != nil {
 		u.Fatal(err)
@@ -109,7 +116,7 @@ func (u *tool) loaded(folder string) (server prometheusServer, run string, from,
 	if err != nil {
 		u.Fatal(err)
 	}
-	return u.dataSource(folder), folder, shown.From.Add(-time.Second), shown.To.Add(time.Second)
+	return shown.From.Add(-time.Second), shown.To.Add(time.Second)
 }
 
 // panels returns a check of all dashboards, for a run for which the reasons hold.

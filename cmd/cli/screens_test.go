@@ -40,25 +40,18 @@ func TestScreens(t *testing.T) {
 	}
 	examples := filepath.Join(checkout.Repository(t), "docs", "examples")
 	runs := map[string]string{"three-flow": "three-flow", "te-loop": "te-loop", "training-step": filepath.Join(examples, "small", "training-step.yaml"), "fragmented": filepath.Join(examples, "small", "fragmented.yaml")}
-	var served []string
-	for _, name := range []string{"three-flow", "te-loop", "training-step", "fragmented"} {
+	names := []string{"three-flow", "te-loop", "training-step", "fragmented"}
+	for _, name := range names {
 		u.want(command.ExitOK, "run", runs[name], "--seeds", "1", "--no-report", "--out", name)
-		served = append(served, name)
 	}
-	lab := u.labForScreens(filepath.Join(examples, "lab.yaml"))
-	if lab != "" {
-		served = append(served, lab)
-		defer u.down(lab)
+	push := func(served ...string) {
+		u.want(command.ExitOK, "grafana", "push", "--url", address, "--token-file", secret, "--datasource-url", u.serve(served...).base)
 	}
-	base := u.serve(served...).base
-	u.want(command.ExitOK, "grafana", "push", "--url", address, "--token-file", secret, "--datasource-url", base)
-	time.Sleep(5 * time.Second) // scrapes of the lab
-	for _, run := range served {
-		from, to := time.Now().Add(-time.Minute), time.Now().Add(time.Second)
-		if run != lab {
-			_, _, from, to = u.loaded(run)
-		}
-		for _, theme := range []string{"light", "dark"} {
+	push(names...)
+	themes := []string{"light", "dark"}
+	for _, theme := range themes {
+		for _, run := range names {
+			from, to := u.timeOf(run)
 			t.Run(run+" "+theme, func(t *testing.T) { look(t, address, token, run, theme, run+"-"+theme, from, to) })
 		}
 	}
@@ -66,6 +59,19 @@ func TestScreens(t *testing.T) {
 	for _, width := range []time.Duration{50 * time.Millisecond, 50 * time.Second} {
 		t.Run("zoom "+width.String(), func(t *testing.T) {
 			look(t, address, token, "three-flow", "light", "zoom-"+width.String(), middle, middle.Add(width))
+		})
+	}
+	// The lab takes the machine from the browser.
+	lab := u.labForScreens(filepath.Join(examples, "lab.yaml"))
+	if lab == "" {
+		return
+	}
+	defer u.down(lab)
+	push(lab)
+	time.Sleep(5 * time.Second) // scrapes
+	for _, theme := range themes {
+		t.Run("lab "+theme, func(t *testing.T) {
+			look(t, address, token, lab, theme, "lab-"+theme, time.Now().Add(-time.Minute), time.Now().Add(time.Second))
 		})
 	}
 }
