@@ -87,6 +87,8 @@ func (p *Panel) overrides() []object {
 	}
 	if p.Kind == Table { // the noValue of the panel is of the whole table
 		list = append(list, object{"matcher": object{"id": "byRegexp", "options": ".*"}, "properties": []object{{"id": "noValue", "value": none}}})
+		nan := []object{{"type": "special", "options": object{"match": "nan", "result": object{"text": none}}}}
+		list = append(list, object{"matcher": object{"id": "byType", "options": "number"}, "properties": []object{{"id": "mappings", "value": nan}}})
 	}
 	for _, c := range p.Columns {
 		if c.Unit != "" {
@@ -95,8 +97,6 @@ func (p *Panel) overrides() []object {
 	}
 	if p.fallback() {
 		add(p.Columns[0].Name, object{"id": "custom.width", "value": 140 + 140*len(p.Empty)})
-		nan := []object{{"type": "special", "options": object{"match": "nan", "result": object{"text": none}}}}
-		list = append(list, object{"matcher": object{"id": "byType", "options": "number"}, "properties": []object{{"id": "mappings", "value": nan}}})
 	}
 	for _, l := range p.Looks {
 		var list []object

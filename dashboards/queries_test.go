@@ -117,8 +117,9 @@ func mean(by, family string, labels ...string) string {
 
 // buckets is how many observations of a histogram fell into each bucket in each second, of one
 // variant: those of all would be added up, and be more series than a server reads.
+// It is 0 at the beginning of a run: Grafana draws no column of one moment alone.
 func buckets(run, family, labels string) Query {
-	return Query{Blocks: true, Legend: "{{le}}", Expr: of(run, fmt.Sprintf("sum by (le) (%s{%s}) - sum by (le) (%[1]s{%[2]s} offset $__interval)", family+"_bucket", labels))}
+	return Query{Blocks: true, Legend: "{{le}}", Expr: of(run, fmt.Sprintf("sum by (le) (%s{%s}) - (sum by (le) (%[1]s{%[2]s} offset $__interval) or 0 * sum by (le) (%[1]s{%[2]s}))", family+"_bucket", labels))}
 }
 
 // most keeps the series that are greatest on average in the time range: the same ones all
@@ -140,7 +141,7 @@ func coloured(load string, conditions ...[2]string) string {
 // graph makes what a graph shows of loads: a label for each of its fields, of which some are
 // copies of labels, and the load in text.
 func graph(by, loads string, fields ...[2]string) string {
-	expr := fmt.Sprintf(`label_replace(count_values by (%s, color) ("mainstat", round(100 * (%s))), "mainstat", "$1 %%", "mainstat", "(.*)")`, by, loads)
+	expr := fmt.Sprintf(`label_replace(label_replace(count_values by (%s, color) ("mainstat", round(100 * (%s))), "mainstat", "$1 %%", "mainstat", "([0-9].*)"), "mainstat", "%s", "mainstat", "NaN")`, by, loads, none)
 	for _, f := range fields {
 		expr = fmt.Sprintf(`label_replace(%s, "%s", "$1", "%s", "(.*)")`, expr, f[0], f[1])
 	}
