@@ -17,6 +17,7 @@ const (
 	NoDelay     Reason = "does not ask for the CSIG signal delay"
 	NoLab       Reason = "is a lab before csiglab down"
 	NoVirtual   Reason = "is not in real time"
+	NoFlow      Reason = "has no flows of csiglab's own transport"
 	NoTransfer  Reason = "has no transfers"
 	NoWindow    Reason = "has congestion control without a window"
 	NoFault     Reason = "has no faults"
@@ -207,7 +208,7 @@ func training() Board {
 			Panel{Kind: Timeseries, Title: "Deepest queues", Width: 12, Unit: "decbytes",
 				Description: "Greatest depth of the data queue in each telemetry window, of the eight ports whose queues are deepest on average.",
 				Queries:     []Query{windows("{{variant}} {{port}}", "%s", most(8, "csig_port_queue_peak_bytes{}"))}},
-			Panel{Kind: Timeseries, Title: "Received", Width: 12, Unit: "bps",
+			Panel{Kind: Timeseries, Title: "Received", Width: 12, Unit: "bps", Empty: []Reason{NoFlow},
 				Description: "Payload that receivers got, by job or group of traffic.",
 				Queries:     []Query{{Counts: true, Legend: "{{variant}} {{job}}", Expr: of(own, "8 * "+perSecond("variant, job", "csig_flow_receive_bytes_total{"+job+"}"))}}},
 			Panel{Kind: Table, Title: "Steps, time shown", Width: 8, Empty: []Reason{NoJob},
