@@ -207,12 +207,12 @@ func TestValuesBesideRecords(t *testing.T) {
 	s.SetValue(exposition.Of(exposition.NodeLateness), 0.5, "tor0")
 	s.Observe(exposition.Of(exposition.CollectiveTime), 2.1e-3, "gpt", "dp")
 	want(t, s, map[string]float64{
-		"csig_run_dropped_records_total{}":                                4,
-		"csig_node_lateness_seconds{tor0}":                                0.5,
-		"csig_collective_seconds_bucket{gpt,dp}0.001995262":               0,
-		"csig_collective_seconds_bucket{gpt,dp}0.002238721":               1,
-		"csig_collective_seconds_count{gpt,dp}":                           1,
-		"csig_run_dilation_ratio{}":                                       20,
+		"csig_run_dropped_records_total{}":                                  4,
+		"csig_node_lateness_seconds{tor0}":                                  0.5,
+		"csig_collective_seconds_bucket{gpt,dp}0.001995262":                 0,
+		"csig_collective_seconds_bucket{gpt,dp}0.002238721":                 1,
+		"csig_collective_seconds_count{gpt,dp}":                             1,
+		"csig_run_dilation_ratio{}":                                         20,
 		"csig_run_info{three-flow,netns,wall,worst-hop,ecmp,red,compact,0}": 1,
 	})
 }
