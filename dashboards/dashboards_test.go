@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/csiglab/csiglab/metrics/exposition"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
 )
 
 var update = flag.Bool("update", false, "write the files of the dashboards from their description")
@@ -286,4 +287,22 @@ func familyOf(s *parser.VectorSelector) (string, error) {
 		return f.Name, nil
 	}
 	return "", fmt.Errorf("%s is not in the table of families", s.Name)
+}
+
+// An action of a congestion control has the same colour in each panel, and no other action of it has that.
+func TestActionsHaveColours(t *testing.T) {
+	for _, a := range congestion.Table {
+		of := map[string]string{}
+		for _, action := range a.ActionNames() {
+			i := slices.IndexFunc(actionColours, func(m LineColour) bool { return m.Names == "^"+action+"$" })
+			switch {
+			case i < 0:
+				t.Errorf("action %s of %s has no colour", action, a.Name)
+			case of[actionColours[i].Colour] != "" && a.Name != "csig-share" && a.Name != "mltcp": // of which the actions are those of what they wrap
+				t.Errorf("actions %s and %s of %s have the same colour", action, of[actionColours[i].Colour], a.Name)
+			default:
+				of[actionColours[i].Colour] = action
+			}
+		}
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +32,11 @@ type Board struct {
 // chooses, or one.
 type Choice struct {
 	Name, Family, Label string
+	Title               string // "": the name
 	One                 bool
+	// Only has more labels of the family. With any, the user does not see the variable: panels
+	// repeat for its values, which follow from other variables.
+	Only string
 }
 
 // Panel describes a panel. Panels follow each other from left to right and from top to
@@ -45,13 +51,16 @@ type Panel struct {
 	Max           float64
 	Decimals      int // 0: Grafana chooses
 	Stack         bool
-	Repeat        string    // variable of which each value has a panel of its own, side by side
+	Repeat        string    // variable of which each value has a panel of its own, one below the other
 	Closed        bool      // a row whose panels are shown when it is clicked
 	Reverse       bool      // colours of little are those of much
 	Sort          string    // column that a table is sorted by, the greatest value first
 	Matrix        [3]string // of a table: labels that are its rows and columns, and the field in its cells
 	Links         []Link
-	Gains         string   // column of a table in which more than nothing is good
+	Order         string // field of a table by the size of which rows are ordered, the greatest first, above or below 0
+	Looks         []Look // of columns
+	Hues          bool   // of lines: variants have colours, what legends say beside the variant has dashes
+	Colours       []LineColour
 	Columns       []Column // of a table, from left to right; other fields are hidden
 	Values        []Mapping
 	Steps         []Step // colours from a value on; without any, Grafana's palette
@@ -65,19 +74,17 @@ type Kind string
 // Kinds of panel: core panels alone, which each Grafana has.
 const (
 	Timeseries    Kind = "timeseries"
-	Heatmap       Kind = "heatmap"  // of the buckets of a histogram
-	Signature     Kind = "ports"    // a heatmap with a row for each series
-	Stat          Kind = "stat"     // the last value
-	Table         Kind = "table"    // of the last values
-	BarGauge      Kind = "bargauge" // of the last values
+	Heatmap       Kind = "heatmap" // of the buckets of a histogram
+	Signature     Kind = "ports"   // a heatmap with a row for each series
+	Table         Kind = "table"   // of the last values
 	StateTimeline Kind = "state-timeline"
 	NodeGraph     Kind = "nodeGraph" // of a query of nodes and one of edges
 	Text          Kind = "text"
 	Row           Kind = "row"
 )
 
-// Reason is a sentence that says which runs cannot have what a panel shows. It is the end
-// of the panel's description.
+// Reason says which runs cannot have what a panel shows: what follows on "a run that". The
+// panel's description ends with it, and the panel says it where it has nothing to show.
 type Reason string
 
 // Query is a query of a panel.
@@ -90,6 +97,8 @@ type Query struct {
 	Windows bool
 	// Counts asks for one value in each $window, with which $__interval is $window too.
 	Counts bool
+	// Or is the selector of a family, and the name of the series that a run has without it.
+	Or [2]string
 	// Blocks asks for one value in each second, as histograms of run folders have them.
 	Blocks bool
 }
@@ -100,6 +109,18 @@ type Link struct{ Field, Title, URL string }
 // Column is a column of a table. Field is Grafana's name of it: the name of a label, Value,
 // or Value #A in a table of several queries. Labels have no Unit.
 type Column struct{ Field, Name, Unit string }
+
+// Look is how the values of a column look.
+type Look struct {
+	Column string
+	Values []Mapping
+	Steps  []Step // colours of the text
+	Bar    bool   // values are drawn as bars
+	Width  int    // in pixels
+}
+
+// LineColour is the colour of the lines whose names match a regular expression.
+type LineColour struct{ Names, Colour string }
 
 // Mapping is a text for a value.
 type Mapping struct{ Value, Text, Colour string }
@@ -123,7 +144,23 @@ func (b *Board) JSON() ([]byte, error) {
 	if err := e.Encode(b.object()); err != nil {
 		return nil, fmt.Errorf("dashboard %s: %w", b.UID, err)
 	}
-	return text.Bytes(), nil
+	return short(text.Bytes()), nil
+}
+
+var small = regexp.MustCompile(`([\[{])\n *([^\[\]{}\n]{1,60}(?:\n *[^\[\]{}\n]{1,60}){0,4})\n *([\]}])`)
+
+// short writes small objects and lists of JSON in one line each.
+func short(text []byte) []byte {
+	return small.ReplaceAllFunc(text, func(found []byte) []byte {
+		var b []byte
+		for line := range bytes.Lines(found) {
+			line = bytes.TrimSpace(line)
+			if b = append(b, line...); bytes.HasSuffix(line, []byte(",")) {
+				b = append(b, ' ')
+			}
+		}
+		return b
+	})
 }
 
 func (b *Board) object() object {
@@ -235,7 +272,19 @@ func choice(prefix, label string, one bool) (list []object) {
 
 // variable returns the variable of a choice.
 func (c *Choice) variable() object {
-	return queryVariable(c.Name, upper(c.Name), fmt.Sprintf(`label_values(%s{run="$run"}, %s)`, c.Family, c.Label), !c.One)
+	labels := `run="$run"`
+	if c.Only != "" {
+		labels += "," + c.Only
+	}
+	title := c.Title
+	if title == "" {
+		title = upper(c.Name)
+	}
+	v := queryVariable(c.Name, title, fmt.Sprintf(`label_values(%s{%s}, %s)`, c.Family, labels, c.Label), !c.One)
+	if c.Only != "" {
+		v["hide"] = 2
+	}
+	return v
 }
 
 // queryVariable returns a variable whose values the data source knows; of many of them the user
@@ -293,10 +342,8 @@ func (p *Panel) height() int {
 	switch {
 	case p.Kind == Row:
 		return 1
-	case p.Height == 0 && p.Kind == Timeseries:
-		return 10 // with its legend
 	case p.Height == 0:
-		return 8
+		return 9 // ten rows of a legend
 	}
 	return p.Height
 }
@@ -317,7 +364,7 @@ func (p *Panel) object(id int, place object) object {
 	}
 	o["description"], o["datasource"] = p.Description, dataSource
 	for _, reason := range p.Empty {
-		o["description"] = o["description"].(string) + " " + string(reason)
+		o["description"] = o["description"].(string) + " Empty for a run that " + string(reason) + "."
 	}
 	var targets []object
 	for i, q := range p.Queries {
@@ -330,15 +377,19 @@ func (p *Panel) object(id int, place object) object {
 		o["transformations"] = list
 	}
 	if p.Repeat != "" {
-		o["repeat"], o["repeatDirection"], o["maxPerRow"] = p.Repeat, "h", max(2, 24/max(8, p.Width))
+		o["repeat"], o["repeatDirection"] = p.Repeat, "v" // panels side by side would leave holes
 	}
 	return o
 }
 
 func (p *Panel) target(q Query, ref string) object {
-	o := object{"refId": ref, "expr": q.Expr, "datasource": dataSource, "editorMode": "code", "format": "time_series", "legendFormat": q.Legend, "range": true, "instant": false}
+	expr, legend := q.Expr+p.otherwise(q, ref), q.Legend
+	if p.Hues {
+		expr, legend = numbered(expr), "{{number}} "+legend
+	}
+	o := object{"refId": ref, "expr": expr, "datasource": dataSource, "editorMode": "code", "format": "time_series", "legendFormat": legend, "range": true, "instant": false}
 	switch p.Kind {
-	case Stat, BarGauge, Table, NodeGraph:
+	case Table, NodeGraph:
 		o["range"], o["instant"] = false, true
 	}
 	switch p.Kind {
@@ -358,8 +409,45 @@ func (p *Panel) target(q Query, ref string) object {
 	return o
 }
 
+// nothing is what a panel says that has nothing to show.
+func (p *Panel) nothing() string {
+	var reasons []string
+	for _, r := range p.Empty {
+		reasons = append(reasons, string(r))
+	}
+	if slices.ContainsFunc(p.Queries, func(q Query) bool { return q.Counts }) {
+		reasons = append(reasons, "has no whole step of this axis in the time shown")
+	}
+	if len(reasons) == 0 {
+		return "not measured in the time shown"
+	}
+	return "This run " + strings.Join(reasons, ", or ")
+}
+
+// none stands in a cell without a value.
+const none = "–"
+
+// absent is the value of the series that stands for others that a run lacks. None of them is below 0.
+const absent = -1
+
+// otherwise adds to a query what a panel shows without any other value, where Grafana shows
+// an error (a heatmap, a state timeline) or "No data" (a table of several queries).
+func (p *Panel) otherwise(q Query, ref string) string {
+	switch {
+	case q.Or[0] != "":
+		family := of(own, q.Or[0]+" @ end() or last_over_time("+q.Or[0]+"["+shown+"] @ end())")
+		return fmt.Sprintf(` or label_replace(%d * absent(%s), "variant", "%s", "", "")`, absent, family, q.Or[1])
+	case p.fallback() && ref == "A":
+		return fmt.Sprintf(` or on () label_replace(vector(NaN), "%s", "%s", "", "")`, p.Columns[0].Field, p.nothing())
+	}
+	return ""
+}
+
+// fallback reports whether the table has a row with the reasons why it has no others.
+func (p *Panel) fallback() bool { return p.Kind == Table && len(p.Queries) > 1 && len(p.Empty) > 0 }
+
 func (p *Panel) defaults() object {
-	o := object{"unit": p.Unit, "min": 0, "noValue": "not measured", "mappings": []any{}}
+	o := object{"unit": p.Unit, "min": 0, "noValue": p.nothing()}
 	if p.Unit == "" {
 		o["unit"] = "none"
 	}
@@ -369,32 +457,22 @@ func (p *Panel) defaults() object {
 	if p.Decimals != 0 {
 		o["decimals"] = p.Decimals
 	}
-	if len(p.Values) > 0 {
-		values := object{}
-		for i, m := range p.Values {
-			values[m.Value] = object{"index": i, "text": m.Text, "color": m.Colour}
-		}
-		o["mappings"] = []object{{"type": "value", "options": values}}
+	values := p.Values
+	if p.Kind == StateTimeline {
+		values = append(values[:len(values):len(values)], Mapping{fmt.Sprint(absent), p.nothing(), "transparent"})
 	}
+	o["mappings"] = mappings(values)
 	colours := p.Steps
 	if len(colours) == 0 {
 		colours = []Step{{0, "text"}} // Grafana's own say that 80 of anything is bad
 	}
-	var steps []object
-	for i, s := range colours {
-		var from any = s.From
-		if i == 0 {
-			from = nil // Grafana's word for the least value
-		}
-		steps = append(steps, object{"value": from, "color": s.Colour})
-	}
-	o["thresholds"] = object{"mode": "absolute", "steps": steps}
-	if len(p.Steps) > 0 || p.Kind == Stat {
+	o["thresholds"] = thresholds(colours)
+	if len(p.Steps) > 0 {
 		o["color"] = object{"mode": "thresholds"}
 	}
 	switch p.Kind {
 	case Timeseries:
-		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "never", "spanNulls": false}
+		custom := object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 0, "showPoints": "auto", "spanNulls": false}
 		o["color"] = object{"mode": "palette-classic"}
 		if p.Stack {
 			custom["stacking"], custom["fillOpacity"] = object{"mode": "normal", "group": "A"}, 30
@@ -405,19 +483,16 @@ func (p *Panel) defaults() object {
 		if len(p.Steps) == 0 {
 			o["color"] = object{"mode": "continuous-BlPu"}
 		}
-	case BarGauge:
-		if len(p.Steps) == 0 {
-			o["color"] = object{"mode": "continuous-BlPu"}
-		}
+	case Table:
+		o["custom"] = object{"minWidth": 50} // by itself 150 pixels, which many columns have not
 	}
 	return o
 }
 
 func (p *Panel) options() object {
-	reduce := object{"calcs": []string{"lastNotNull"}, "fields": "", "values": false}
 	switch p.Kind {
 	case Timeseries:
-		return object{"legend": object{"displayMode": "table", "placement": "bottom", "showLegend": true, "calcs": []string{"mean", "max"}}, "tooltip": object{"mode": "multi", "sort": "desc"}}
+		return object{"legend": object{"displayMode": "table", "placement": "right", "showLegend": true, "calcs": []string{"mean", "max"}}, "tooltip": object{"mode": "multi", "sort": "desc"}}
 	case Heatmap, Signature:
 		colour := object{"mode": "scheme", "scheme": "Blues", "steps": 64, "reverse": p.Reverse, "exponent": 0.5, "fill": "dark-purple"}
 		if p.Kind == Signature { // of which much is red in both themes
@@ -434,10 +509,6 @@ func (p *Panel) options() object {
 			o["yAxis"], o["cellValues"], o["filterValues"] = object{"axisPlacement": "left"}, object{"unit": p.Unit}, object{"le": -1}
 		}
 		return o
-	case Stat:
-		return object{"reduceOptions": reduce, "colorMode": "value", "graphMode": "none", "justifyMode": "auto", "orientation": "auto", "textMode": "auto"}
-	case BarGauge:
-		return object{"reduceOptions": reduce, "displayMode": "basic", "orientation": "horizontal", "showUnfilled": true, "valueMode": "color"}
 	case NodeGraph:
 		return object{"nodes": object{"mainStatUnit": p.Unit, "arcs": []object{}}, "edges": object{"mainStatUnit": p.Unit}}
 	case Table:
@@ -450,66 +521,4 @@ func (p *Panel) options() object {
 		return object{"showValue": "auto", "rowHeight": 0.9, "mergeValues": true, "alignValue": "left", "legend": object{"displayMode": "list", "placement": "bottom", "showLegend": false}, "tooltip": object{"mode": "single", "sort": "none"}}
 	}
 	return object{}
-}
-
-// hidden lists the labels that the families of csiglab have. A table hides those that are
-// not among its columns.
-var hidden = []string{"Time", "__name__", "instance", "run", "variant", "seed", "stretch", "experiment", "runtime", "clock", "cc", "lb", "aqm", "csig",
-	"node", "port", "tier", "direction", "job", "flow", "metric", "subject", "unit", "better", "Value"}
-
-// transformations join the queries of a table by their labels, and order and name its
-// columns; or make a matrix of one. (They cannot name the fields of a graph: those are labels.)
-func (p *Panel) transformations() (list []object) {
-	switch {
-	case p.Kind != Table:
-		return nil
-	case p.Matrix[0] != "":
-		return []object{{"id": "groupingToMatrix", "options": object{"rowField": p.Matrix[0], "columnField": p.Matrix[1], "valueField": p.Matrix[2], "emptyValue": "empty"}}}
-	}
-	hide, order, names := object{}, object{}, object{}
-	for _, field := range hidden {
-		hide[field] = true
-	}
-	for i, c := range p.Columns {
-		delete(hide, c.Field)
-		order[c.Field], names[c.Field] = i, c.Name
-	}
-	list = []object{{"id": "organize", "options": object{"excludeByName": hide, "indexByName": order, "renameByName": names}}}
-	if len(p.Queries) > 1 {
-		list = append([]object{{"id": "merge", "options": object{}}}, list...)
-	}
-	return list
-}
-
-// overrides give the columns of a table their units, colours and links.
-func (p *Panel) overrides() []object {
-	list := []object{}
-	add := func(column string, properties ...object) {
-		list = append(list, object{"matcher": object{"id": "byName", "options": column}, "properties": properties})
-	}
-	for _, c := range p.Columns {
-		if c.Unit != "" {
-			add(c.Name, object{"id": "unit", "value": c.Unit})
-		} else if !strings.HasPrefix(c.Field, "Value") { // a label that a series lacks
-			add(c.Name, object{"id": "noValue", "value": "–"})
-		}
-	}
-	if p.Gains != "" {
-		add(p.Gains, object{"id": "custom.cellOptions", "value": object{"type": "color-text"}}, object{"id": "thresholds", "value": object{"mode": "absolute", "steps": []object{
-			{"value": nil, "color": "red"}, {"value": -0.01, "color": "text"}, {"value": 0.01, "color": "green"},
-		}}}, object{"id": "min"}, object{"id": "decimals", "value": 1})
-	}
-	for _, l := range p.Links {
-		add(l.Field, object{"id": "links", "value": []object{{"title": l.Title, "url": l.URL}}})
-	}
-	for i, q := range p.Queries {
-		if p.Kind == Timeseries && strings.HasPrefix(q.Legend, "2: ") { // the other run
-			list = append(list, object{"matcher": object{"id": "byFrameRefID", "options": string(rune('A' + i))}, "properties": []object{{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": []int{10, 10}}}}})
-		}
-	}
-	if p.Matrix[0] != "" && p.Unit != "" {
-		// The first column has the names of the rows.
-		list = append(list, object{"matcher": object{"id": "byType", "options": "number"}, "properties": []object{{"id": "custom.cellOptions", "value": object{"type": "color-background", "mode": "basic"}}}})
-	}
-	return list
 }

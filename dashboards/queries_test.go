@@ -49,6 +49,22 @@ func query(legend, expr string, args ...any) Query {
 	return Query{Expr: of(own, fmt.Sprintf(expr, args...)), Legend: legend}
 }
 
+// or is the query, and a series with a name for a run without any of the selector's.
+func or(selector, name string, q Query) Query {
+	q.Or = [2]string{selector, name}
+	return q
+}
+
+// numbered gives series the number of their variant.
+func numbered(expr string) string {
+	return "(" + expr + of(own, ") * on (variant) group_left (number) max by (variant, number) (csig_run_info{})")
+}
+
+// spelt writes what a locator that several ports share stands for.
+func spelt(expr string) string {
+	return fmt.Sprintf(`label_replace(label_replace(label_join(%s, "shared", " ", "bottleneck", "tier"), "bottleneck", "$1: several $2 ports", "shared", "(locator-[0-9]+) (.*)"), "shared", "", "", "")`, expr)
+}
+
 // windows is a query of each telemetry window.
 func windows(legend, expr string, args ...any) Query {
 	q := query(legend, expr, args...)
@@ -99,11 +115,11 @@ func mean(by, family string, labels ...string) string {
 	return fmt.Sprintf("sum by (%s) (%s) / sum by (%[1]s) (%[3]s)", by, total(family+"_sum", labels...), total(family+"_count", labels...))
 }
 
-// buckets is how many observations of a histogram fell into each bucket in each second.
-func buckets(family, labels string) Query {
-	q := query("{{le}}", "sum by (le) (%s{%s}) - sum by (le) (%[1]s{%[2]s} offset $__interval)", family+"_bucket", labels)
-	q.Blocks = true
-	return q
+// buckets is how many observations of a histogram fell into each bucket in each second, of one
+// variant: those of all would be added up, and be more series than a server reads.
+// It is 0 at the beginning of a run: Grafana draws no column of one moment alone.
+func buckets(run, family, labels string) Query {
+	return Query{Blocks: true, Legend: "{{le}}", Expr: of(run, fmt.Sprintf("sum by (le) (%s{%s}) - (sum by (le) (%[1]s{%[2]s} offset $__interval) or 0 * sum by (le) (%[1]s{%[2]s}))", family+"_bucket", labels))}
 }
 
 // most keeps the series that are greatest on average in the time range: the same ones all
@@ -125,7 +141,7 @@ func coloured(load string, conditions ...[2]string) string {
 // graph makes what a graph shows of loads: a label for each of its fields, of which some are
 // copies of labels, and the load in text.
 func graph(by, loads string, fields ...[2]string) string {
-	expr := fmt.Sprintf(`label_replace(count_values by (%s, color) ("mainstat", round(100 * (%s))), "mainstat", "$1 %%", "mainstat", "(.*)")`, by, loads)
+	expr := fmt.Sprintf(`label_replace(label_replace(count_values by (%s, color) ("mainstat", round(100 * (%s))), "mainstat", "$1 %%", "mainstat", "([0-9].*)"), "mainstat", "%s", "mainstat", "NaN")`, by, loads, none)
 	for _, f := range fields {
 		expr = fmt.Sprintf(`label_replace(%s, "%s", "$1", "%s", "(.*)")`, expr, f[0], f[1])
 	}

@@ -216,20 +216,36 @@ type queryFrame struct {
 	series []querySeries
 }
 
-// mergeFrames joins the rows of several queries that have the same labels, as the transformation
-// of that name does.
+// mergeFrames joins the rows of several queries that agree in the labels that all of them have, as
+// the transformation of that name does.
 func mergeFrames(frames []queryFrame) (rows []map[string]string) {
-	byLabels := map[string]map[string]string{}
+	byLabels, common := map[string]map[string]string{}, map[string]int{}
+	for _, f := range frames {
+		names := map[string]bool{}
+		for _, s := range f.series {
+			for name := range s.Metric {
+				names[name] = true
+			}
+		}
+		for name := range names {
+			common[name]++
+		}
+	}
 	for _, f := range frames {
 		for _, s := range f.series {
-			key := fmt.Sprint(s.Metric)
+			key := ""
+			for _, name := range slices.Sorted(maps.Keys(s.Metric)) {
+				if common[name] == len(frames) {
+					key += fmt.Sprintf("%s=%q ", name, s.Metric[name])
+				}
+			}
 			row, ok := byLabels[key]
 			if !ok {
 				row = map[string]string{}
-				for name, value := range s.Metric {
-					row[name] = value
-				}
 				byLabels[key], rows = row, append(rows, row)
+			}
+			for name, value := range s.Metric {
+				row[name] = value
 			}
 			for _, v := range s.points() {
 				row[f.value] = fmt.Sprint(v.Value)

@@ -1,6 +1,8 @@
 package exposition
 
 import (
+	"strconv"
+
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
 )
@@ -27,13 +29,14 @@ type Description struct {
 // RunDescription is what RunInfo, RunDilated and RunDelay say.
 type RunDescription struct {
 	Experiment, Runtime, Clock, CC, LB, AQM, CSIG string
+	Number                                        int     // place of the variant in the experiment, from 1
 	Dilation                                      float64 // 0: the run is not in real time
 	SmallestDelay                                 units.Duration
 }
 
 // labels returns the values of RunInfo's labels.
 func (r *RunDescription) labels() []string {
-	return []string{r.Experiment, r.Runtime, r.Clock, r.CC, r.LB, r.AQM, r.CSIG}
+	return []string{r.Experiment, r.Runtime, r.Clock, r.CC, r.LB, r.AQM, r.CSIG, strconv.Itoa(r.Number)}
 }
 
 // PortDescription describes an egress port of a node.

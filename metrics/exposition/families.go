@@ -136,8 +136,8 @@ func decades(from, to, each int) (bounds []float64) {
 
 // Families is the table of all families, in the order in which they are written.
 var Families = []Family{
-	{Name: RunInfo, Type: Info, Labels: []string{"experiment", "runtime", "clock", "cc", "lb", "aqm", "csig"}, Live: true,
-		Help: "What was run: always 1."},
+	{Name: RunInfo, Type: Info, Labels: []string{"experiment", "runtime", "clock", "cc", "lb", "aqm", "csig", "number"}, Live: true,
+		Help: "What was run: always 1. number is the variant's place in the experiment, from 1; dashboards give it a colour."},
 	{Name: RunValid, Type: Gauge,
 		Help: "1 if the run is valid, 0 if it is not."},
 	{Name: RunDropped, Type: Counter, Live: true,

@@ -207,13 +207,13 @@ func TestValuesBesideRecords(t *testing.T) {
 	s.SetValue(exposition.Of(exposition.NodeLateness), 0.5, "tor0")
 	s.Observe(exposition.Of(exposition.CollectiveTime), 2.1e-3, "gpt", "dp")
 	want(t, s, map[string]float64{
-		"csig_run_dropped_records_total{}":                                4,
-		"csig_node_lateness_seconds{tor0}":                                0.5,
-		"csig_collective_seconds_bucket{gpt,dp}0.001995262":               0,
-		"csig_collective_seconds_bucket{gpt,dp}0.002238721":               1,
-		"csig_collective_seconds_count{gpt,dp}":                           1,
-		"csig_run_dilation_ratio{}":                                       20,
-		"csig_run_info{three-flow,netns,wall,worst-hop,ecmp,red,compact}": 1,
+		"csig_run_dropped_records_total{}":                                  4,
+		"csig_node_lateness_seconds{tor0}":                                  0.5,
+		"csig_collective_seconds_bucket{gpt,dp}0.001995262":                 0,
+		"csig_collective_seconds_bucket{gpt,dp}0.002238721":                 1,
+		"csig_collective_seconds_count{gpt,dp}":                             1,
+		"csig_run_dilation_ratio{}":                                         20,
+		"csig_run_info{three-flow,netns,wall,worst-hop,ecmp,red,compact,0}": 1,
 	})
 }
 
@@ -334,7 +334,7 @@ func TestText(t *testing.T) {
 	for format, lines := range map[exposition.Format][]string{
 		exposition.Text: {
 			"# TYPE csig_run_info gauge",
-			`csig_run_info{` + common + `,experiment="three-flow",runtime="netns",clock="wall",cc="worst-hop",lb="ecmp",aqm="red",csig="compact"} 1`,
+			`csig_run_info{` + common + `,experiment="three-flow",runtime="netns",clock="wall",cc="worst-hop",lb="ecmp",aqm="red",csig="compact",number="0"} 1`,
 			"# HELP csig_run_dropped_records_total Records that found no room in a bounded buffer: what other series count lacks them.",
 			"# TYPE csig_run_dropped_records_total counter",
 			"csig_run_dropped_records_total{" + common + "} 0",

@@ -297,7 +297,8 @@ func (r *run) describe() {
 	constant := func(name string, value float64, values ...string) {
 		r.line(name, values...).set(r.zero, value)
 	}
-	constant(exposition.RunInfo, 1, m.Name, m.Runtime, m.Clock, v.CC, v.LB, v.AQM, v.CSIG)
+	number := 1 + slices.IndexFunc(m.Variants, func(o runfolder.Variant) bool { return o.Name == v.Name })
+	constant(exposition.RunInfo, 1, m.Name, m.Runtime, m.Clock, v.CC, v.LB, v.AQM, v.CSIG, strconv.Itoa(number))
 	valid := 0.0
 	if r.manifest.Valid {
 		valid = 1

@@ -173,7 +173,7 @@ func TestPort(t *testing.T) {
 	m.want("csig_port_window_utilisation_ratio_bucket{variant=v node=tor0 port=tor0-h0 tier=tor direction=down le=0.5}",
 		point{0, 0}, point{1000, 9}, point{3000, 29}, point{3100, 30}, point{3101, none})
 	m.want("csig_port_window_utilisation_ratio_count"+labels, point{0, 0}, point{1000, 10}, point{3000, 30}, point{3100, 31}, point{3101, none})
-	m.want("csig_run_info{variant=v experiment=x runtime=inproc clock=virtual cc=nscc csig=compact}", point{0, 1}, point{3100, 1}, point{3101, none})
+	m.want("csig_run_info{variant=v experiment=x runtime=inproc clock=virtual cc=nscc csig=compact number=1}", point{0, 1}, point{3100, 1}, point{3101, none})
 	if got, want := loaded.To.Sub(loaded.From), 3100*time.Millisecond; got != want || !loaded.From.Equal(series.Origin) || loaded.Run != "run" {
 		t.Errorf("loaded %q from %v for %v, want run, %v, %v", loaded.Run, loaded.From, got, series.Origin, want)
 	}

@@ -114,6 +114,7 @@ type Run struct {
 type Series struct {
 	Variant, Runtime string
 	Seed             uint64
+	Number           int    // place of the variant in the experiment, from 1
 	CC, LB, CSIG     string // names
 }
 

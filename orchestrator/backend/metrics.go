@@ -50,7 +50,7 @@ func expose(d *Deployment, r *Run) *exposures {
 		e.Description.Common = exposition.Common{Run: r.ID, Variant: r.Series.Variant, Seed: strconv.FormatUint(r.Series.Seed, 10), Stretch: "1"}
 		if nodes[0] == 0 {
 			e.Description.Info = &exposition.RunDescription{
-				Experiment: r.Name, Runtime: r.Series.Runtime, Clock: runtimes.Wall, CC: r.Series.CC, LB: r.Series.LB, AQM: r.Plan.AQM(), CSIG: r.Series.CSIG,
+				Experiment: r.Name, Runtime: r.Series.Runtime, Clock: runtimes.Wall, CC: r.Series.CC, LB: r.Series.LB, AQM: r.Plan.AQM(), CSIG: r.Series.CSIG, Number: r.Series.Number,
 				Dilation: r.Wall.Dilation, SmallestDelay: r.Plan.SmallestDelay(),
 			}
 		}

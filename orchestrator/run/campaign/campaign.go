@@ -275,7 +275,7 @@ func (j job) prepare(set *experiment.Set, opts Options) (job, error) {
 		return j, failure.InVariant(set, j.variant, err)
 	}
 	e := set.Variants[j.variant].Experiment
-	r.Series = backend.Series{Variant: j.name, Seed: j.seed, CC: e.Hosts.CC.Name, LB: e.Hosts.LB.Name, CSIG: e.CSIG.Format.String()}
+	r.Series = backend.Series{Variant: j.name, Number: j.variant + 1, Seed: j.seed, CC: e.Hosts.CC.Name, LB: e.Hosts.LB.Name, CSIG: e.CSIG.Format.String()}
 	j.plan, j.run, j.prepared = p, r, true
 	return j, nil
 }
