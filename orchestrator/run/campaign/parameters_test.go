@@ -116,6 +116,7 @@ var autoCases = map[string]autoCase{
 
 	"hosts.min_rto": {twoRates + transfer, "  min_rto: auto # 86.712us"}, // 15 us and six times 11.952 us
 
+	"telemetry.disk":              {twoRates + transfer, "  disk: auto # 128MB, of labs\n"},
 	"telemetry.interval":          {twoRates + transfer + "telemetry: {interval: auto}\n", "  interval: auto # 1us\n"},
 	"workload.start_unit":         {twoRates + "workload: {file: testdata/unit.cm}\n", "  start_unit: auto # us"},
 	"workload.control_delay":      {twoRates + transfer, "  control_delay: auto # 1us"},
