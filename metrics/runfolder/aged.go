@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/thinning"
@@ -11,16 +12,10 @@ import (
 // Thinning says how the windows of a run become longer with their age, so that a run that goes
 // on for hours takes a bounded room. The zero value keeps all windows as they are.
 type Thinning struct {
-	Steps []ThinningStep
+	Steps []thinning.Step
 	// Bytes is the most that the windows take on disk while the run goes on, in equal parts
 	// for each length of windows; the oldest of one length go first. 0: no limit.
 	Bytes int64
-}
-
-// ThinningStep is a length that windows have from an age on.
-type ThinningStep struct {
-	After    units.Duration // greater than that of the step before
-	Interval units.Duration // a multiple of that of the step before, and of the telemetry interval
 }
 
 // Thinned is what one run's windows have become (Run.Thinned).
@@ -284,7 +279,10 @@ func (a *aged) read(s *segment, do func(b *metrics.Batch) error) error {
 		return err
 	}
 	defer file.Close() // opened for reading
-	return readSegment(file, do)
+	if _, _, err = readPart(file, nil, do); err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // discard removes all files.

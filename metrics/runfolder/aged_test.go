@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/thinning"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -67,7 +68,7 @@ func agedRecords(seconds int, seed uint64) (batches []*metrics.Batch) {
 // Old windows become longer, and nothing is counted twice or lost: the rows are the records
 // merged to the lengths that the run says, whatever comes late and whichever limit acts.
 func TestAged(t *testing.T) {
-	steps := []ThinningStep{{10 * units.Second, 10 * units.Millisecond}, {60 * units.Second, units.Second}}
+	steps := []thinning.Step{{Interval: 10 * units.Millisecond, After: 10 * units.Second}, {Interval: units.Second, After: 60 * units.Second}}
 	for _, c := range []struct {
 		name     string
 		thinning Thinning
@@ -262,7 +263,7 @@ func TestAgedDiscard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	w := must(Create(dir, manifest()))(t)
 	run := must(w.BeginRun("base", 1, nil))(t)
-	run.Thin(Thinning{Steps: []ThinningStep{{units.Second, 10 * units.Millisecond}}}, nil)
+	run.Thin(Thinning{Steps: []thinning.Step{{Interval: 10 * units.Millisecond, After: units.Second}}}, nil)
 	for _, b := range agedRecords(10, 1) {
 		run.Consume(b)
 	}

@@ -205,19 +205,13 @@ func (f *Folder) Experiment() ([]byte, error) {
 // from its start. An error is the last pair that the reader yields, and the rows
 // before it are valid. It wraps ErrDamaged when the file cannot be decoded, lacks
 // a column or has another number of rows than the manifest says.
-func (f *Folder) Ports() iter.Seq2[PortRow, error] {
-	return withLength(f, readTable[PortRow](f, tablePorts), func(r *PortRow) *float64 { return &r.WindowUS })
-}
+func (f *Folder) Ports() iter.Seq2[PortRow, error] { return readWindows[PortRow](f, tablePorts) }
 
 // Flows reads the windows of all receivers; see Ports.
-func (f *Folder) Flows() iter.Seq2[FlowRow, error] {
-	return withLength(f, readTable[FlowRow](f, tableFlows), func(r *FlowRow) *float64 { return &r.WindowUS })
-}
+func (f *Folder) Flows() iter.Seq2[FlowRow, error] { return readWindows[FlowRow](f, tableFlows) }
 
 // CC reads the windows of all controllers; see Ports.
-func (f *Folder) CC() iter.Seq2[CCRow, error] {
-	return withLength(f, readTable[CCRow](f, tableCC), func(r *CCRow) *float64 { return &r.WindowUS })
-}
+func (f *Folder) CC() iter.Seq2[CCRow, error] { return readWindows[CCRow](f, tableCC) }
 
 // Metrics reads all metrics of all runs, those of a run one after another; see Ports.
 func (f *Folder) Metrics() iter.Seq2[MetricRow, error] { return readTable[MetricRow](f, tableMetrics) }

@@ -216,7 +216,8 @@ func (p *partReader) Read(b []byte) (int, error) {
 
 // readPart reads a part to its end: flows gets the flows of the run if they are not the
 // variant's, and then windows each batch, which is valid until it returns. The totals of
-// nodes are in node order.
+// nodes are in node order. The error is io.EOF after the last batch of a file that has batches
+// alone.
 func readPart(file io.Reader, flows func([]Flow), windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
 	messages := gob.NewDecoder(&partReader{file: file})
 	var batch metrics.Batch
@@ -241,25 +242,6 @@ func readPart(file io.Reader, flows func([]Flow), windows func(*metrics.Batch) e
 			if err := windows(&batch); err != nil {
 				return f, nil, err
 			}
-		}
-	}
-}
-
-// readSegment calls windows with each batch of a file that has batches alone. A batch is valid
-// until windows returns.
-func readSegment(file io.Reader, windows func(*metrics.Batch) error) error {
-	messages := gob.NewDecoder(&partReader{file: file})
-	var batch metrics.Batch
-	for {
-		empty(&batch)
-		switch err := messages.Decode(&partItem{Batch: &batch}); {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := windows(&batch); err != nil {
-			return err
 		}
 	}
 }

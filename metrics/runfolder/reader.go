@@ -23,6 +23,26 @@ const batchRows = 512
 
 // readTable returns the rows of a table.
 func readTable[T any](f *Folder, name string) iter.Seq2[T, error] {
+	return readRows(f, name, func([]T) {})
+}
+
+// readWindows returns the rows of a table of windows. Those that are as long as the telemetry
+// interval get their length here.
+func readWindows[T any, R interface {
+	*T
+	length() *float64
+}](f *Folder, name string) iter.Seq2[T, error] {
+	return readRows(f, name, func(rows []T) {
+		for i := range rows {
+			if us := R(&rows[i]).length(); !(*us > f.Manifest.IntervalUS) { // null, or of a damaged table
+				*us = f.Manifest.IntervalUS
+			}
+		}
+	})
+}
+
+// readRows returns the rows of a table after complete has had them.
+func readRows[T any](f *Folder, name string, complete func(rows []T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		r, err := openTable[T](f, name)
@@ -34,6 +54,7 @@ func readTable[T any](f *Folder, name string) iter.Seq2[T, error] {
 		for {
 			rows, err := r.read()
 			f.read(len(rows))
+			complete(rows)
 			for _, row := range rows {
 				if !yield(row, nil) {
 					return

@@ -1,7 +1,6 @@
 package runfolder
 
 import (
-	"iter"
 	"math"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -51,28 +50,17 @@ type PortRow struct {
 }
 
 // Windows returns how many telemetry intervals the window has, at least 1.
-func (r *PortRow) Windows(intervalUS float64) int64 { return windowsOf(r.WindowUS, intervalUS) }
-
-func windowsOf(us, intervalUS float64) int64 {
-	if n := us / intervalUS; n > 1 && n < math.MaxInt32 {
+func (r *PortRow) Windows(intervalUS float64) int64 {
+	if n := r.WindowUS / intervalUS; n > 1 && n < math.MaxInt32 {
 		return int64(math.Round(n))
 	}
 	return 1
 }
 
-// withLength gives the rows of windows that are as long as the telemetry interval their length.
-func withLength[T any](f *Folder, rows iter.Seq2[T, error], length func(*T) *float64) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for r, err := range rows {
-			if us := length(&r); err == nil && !(*us > f.Manifest.IntervalUS) { // null, or of a damaged table
-				*us = f.Manifest.IntervalUS
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
-}
+func (r *PortRow) length() *float64   { return &r.WindowUS }
+func (r *FlowRow) length() *float64   { return &r.WindowUS }
+func (r *CCRow) length() *float64     { return &r.WindowUS }
+func (r *SignalRow) length() *float64 { return &r.WindowUS }
 
 // BusyUS returns how long the line was busy in the window.
 func (r *PortRow) BusyUS() float64 {

@@ -60,7 +60,7 @@ func (f *Folder) Signals() iter.Seq2[SignalRow, error] {
 			same[v.Name] = v.Locators.samePlaces()
 		}
 	}
-	rows := withLength(f, readTable[SignalRow](f, tableSignals), func(r *SignalRow) *float64 { return &r.WindowUS })
+	rows := readWindows[SignalRow](f, tableSignals)
 	if len(same) == 0 {
 		return rows
 	}

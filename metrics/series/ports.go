@@ -253,7 +253,9 @@ func (p *port) add(start int64, w *portWindow) {
 	p.windows += n
 	p.used.observe(w.utilisation, n)
 	p.queued.observe(float64(w.peak), 1)
-	p.queued.observe(w.queue, n-1)
+	if n > 1 {
+		p.queued.observe(w.queue, n-1)
+	}
 }
 
 // write writes the histograms after a number of windows. Those without a row were idle.

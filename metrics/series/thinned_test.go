@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/metrics/series"
+	"github.com/csiglab/csiglab/metrics/thinning"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -61,7 +62,7 @@ func TestThinned(t *testing.T) {
 		return f
 	}
 	whole := record(runfolder.Thinning{})
-	thinned := record(runfolder.Thinning{Steps: []runfolder.ThinningStep{{After: 5 * units.Second, Interval: 10 * units.Millisecond}, {After: 20 * units.Second, Interval: units.Second}}})
+	thinned := record(runfolder.Thinning{Steps: []thinning.Step{{After: 5 * units.Second, Interval: 10 * units.Millisecond}, {After: 20 * units.Second, Interval: units.Second}}})
 	steps := thinned.Manifest.Runs[0].Thinned
 	if len(steps) != 2 || steps[0].IntervalUS != 1e6 || steps[1].IntervalUS != 1e4 {
 		t.Fatalf("thinned %v", steps)

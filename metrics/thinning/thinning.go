@@ -12,6 +12,12 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
+// Step is a length that windows have from an age on.
+type Step struct {
+	Interval units.Duration // a multiple of that of the step before, and of the telemetry interval
+	After    units.Duration // greater than that of the step before
+}
+
 // Split returns a batch with what of b ages, which is its windows, and the events of flows, and
 // one with the rest. They share the memory of b.
 func Split(b *metrics.Batch) (aging, rest metrics.Batch) {
@@ -68,12 +74,21 @@ type Merger struct {
 
 // node is the windows of one node that are open.
 type node struct {
-	ports   open[portKey, metrics.PortWindow]
-	flows   open[int32, metrics.FlowWindow]
-	cc      open[ccKey, metrics.CCWindow]
-	signals open[signalKey, metrics.SignalWindow]
+	ports   open[portKey, metrics.PortWindow, *metrics.PortWindow]
+	flows   open[int32, metrics.FlowWindow, *metrics.FlowWindow]
+	cc      open[ccKey, metrics.CCWindow, *metrics.CCWindow]
+	signals open[signalKey, metrics.SignalWindow, *metrics.SignalWindow]
 	latest  units.Time // beginning of the latest one
 	done    metrics.Batch
+}
+
+func newNode(number int32) *node {
+	n := &node{done: metrics.Batch{Node: number}}
+	n.ports.start, n.ports.merge = func(w *metrics.PortWindow) *units.Time { return &w.Start }, mergePorts
+	n.flows.start, n.flows.merge = func(w *metrics.FlowWindow) *units.Time { return &w.Start }, mergeFlows
+	n.cc.start, n.cc.merge = func(w *metrics.CCWindow) *units.Time { return &w.Start }, mergeCC
+	n.signals.start, n.signals.merge = func(w *metrics.SignalWindow) *units.Time { return &w.Start }, mergeSignals
+	return n
 }
 
 type (
@@ -100,30 +115,27 @@ func New(interval units.Duration, to metrics.Consumer) *Merger {
 func (m *Merger) Consume(b *metrics.Batch) {
 	n := m.nodes[b.Node]
 	if n == nil {
-		n = &node{}
-		n.done.Node = b.Node
+		n = newNode(b.Node)
 		m.nodes[b.Node] = n
 	}
 	for i := range b.Ports {
-		w := b.Ports[i]
-		w.Start = m.start(n, w.Start)
-		n.ports.add(portKey{w.Node, w.Port}, w, startOfPort, mergePorts, n.emitPort)
+		w := &b.Ports[i]
+		n.ports.add(portKey{w.Node, w.Port}, m.start(n, w.Start), w, &n.done)
 	}
 	for i := range b.Flows {
-		w := b.Flows[i]
-		w.Start = m.start(n, w.Start)
-		n.flows.add(w.Flow, w, startOfFlow, mergeFlows, n.emitFlow)
+		w := &b.Flows[i]
+		n.flows.add(w.Flow, m.start(n, w.Start), w, &n.done)
 	}
 	for i := range b.CC {
-		w := b.CC[i]
-		w.Start, w.Actions = m.start(n, w.Start), slices.Clone(w.Actions)
-		slices.SortFunc(w.Actions, byName)
-		n.cc.add(ccKey{w.Flow, w.Tag}, w, startOfCC, mergeCC, n.emitCC)
+		w := &b.CC[i]
+		if fresh := n.cc.add(ccKey{w.Flow, w.Tag}, m.start(n, w.Start), w, &n.done); fresh != nil {
+			fresh.Actions = slices.Clone(w.Actions) // the batch's
+			slices.SortFunc(fresh.Actions, byName)
+		}
 	}
 	for i := range b.Signals {
-		w := b.Signals[i]
-		w.Start = m.start(n, w.Start)
-		n.signals.add(signalKey{w.Flow, w.Type, w.Locator, w.Tag}, w, startOfSignal, mergeSignals, n.emitSignal)
+		w := &b.Signals[i]
+		n.signals.add(signalKey{w.Flow, w.Type, w.Locator, w.Tag}, m.start(n, w.Start), w, &n.done)
 	}
 	n.close(n.latest.Add(-m.interval))
 	m.handOn(n)
@@ -153,65 +165,65 @@ func (m *Merger) handOn(n *node) {
 
 // close ends the windows that begin before a moment.
 func (n *node) close(before units.Time) {
-	n.ports.close(before, startOfPort, n.emitPort)
-	n.flows.close(before, startOfFlow, n.emitFlow)
-	n.cc.close(before, startOfCC, n.emitCC)
-	n.signals.close(before, startOfSignal, n.emitSignal)
+	n.ports.close(before, &n.done)
+	n.flows.close(before, &n.done)
+	n.cc.close(before, &n.done)
+	n.signals.close(before, &n.done)
 }
 
-func (n *node) emitPort(w *metrics.PortWindow)     { n.done.Emit(w) }
-func (n *node) emitFlow(w *metrics.FlowWindow)     { n.done.Emit(w) }
-func (n *node) emitCC(w *metrics.CCWindow)         { n.done.Emit(w) }
-func (n *node) emitSignal(w *metrics.SignalWindow) { n.done.Emit(w) }
-
-func startOfPort(w *metrics.PortWindow) units.Time     { return w.Start }
-func startOfFlow(w *metrics.FlowWindow) units.Time     { return w.Start }
-func startOfCC(w *metrics.CCWindow) units.Time         { return w.Start }
-func startOfSignal(w *metrics.SignalWindow) units.Time { return w.Start }
-
-// open is windows that are being merged, by what they are of.
-type open[K comparable, W any] struct {
+// open is windows of type W that are being merged, by what they are of.
+type open[K comparable, W any, R interface {
+	*W
+	metrics.Record
+}] struct {
+	start   func(*W) *units.Time
+	merge   func(to, w *W)
 	windows map[K]*W
 	least   units.Time // no window begins before
 }
 
-func (o *open[K, W]) add(k K, w W, start func(*W) units.Time, merge func(to, w *W), emit func(*W)) {
+// add merges a window into the one that begins at a moment, and emits the one that was open if
+// that is another. It returns the window if it begins with this one, a copy.
+func (o *open[K, W, R]) add(k K, at units.Time, w *W, done metrics.Sink) (fresh *W) {
+	to := o.windows[k]
+	if to != nil && *o.start(to) == at {
+		o.merge(to, w)
+		return nil
+	}
+	if to != nil {
+		done.Emit(R(to))
+	}
+	if len(o.windows) == 0 {
+		o.least = at
+	}
 	if o.windows == nil {
 		o.windows = map[K]*W{}
 	}
-	to := o.windows[k]
-	if to != nil && start(to) == start(&w) {
-		merge(to, &w)
-		return
-	}
-	if to != nil {
-		emit(to)
-	}
-	if len(o.windows) == 0 {
-		o.least = start(&w)
-	}
-	o.least = min(o.least, start(&w))
-	o.windows[k] = &w
+	fresh = new(W)
+	*fresh = *w
+	*o.start(fresh) = at
+	o.windows[k], o.least = fresh, min(o.least, at)
+	return fresh
 }
 
 // close emits the windows that begin before a moment, in the order of their beginnings.
-func (o *open[K, W]) close(before units.Time, start func(*W) units.Time, emit func(*W)) {
+func (o *open[K, W, R]) close(before units.Time, done metrics.Sink) {
 	if len(o.windows) == 0 || o.least >= before {
 		return
 	}
 	var over []*W
 	o.least = units.Never
 	for k, w := range o.windows {
-		if at := start(w); at < before {
+		if at := *o.start(w); at < before {
 			over = append(over, w)
 			delete(o.windows, k)
 		} else {
 			o.least = min(o.least, at)
 		}
 	}
-	slices.SortFunc(over, func(a, b *W) int { return cmp.Compare(start(a), start(b)) })
+	slices.SortFunc(over, func(a, b *W) int { return cmp.Compare(*o.start(a), *o.start(b)) })
 	for _, w := range over {
-		emit(w)
+		done.Emit(R(w))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/csiglab/csiglab/metrics/thinning"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
 )
@@ -13,12 +14,10 @@ import (
 // as "10ms after 300s, 1s after 3600s", as UnmarshalText has checked them. Empty: auto.
 type Thin string
 
-// ThinStep is the length that windows have from an age on.
-type ThinStep struct{ Interval, After units.Duration }
-
 const (
+	// AutoThin is what auto stands for.
+	AutoThin = "10ms after 5min, 1s after 1h, 1min after 24h"
 	thinNone = "none"
-	thinAuto = "10ms after 5min, 1s after 1h, 1min after 24h"
 	mostThin = 8 // steps
 	// thinShare is how much older than it is long a window is at least. Figures have some
 	// hundred points, so that no window is longer than a point.
@@ -34,12 +33,12 @@ func (t *Telemetry) DiskLimit() units.Size { return cmp.Or(t.Disk, autoDisk) }
 // Steps returns the steps of windows of a telemetry interval. Their lengths are made a multiple
 // of it, and each a multiple of the one before; those that are no longer than the one before
 // are left out.
-func (t Thin) Steps(interval units.Duration) (steps []ThinStep) {
+func (t Thin) Steps(interval units.Duration) (steps []thinning.Step) {
 	if t == thinNone {
 		return nil
 	}
 	if t == "" || t == algorithm.Auto {
-		t = thinAuto
+		t = AutoThin
 	}
 	list, _ := parseThin(string(t)) // checked before
 	for _, s := range list {
@@ -72,7 +71,7 @@ func (t *Thin) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func parseThin(text string) (steps []ThinStep, err error) {
+func parseThin(text string) (steps []thinning.Step, err error) {
 	list := strings.Split(text, ",")
 	if len(list) > mostThin {
 		return nil, fmt.Errorf("%d steps are more than %d", len(list), mostThin)
@@ -80,9 +79,9 @@ func parseThin(text string) (steps []ThinStep, err error) {
 	for i, one := range list {
 		length, age, ok := strings.Cut(one, " after ")
 		if !ok {
-			return nil, fmt.Errorf("%q: want auto, none, or lengths of windows and ages, such as %q", text, thinAuto)
+			return nil, fmt.Errorf("%q: want auto, none, or lengths of windows and ages, such as %q", text, AutoThin)
 		}
-		var s ThinStep
+		var s thinning.Step
 		if s.Interval, err = units.ParseDuration(length); err == nil {
 			s.After, err = units.ParseDuration(age)
 		}

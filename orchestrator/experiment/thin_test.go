@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics/thinning"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -13,15 +14,15 @@ func TestThin(t *testing.T) {
 	for _, c := range []struct {
 		text, canonical string
 		interval        units.Duration
-		want            []ThinStep
+		want            []thinning.Step
 	}{
-		{"auto", "auto", 100 * us, []ThinStep{{10 * ms, 300 * s}, {s, 3600 * s}, {60 * s, 86400 * s}}},
+		{"auto", "auto", 100 * us, []thinning.Step{{Interval: 10 * ms, After: 300 * s}, {Interval: s, After: 3600 * s}, {Interval: 60 * s, After: 86400 * s}}},
 		{"none", "none", 100 * us, nil},
-		{"10ms after 5min, 1s after 1h", "10ms after 300s, 1s after 3600s", 100 * us, []ThinStep{{10 * ms, 300 * s}, {s, 3600 * s}}},
-		{"5 ms after 1 s", "5ms after 1s", ms, []ThinStep{{5 * ms, s}}},
+		{"10ms after 5min, 1s after 1h", "10ms after 300s, 1s after 3600s", 100 * us, []thinning.Step{{Interval: 10 * ms, After: 300 * s}, {Interval: s, After: 3600 * s}}},
+		{"5 ms after 1 s", "5ms after 1s", ms, []thinning.Step{{Interval: 5 * ms, After: s}}},
 		// Lengths become multiples, and those that are no longer are left out.
-		{"auto", "auto", 3 * ms, []ThinStep{{12 * ms, 300 * s}, {1008 * ms, 3600 * s}, {60480 * ms, 86400 * s}}},
-		{"auto", "auto", 50 * ms, []ThinStep{{s, 3600 * s}, {60 * s, 86400 * s}}},
+		{"auto", "auto", 3 * ms, []thinning.Step{{Interval: 12 * ms, After: 300 * s}, {Interval: 1008 * ms, After: 3600 * s}, {Interval: 60480 * ms, After: 86400 * s}}},
+		{"auto", "auto", 50 * ms, []thinning.Step{{Interval: s, After: 3600 * s}, {Interval: 60 * s, After: 86400 * s}}},
 	} {
 		var thin Thin
 		if err := thin.UnmarshalText([]byte(c.text)); err != nil {

@@ -104,8 +104,8 @@ var autoValues = map[string]autoValue{
 		return a.hosts(func(c *host.Config) string { return c.RTO.String() })
 	},
 	"telemetry.interval": func(a *Auto, _ []int) string { return a.Plan.Interval.String() },
-	"telemetry.thin":     fixed("10ms after 5min, 1s after 1h, 1min after 24h, of labs"),
-	"telemetry.disk":     fixed("128MB, of labs"),
+	"telemetry.thin":     fixed(experiment.AutoThin + ", of labs"),
+	"telemetry.disk":     func(a *Auto, _ []int) string { return a.Experiment.Telemetry.DiskLimit().String() + ", of labs" },
 	"telemetry.operations": func(a *Auto, _ []int) string {
 		switch {
 		case len(a.Plan.Jobs) == 0:

@@ -174,11 +174,13 @@ func Down(ctx context.Context, r Run, say func(text string)) (Report, error) {
 			w.look()
 		}()
 		messages := json.NewDecoder(w)
-		for m := (message{Doing: "-"}); err == nil && m.Doing != ""; report = m.Report {
-			m = message{}
-			if err = messages.Decode(&m); m.Doing != "" {
-				w.doing.Store(&m.Doing)
+		for {
+			var m message
+			if err = messages.Decode(&m); err != nil || m.Doing == "" {
+				report = m.Report
+				break
 			}
+			w.doing.Store(&m.Doing)
 		}
 		close(w.ended)
 		if <-done; w.hangs {

@@ -22,7 +22,6 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/orchestrator/run/packets"
 	"github.com/csiglab/csiglab/orchestrator/run/predict"
-	"github.com/csiglab/csiglab/units"
 )
 
 // session is what all runs of an experiment share while they are executed.
@@ -177,7 +176,8 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	}
 	defer writer.Discard()
 	if s.opts.Hold != nil {
-		writer.Thin(thinning(&s.set.Base.Telemetry, j.plan.Interval), s.opts.Writing)
+		t := &s.set.Base.Telemetry
+		writer.Thin(runfolder.Thinning{Steps: t.Thin.Steps(j.plan.Interval), Bytes: int64(t.DiskLimit())}, s.opts.Writing)
 	}
 	records := measure.NewRecords(j.plan, writer)
 	out, err := s.run(ctx, j, pcap, records, fraction)
@@ -204,15 +204,6 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
 	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
-}
-
-// thinning returns how the windows of a lab become longer with their age.
-func thinning(t *experiment.Telemetry, interval units.Duration) runfolder.Thinning {
-	to := runfolder.Thinning{Bytes: int64(t.DiskLimit())}
-	for _, s := range t.Thin.Steps(interval) {
-		to.Steps = append(to.Steps, runfolder.ThinningStep{After: s.After, Interval: s.Interval})
-	}
-	return to
 }
 
 // deadlocked writes a run that was ended because it came to a deadlock: it is not valid, and
