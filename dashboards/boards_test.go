@@ -7,8 +7,8 @@ import (
 
 // Reasons why a panel is empty.
 const (
-	NoJob       Reason = "has no jobs"
-	NoSignals   Reason = "asks for no CSIG signal"
+	NoJob       Reason = "has no jobs that go in steps"
+	NoSignals   Reason = "has no host that asks for a CSIG signal"
 	NoABW       Reason = "has no CSIG that measures available bandwidth"
 	NoBandwidth Reason = "does not ask for the CSIG signal abw"
 	NoQueue     Reason = "does not ask for the CSIG signal nqd"
@@ -29,9 +29,9 @@ func Boards() []Board {
 	return []Board{fabric(), training(), flows(), paths(), fidelity(), compare()}
 }
 
-const axis = "**Time.** A lab is shown in wall time. A run folder begins at 2000-01-01 00:00:00 UTC, as all do, and with a stretch of 1000 each second on the axis is a millisecond of the model: 00:00:05.300 is 5.3 ms. Rates and times in the panels are the model's, and totals are those of the time shown."
+const axis = "**Time.** A lab is shown in wall time. A run folder begins at 2000-01-01 00:00:00 UTC, as all do, and *Time stretch* says how often its time is stretched: with 1000 each second on the axis is a millisecond of the model, and 00:00:05.300 is 5.3 ms; with 10000 it is 0.53 ms. Rates and times in the panels are the model's, and totals are those of the time shown."
 
-const colours = "A variant has one colour on the boards *fabric* and *paths*, and dashes say which of its lines it is. Lines of flows, jobs and ports have colours by their place in the legend: Grafana colours by names that are known in advance."
+const colours = "A variant has one colour on the boards *fabric* and *paths*, and a line says in its name whether it is dashed or dotted. Where lines lie on each other, the thickest is that of the first variant. Lines of flows, jobs and ports have colours by their place in the legend: Grafana colours by names that are known in advance."
 
 func text(height int, content string) Panel {
 	return Panel{Kind: Text, Title: "How to read this", Height: height, Text: content}
@@ -47,12 +47,12 @@ const chosen = `variant=~"$variant"`
 
 var (
 	signature = []Panel{
-		{Kind: Signature, Title: "Ports by utilisation", Height: 12, Unit: "percentunit", Max: 1,
-			Description: "The 40 busiest ports, one in each row, and the share of each telemetry window in which the line was busy. Red is busy. Ports that turn red together show a collective.",
-			Queries:     []Query{windows("{{variant}} {{tier}} {{port}}", "%s", most(40, "csig_port_utilisation_ratio{}"))}},
-		{Kind: Signature, Title: "Ports by available bandwidth", Height: 12, Unit: "percentunit", Max: 1, Reverse: true, Empty: []Reason{NoABW},
+		{Kind: Signature, Title: "Ports by utilisation", Height: 14, Unit: "percentunit", Max: 1,
+			Description: "The 24 busiest ports, one in each row, and the share of each telemetry window in which the line was busy. Red is busy. Ports that turn red together show a collective.",
+			Queries:     []Query{windows("{{variant}} {{tier}} {{port}}", "%s", most(24, "csig_port_utilisation_ratio{}"))}},
+		{Kind: Signature, Title: "Ports by available bandwidth", Height: 14, Unit: "percentunit", Max: 1, Reverse: true, Empty: []Reason{NoABW},
 			Description: "The least bandwidth that each port's CSIG meter measured in a window, as a share of the line's rate. Red is congested. Only ports of switches have a meter.",
-			Queries:     []Query{or("csig_port_available_bytes_per_second{}", "no CSIG meter", windows("{{variant}} {{tier}} {{port}}", "csig_port_available_bytes_per_second{} / csig_port_rate_bytes_per_second{} and topk(40, avg_over_time(csig_port_utilisation_ratio{}["+shown+"] @ end()))"))}},
+			Queries:     []Query{or("csig_port_available_bytes_per_second{}", "no CSIG meter", windows("{{variant}} {{tier}} {{port}}", "csig_port_available_bytes_per_second{} / csig_port_rate_bytes_per_second{} and topk(24, avg_over_time(csig_port_utilisation_ratio{}["+shown+"] @ end()))"))}},
 	}
 )
 
@@ -80,10 +80,11 @@ func fabric() Board {
 				measure{"at line rate", "percentunit", fmt.Sprintf("1 - sum by (variant) (%s) / sum by (variant) (%s)",
 					total("csig_port_window_utilisation_ratio_bucket", `tier!="host"`, `le="0.95"`), total("csig_port_window_utilisation_ratio_count", `tier!="host"`))},
 				measure{"deepest queue", "decbytes", `max by (variant) (max_over_time(csig_port_queue_peak_bytes{tier!="host"}[` + shown + `]))`},
+				measure{"trimmed", "short", fmt.Sprintf("sum by (variant) (%s)", total("csig_port_trimmed_packets_total"))},
 				measure{"drops, whole run", "short", fmt.Sprintf("max by (variant) (%s) or sum by (variant) (%s)", metric("1", "drops", `subject=""`), total("csig_port_dropped_packets_total"))},
-			).saying("Of the ports of switches in the time shown: mean use is the share of the time in which they were busy, over all of them; at line rate is the share of the telemetry windows in which one was busy for more than 95 % of the time; and the deepest queue is the greatest depth of a data queue. (In a lab, what lies between two scrapes is not in the deepest queue; the queues of all windows are below.) Drops are packets that were dropped anywhere in the whole run, by full queues, faults, or because there was no way; those that were trimmed to their headers are not among them, as they are sent again. Of a lab they are those that full queues dropped in the time shown."),
+			).saying("Of the ports of switches in the time shown: mean use is the share of the time in which they were busy, over all of them; at line rate is the share of the telemetry windows in which one was busy for more than 95 % of the time; the deepest queue is the greatest depth of a data queue; and trimmed are the packets that were cut to their headers, whose payload is sent again. (In a lab, what lies between two scrapes is not in the deepest queue; the queues of all windows are below.) Drops are packets that were dropped anywhere in the whole run, by full queues, faults, or because there was no way; those that were trimmed are not among them. Of a lab they are those that full queues dropped in the time shown."),
 			row("Map"),
-			{Kind: NodeGraph, Title: "Fabric, variant $fabric", Height: 24,
+			{Kind: NodeGraph, Title: "Fabric, variant $fabric: red is busy, purple is what most CSIG samples name", Height: 24,
 				Description: "The switches, and up to 60 of the busiest ports between them as edges. The number is the share of the time shown in which the line was busy, of a switch that of its busiest line. Green is below 50 %, yellow and orange are more, red is 90 % and more; purple is the switch, or the port, that most CSIG samples name, if their locator is that of one port alone. Grafana colours edges from version 11 on; a click on one says its number. It does not fit the graph to the panel either: the wheel of the mouse, or + and -, zoom, and the mouse moves it.",
 				Queries:     []Query{{Expr: of(fabricOf, nodes)}, {Expr: of(fabricOf, edges)}}},
 			row("Utilisation"),
@@ -111,8 +112,8 @@ func fabric() Board {
 				Description: "Packets per second that ports marked CE, trimmed to their headers, or dropped as their queue was full.",
 				Queries: []Query{
 					rates("{{variant}} marked", "variant", "csig_port_marked_packets_total{}", ""),
-					rates("{{variant}} trimmed", "variant", "csig_port_trimmed_packets_total{}", ""),
-					rates("{{variant}} dropped", "variant", "csig_port_dropped_packets_total{}", ""),
+					rates("{{variant}} trimmed, dashed", "variant", "csig_port_trimmed_packets_total{}", ""),
+					rates("{{variant}} dropped, dotted", "variant", "csig_port_dropped_packets_total{}", ""),
 				}},
 			{Kind: Table, Title: "Ports, time shown", Height: 12, Sort: "mean utilisation", Description: "What each port did in the time shown.",
 				Columns: []Column{{"variant", "variant", ""}, {"port", "port", ""}, {"tier", "tier", ""}, {"direction", "direction", ""},
@@ -125,16 +126,24 @@ func fabric() Board {
 					query("", "sum by (%s) (%s)", byPort, total("csig_port_trimmed_packets_total")),
 					query("", "sum by (%s) (%s)", byPort, total("csig_port_dropped_packets_total")),
 				}},
-			{Kind: Table, Title: "Dropped packets by fault, whole run", Width: 12, Empty: []Reason{NoFault, NoLab}, Sort: "dropped packets",
-				Description: "Packets that each fault of the experiment dropped, over the whole run.",
-				Columns:     []Column{{"variant", "variant", ""}, {"subject", "fault", ""}, {"Value", "dropped packets", "short"}},
-				Queries:     []Query{query("", "max by (variant, subject) (%s)", metric("1", "fault_drops", `subject!=""`))}},
-			{Kind: Table, Title: "Run folders that are loaded", Width: 12, Empty: []Reason{NoLab}, Description: "A click on a run shows it, at its time.",
+			{Kind: Table, Title: "Faults", Width: 24, Height: 7, Empty: []Reason{NoFault, NoLab}, Sort: "packets lost",
+				Description: "The faults of the experiment that happened: the links or nodes that they were at, when they began and ended on the time axis, and how many packets each dropped. Red lines in the panels are their beginnings and ends.",
+				Columns: []Column{{"variant", "variant", ""}, {"fault", "fault", ""}, {"kind", "kind", ""}, {"where", "where", ""},
+					{"Value #A", "begins", "dateTimeAsIso"}, {"Value #B", "ends", "dateTimeAsIso"}, {"Value #C", "packets lost", "short"}},
+				Queries: []Query{query("", "%s", fault("begin")), query("", "%s", fault("end")),
+					query("", `max by (variant, fault, kind, where) (0 * %s) + on (variant, fault) group_left () max by (variant, fault) (label_replace(%s, "fault", "$1", "subject", "(.*)"))`,
+						latest("csig_run_fault_timestamp_seconds", `edge="begin"`), metric("1", "fault_drops", `subject!=""`))}},
+			{Kind: Table, Title: "Run folders that are loaded", Width: 24, Empty: []Reason{NoLab}, Description: "A click on a run shows it, at its time.",
 				Columns: []Column{{"run", "run", ""}, {"Value", "ends at", "dateTimeAsIso"}},
 				Links:   []Link{{"run", "Show this run", "/d/csiglab-fabric?${datasource:queryparam}&var-run=${__value.text}&from=946684799000&to=${__data.fields[\"ends at\"].numeric}"}},
 				Queries: []Query{{Expr: "max by (run) (csig_run_end_timestamp_seconds @ 946684800) * 1000"}}},
 		},
 	}
+}
+
+// fault is when faults began, or ended, in ms.
+func fault(edge string) string {
+	return fmt.Sprintf("max by (variant, fault, kind, where) (%s) * 1000", latest("csig_run_fault_timestamp_seconds", `edge="`+edge+`"`))
 }
 
 const byPort = "variant, node, port, tier, direction"
@@ -199,7 +208,7 @@ func training() Board {
 					run("1e-6", "iteration_us.p50"), run("1", "exposed_share"), run("1", "bubble_share"), run("1", "skew_wait_share"), run("1", "compute_share"), run("1", "straggler_ratio.p50"),
 				}},
 			{Kind: StateTimeline, Title: "Steps", Height: 5, Empty: []Reason{NoJob},
-				Description: "The highest step of each job of which an operation is complete.",
+				Description: "The step that each job is in. In a lab a step is known when its first operation is complete.",
 				Queries:     []Query{or("csig_job_step{}", "no job", windows("{{variant}} {{job}}", "max by (variant, job) (csig_job_step{%s})", job))}},
 			{Kind: Timeseries, Title: "Ranks in collectives, variant $trained", Stack: true, Repeat: "trained", Empty: []Reason{NoJob, NoLab},
 				Description: "How many ranks are in each collective, one above the other. All ranks that enter together make a burst; a slope shows that ranks are late.",

@@ -57,7 +57,7 @@ type Panel struct {
 	Sort          string    // column that a table is sorted by, the greatest value first
 	Matrix        [3]string // of a table: labels that are its rows and columns, and the field in its cells
 	Links         []Link
-	Order         string // field of a table by the size of which rows are ordered, the greatest first, above or below 0
+	Order         string // field of a table that rows are ordered by, the greatest first, and that is not shown
 	Looks         []Look // of columns
 	Hues          bool   // of lines: variants have colours, what legends say beside the variant has dashes
 	Colours       []LineColour
@@ -190,9 +190,10 @@ func (b *Board) annotations() (list []object) {
 		})
 	}
 	for _, run := range b.runs() {
-		add("Faults"+run.of, "red", "csig_run_fault_timestamp_seconds{}", run.labels, "{{fault}}", "{{variant}}: {{edge}} of {{kind}} at {{where}}", true)
-		add("Steps"+run.of, "blue", `csig_job_begin_timestamp_seconds{phase=""}`, run.labels, "{{job}}: step {{step}} begins", "{{variant}}", b.Steps)
+		add("Steps"+run.of, "rgba(50, 116, 217, 0.5)", `csig_job_begin_timestamp_seconds{phase=""}`, run.labels, "{{job}}: step {{step}} begins", "{{variant}}", b.Steps)
 		add("Phases"+run.of, "purple", `csig_job_begin_timestamp_seconds{phase!=""}`, run.labels, "{{job}}: step {{step}}, {{phase}} begins", "{{variant}}", false)
+		// The last ones lie above the others.
+		add("Faults"+run.of, "red", "csig_run_fault_timestamp_seconds{}", run.labels, "{{fault}}: {{kind}} at {{where}}, {{edge}}", "{{variant}}", true)
 	}
 	return list
 }
@@ -245,26 +246,30 @@ func window() object {
 	}
 }
 
-// choice returns the variables that choose a run, and one variant of it or all. The other variant
-// is preset to the last one of the list, so that it is another one.
+// choice returns the variables that choose a run, and one variant of it or all. The other run is
+// preset to the first one, and its variant to the last one of the list, so that it is another one.
 func choice(prefix, label string, one bool) (list []object) {
-	variable := func(name, text, query string, many bool) {
-		if prefix != "" {
+	other := prefix != ""
+	variable := func(name, text, query string, many bool) object {
+		if other {
 			text = label + text
 		} else {
 			text = upper(text)
 		}
 		v := queryVariable(prefix+name, text, query, many)
-		if prefix != "" && name == "variant" {
-			v["sort"] = 2
-		}
 		list = append(list, v)
+		return v
 	}
 	of := func(label string) string {
 		return fmt.Sprintf(`label_values(csig_run_info{run="$%srun"}, %s)`, prefix, label)
 	}
-	variable("run", "run", "label_values(csig_run_info, run)", false)
-	variable("variant", "variant", of("variant"), !one)
+	if run := variable("run", "run", "label_values(csig_run_info, run)", false); other {
+		query := "query_result(sort_desc(max by (run) (2 * " + known(`{run="$run"}`) + " or " + known("") + ")))"
+		run["query"], run["definition"], run["regex"], run["sort"] = object{"query": query, "refId": "Variables-other_run"}, query, `/run="([^"]*)"/`, 0
+	}
+	if v := variable("variant", "variant", of("variant"), !one); other {
+		v["sort"] = 2
+	}
 	variable("seed", "seed", of("seed"), false)
 	variable("stretch", "time stretch", of("stretch"), false)
 	return list

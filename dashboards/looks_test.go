@@ -32,12 +32,8 @@ func (p *Panel) transformations() (list []object) {
 	}
 	list = []object{{"id": "organize", "options": object{"excludeByName": hide, "indexByName": order, "renameByName": names}}}
 	if p.Order != "" {
-		const size = "square"
-		list = append([]object{
-			{"id": "calculateField", "options": object{"mode": "binary", "binary": object{"left": p.Order, "operator": "*", "right": p.Order}, "alias": size}},
-			{"id": "sortBy", "options": object{"sort": []object{{"field": size, "desc": true}}}},
-		}, list...)
-		hide[size] = true
+		list = append([]object{{"id": "sortBy", "options": object{"sort": []object{{"field": p.Order, "desc": true}}}}}, list...)
+		hide[p.Order] = true
 	}
 	if len(p.Queries) > 1 {
 		list = append([]object{{"id": "merge", "options": object{}}}, list...)
@@ -63,6 +59,9 @@ func (p *Panel) hues() (list []object) {
 	}
 	if !p.Hues {
 		return list
+	}
+	for i, width := range []int{4, 2} { // so that they are seen below others
+		add("byRegexp", fmt.Sprintf("^%d .*", i+1), "custom.lineWidth", width)
 	}
 	for i, colour := range variantColours {
 		add("byRegexp", fmt.Sprintf("^[0-9]*%d .*", (i+1)%len(variantColours)), "color", fixed(colour))
@@ -126,7 +125,10 @@ func (p *Panel) overrides() []object {
 			continue
 		}
 		properties := []object{{"id": "color", "value": object{"mode": "fixed", "fixedColor": variantColours[i]}}}
-		if run == "2" {
+		switch run {
+		case "1":
+			properties = append(properties, object{"id": "custom.lineWidth", "value": 3})
+		case "2":
 			properties = append(properties, object{"id": "custom.lineStyle", "value": object{"fill": "dash", "dash": dashes[1]}})
 		}
 		list = append(list, object{"matcher": object{"id": "byFrameRefID", "options": string(rune('A' + i))}, "properties": properties})

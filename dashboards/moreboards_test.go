@@ -105,8 +105,8 @@ func statistic(scale, name string) Query {
 
 func paths() Board {
 	const group = "variant, tier, direction"
-	share := func(reduce string) Query {
-		return windows("{{variant}} "+reduce, `%s by (variant) (csig_port_utilisation_ratio{tier=~"$rising",direction="up"})`, reduce)
+	share := func(reduce, name string) Query {
+		return windows("{{variant}} "+name, `%s by (variant) (csig_port_utilisation_ratio{tier=~"$rising",direction="up"})`, reduce)
 	}
 	up := `tier!="host",direction="up"`
 	const racks = "source, destination"
@@ -142,16 +142,16 @@ func paths() Board {
 			row("Balance"),
 			{Kind: Timeseries, Title: "Spread of utilisation, upwards in tier $rising", Hues: true, Unit: "percentunit", Max: 1, Repeat: "rising",
 				Description: "Greatest, mean and least utilisation of the ports of the tier that lead up, in the latest telemetry window. Lines far apart mean that some ports are full while others are free.",
-				Queries:     []Query{share("max"), share("avg"), share("min")}},
-			{Kind: Table, Title: "Greatest over mean utilisation", Width: 8, Height: 10, Sort: "ratio",
+				Queries:     []Query{share("max", "greatest"), share("avg", "mean, dashed"), share("min", "least, dotted")}},
+			{Kind: Table, Title: "Greatest over mean utilisation", Width: 8, Height: 14, Sort: "ratio",
 				Description: "Utilisation of the busiest port of a tier, as a multiple of the tier's mean, in the time shown. 1 is an even load.",
 				Columns:     []Column{{"variant", "variant", ""}, {"tier", "tier", ""}, {"direction", "direction", ""}, {"Value", "ratio", "none"}},
 				// All ports have as many windows, so that sums are enough; means read too many series of large runs.
 				Queries: []Query{query("", "max by (%s) (sum by (%s) (%s)) / avg by (%[1]s) (sum by (%[2]s) (%[3]s))", group, byPort,
 					total("csig_port_window_utilisation_ratio_sum", `tier!="host"`))}},
-			{Kind: Signature, Title: "Ports that lead up, by utilisation", Width: 16, Height: 10, Unit: "percentunit", Max: 1,
-				Description: "The 40 busiest ports that lead away from the hosts, one in each row, and the share of each telemetry window in which the line was busy. Red is busy. Even shades in a column mean an even load.",
-				Queries:     []Query{windows("{{variant}} {{tier}} {{port}}", "%s", most(40, "csig_port_utilisation_ratio{"+up+"}"))}},
+			{Kind: Signature, Title: "Ports that lead up, by utilisation", Width: 16, Height: 14, Unit: "percentunit", Max: 1,
+				Description: "The 24 busiest ports that lead away from the hosts, one in each row, and the share of each telemetry window in which the line was busy. Red is busy. Even shades in a column mean an even load.",
+				Queries:     []Query{windows("{{variant}} {{tier}} {{port}}", "%s", most(24, "csig_port_utilisation_ratio{"+up+"}"))}},
 			row("Bottlenecks"),
 			{Kind: Timeseries, Title: "Bottlenecks that CSIG samples name, variant $sampled", Unit: samples, Stack: true, Repeat: "sampled", Empty: []Reason{NoSignals},
 				Description: "Samples per second by the port that their locator stands for, of the eight ports that are named most often. " + locators,
@@ -213,31 +213,30 @@ func compare() Board {
 			{Expr: of(other, expr), Legend: "2: " + legend, Windows: each},
 		}
 	}
-	info := "max by (variant, cc, lb, aqm, csig, runtime, clock) (" + latest("csig_run_info") + ")"
+	info := "max by (run, variant, cc, lb, aqm, csig, runtime, clock) (" + latest("csig_run_info") + ")"
+	runBy := append([]Column{{"run", "run", ""}}, ranBy...)
 	rated := latest("csig_run_metric", `better!=""`)
 	received := "8 * " + perSecond("variant", "csig_flow_receive_bytes_total{}")
 	const by = "metric, subject, unit, better"
 	one, two := of(own, "max by ("+by+") ("+rated+")"), of(other, "max by ("+by+") ("+rated+")")
-	// better is by how much run 2 is better, as a share of the greater value, which is defined
-	// and of the same size in both directions where one of them is 0 too.
-	better := func(word, more, less string) string {
-		of := func(labels string) string {
-			return of(labels, "max by ("+by+") ("+latest("csig_run_metric", `better="`+word+`"`)+")")
-		}
-		return fmt.Sprintf("((%s - %s) / ((%[1]s >= %[2]s or %[2]s) > 0) or 0 * (%[1]s - %[2]s))", of(more), of(less))
+	// of the metrics of which more, or less, is better
+	of2 := func(labels, word string) string {
+		return of(labels, "max by ("+by+") ("+latest("csig_run_metric", `better="`+word+`"`)+")")
 	}
-	gain := better("higher", other, own) + " or " + better("lower", own, other)
+	size := fmt.Sprintf("abs(%s - %s) / ((%[1]s >= %[2]s or %[2]s) > 0)", two, one) // from 0 to 1, also where one of them is 0
+	verdict := fmt.Sprintf("sgn(%s - %s) or sgn(%s - %s)", of2(other, "higher"), of2(own, "higher"), of2(own, "lower"), of2(other, "lower"))
 	return Board{
 		UID: "csiglab-compare", Title: "csiglab: compare two runs", Compare: true, Counts: true, Description: "The same numbers of two runs, or of two variants of one run, side by side.",
 		Panels: []Panel{
-			text(4, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: another run folder, another variant or another seed. Lines of run 1 are blue, of the tiers above it turquoise and purple; those of run 2 are dashed, and orange, red and yellow. "+axis),
-			{Kind: Table, Title: "Run 1", Width: 12, Height: 4, Description: "The variant's " + ran + ".", Columns: ranBy, Queries: []Query{query("", "%s", info)}},
-			{Kind: Table, Title: "Run 2", Width: 12, Height: 4, Description: "The variant's " + ran + ".", Columns: ranBy, Queries: []Query{{Expr: of(other, info)}}},
-			{Kind: Table, Title: "Differences, whole run", Width: 24, Height: 14, Order: "Value #C", Empty: []Reason{NoLab},
-				Description: "The metrics of both runs of which less or more is better, in the unit of summary.json, the greatest differences first, whether better or worse. How much run 2 is better is a share of the greater of the two values, from -100 % to 100 %: green is better than run 1, red worse. One seed of each says nothing of chance: csiglab compare has intervals.",
-				Columns:     []Column{{"metric", "metric", ""}, {"subject", "of", ""}, {"unit", "unit", ""}, {"better", "better is", ""}, {"Value #A", "run 1", "short"}, {"Value #B", "run 2", "short"}, {"Value #C", "run 2 is better by", "percentunit"}},
-				Looks:       []Look{{Column: "run 2 is better by", Steps: []Step{{0, "red"}, {-0.01, "text"}, {0.01, "green"}}}},
-				Queries:     []Query{{Expr: one}, {Expr: two}, {Expr: gain}}},
+			text(4, "Run 1 is what the variables on the left choose, run 2 what *Other run* and those after it choose: by themselves the last variant of the same run, or of another one if you choose it. Lines of both begin at the same moment if both have one *time stretch*; else serve both with one --stretch. Lines of run 1 are blue, of the tiers above it turquoise and purple; those of run 2 are dashed, and orange, red and yellow. "+axis),
+			{Kind: Table, Title: "Run 1", Width: 12, Height: 4, Description: "The run, and the variant's " + ran + ".", Columns: runBy, Queries: []Query{query("", "%s", info)}},
+			{Kind: Table, Title: "Run 2", Width: 12, Height: 4, Description: "The run, and the variant's " + ran + ".", Columns: runBy, Queries: []Query{{Expr: of(other, info)}}},
+			{Kind: Table, Title: "Differences, whole run", Width: 24, Height: 14, Order: "Value #E", Empty: []Reason{NoLab},
+				Description: "The metrics of both runs of which less or more is better, in the unit of summary.json, the greatest differences first. The change is that from run 1 to run 2, as a share of run 1: a value that doubles changes by 100 %, and one of 0 has no share. One seed of each says nothing of chance: csiglab compare has intervals.",
+				Columns: []Column{{"metric", "metric", ""}, {"subject", "of", ""}, {"unit", "unit", ""}, {"better", "better is", ""}, {"Value #A", "run 1", "short"}, {"Value #B", "run 2", "short"},
+					{"Value #C", "change", "percentunit"}, {"Value #D", "run 2 is", ""}},
+				Looks:   []Look{{Column: "run 2 is", Values: []Mapping{{"-1", "worse", "red"}, {"0", "equal", "text"}, {"1", "better", "green"}}}},
+				Queries: []Query{{Expr: one}, {Expr: two}, {Expr: fmt.Sprintf("%s / (%s != 0) - 1", two, one)}, {Expr: verdict}, {Expr: size}}},
 			{Kind: Table, Title: "Mean time of a step, time shown", Width: 8, Empty: []Reason{NoJob},
 				Description: "Mean duration of the steps of each job that ended in the time shown, in the model's time.",
 				Columns:     []Column{{"job", "job", ""}, {"Value #A", "run 1", "s"}, {"Value #B", "run 2", "s"}},

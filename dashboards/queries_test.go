@@ -20,6 +20,12 @@ const (
 // is shown.
 const shown = "${__range_ms}ms"
 
+// known is the series of each run that the data source has: those of the time shown, and all folders,
+// which begin at one moment.
+func known(labels string) string {
+	return "(last_over_time(csig_run_info" + labels + "[" + shown + "]) or csig_run_info" + labels + " @ 946684800)"
+}
+
 // of writes the abbreviations in full, for the run of the given labels.
 func of(labels, expr string) string {
 	var b strings.Builder

@@ -45,7 +45,7 @@ func TestGrafanaRefuses(t *testing.T) {
 		{[]string{"push", "--url", server.URL, "--token-file", dir + "/no"}, command.ExitUsage, "--token-file " + dir + "/no: no such file or directory"},
 		{[]string{"push", "--url", server.URL, "--token-file", token, "--datasource-token-file", empty}, command.ExitUsage, "--datasource-token-file " + empty},
 		{[]string{"push", "--url", server.URL, "--token-file", token, dir + "/no"}, command.ExitUsage, "no such file or directory"},
-		{[]string{"push", "--url", server.URL, "--token-file", token, "--stretch", "0"}, command.ExitUsage, "--stretch 0: want 1 to"},
+		{[]string{"push", "--url", server.URL, "--token-file", token, "--stretch", "0"}, command.ExitUsage, "want 1 to 1000000, or auto"},
 		{[]string{"push", "--url", server.URL, "--tokenfile", token}, command.ExitUsage, `did you mean "--token-file"`},
 		{[]string{"provison"}, command.ExitUsage, `did you mean "provision"`},
 		{[]string{"provision"}, command.ExitUsage, "requires at least 1 arg"},
@@ -68,7 +68,7 @@ func TestGrafanaRefuses(t *testing.T) {
 
 // The compose file serves with the stretch of the dashboards' time.
 func TestGrafanaProvisionStretch(t *testing.T) {
-	for stretch, want := range map[string]string{"10": "- --stretch\n    - \"10\"\n", "1000": ""} {
+	for stretch, want := range map[string]string{"10": "- --stretch\n    - \"10\"\n", "auto": ""} {
 		dir := t.TempDir()
 		code, stdout, stderr := csiglab(&fakeLab{}, nil, "grafana", "provision", dir, "--stretch", stretch)
 		text, err := os.ReadFile(filepath.Join(dir, "compose.yaml"))

@@ -14,7 +14,6 @@ import (
 	"github.com/csiglab/csiglab/dashboards/grafana"
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/metrics/series"
 )
 
 // panelsText is a run with all that panels show: a job beside transfers, each signal of
@@ -112,7 +111,7 @@ func (u *tool) timeOf(folder string) (from, to time.Time) {
 	if err != nil {
 		u.Fatal(err)
 	}
-	shown, err := grafana.ReadRun(f, folder, series.Stretched)
+	shown, err := grafana.ReadRun(f, folder, 0)
 	if err != nil {
 		u.Fatal(err)
 	}

@@ -31,7 +31,7 @@ var truths = []struct {
 	{"csiglab-flows", "Completion times, whole run", "E", "slowdown.p99", 1, false},
 	{"csiglab-flows", "Packets sent again, whole run", "A", "packets.retransmitted", 1, false},
 	{"csiglab-flows", "Packets sent again, whole run", "B", "packets.timeouts", 1, false},
-	{"csiglab-fabric", "Variants", "G", "drops", 1, false},
+	{"csiglab-fabric", "Variants", "H", "drops", 1, false},
 	{"csiglab-training", "Steps, whole run", "A", "iteration_us.p50.SUBJECT", 1e-6, false},
 	{"csiglab-training", "Collectives, time shown", "B", "cct_us.mean.SUBJECT", 1e-6, true},
 	{"csiglab-training", "Collectives, time shown", "C", "cct_us.p99.SUBJECT", 1e-6, false},

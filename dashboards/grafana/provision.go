@@ -29,7 +29,7 @@ type Files struct {
 	Program    string // csiglab, absolute: what the compose file starts
 	Folders    []string
 	Runs       []Run // whose time the dashboards show
-	Stretch    int   // of the model time of Runs, which csiglab serve must have too; 0: its default
+	Stretch    int   // of the model time of Runs, which csiglab serve must have too; 0: that of each run
 }
 
 // begins is the beginning of each YAML file that Provision writes.

@@ -14,13 +14,12 @@ type Run struct {
 	From, To time.Time
 }
 
-// mostUS is the longest time of a run that can be shown: with a stretch of 1000 it takes 31
-// years.
-const mostUS = 1e12
+// longestUS is the longest time that an axis shows, in us: 31 years.
+const longestUS = 1e15
 
 // ReadRun reads when a run folder is shown, at the times that csiglab serve gives it: model
 // time since series.Origin, stretched, up to the end of its last transfer, step or measuring
-// window. name is the value of the label run.
+// window. name is the value of the label run, and stretch 0 is series.StretchOf.
 //
 // The error wraps runfolder.ErrDamaged when a table cannot be read.
 func ReadRun(f *runfolder.Folder, name string, stretch int) (Run, error) {
@@ -41,8 +40,12 @@ func ReadRun(f *runfolder.Folder, name string, stretch int) (Run, error) {
 			}
 		}
 	}
-	if !(end >= 0 && end <= mostUS && end*float64(stretch) <= 1e3*mostUS) {
+	if stretch == 0 {
+		stretch = series.StretchOf(&f.Manifest)
+	}
+	length := end * float64(stretch)
+	if !(end >= 0 && length <= longestUS) {
 		return Run{}, fmt.Errorf("%w: the run ends at %v us", runfolder.ErrDamaged, end)
 	}
-	return Run{name, series.Origin, series.Origin.Add(time.Duration(end * float64(stretch) * float64(time.Microsecond)))}, nil
+	return Run{name, series.Origin, series.Origin.Add(time.Duration(length * float64(time.Microsecond)))}, nil
 }

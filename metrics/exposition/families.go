@@ -197,7 +197,7 @@ var Families = []Family{
 		Help: "Sum of the values of these samples, in the unit of the signal's gauge. Over their number it is their mean."},
 
 	{Name: FlowCwnd, Type: Gauge, Unit: "bytes", Labels: flowLabels, Live: true,
-		Help: "Congestion window after the latest ACK, summed over the flows of a job."},
+		Help: "Congestion window after the latest ACK, summed over the flows of a job. In a folder it ends with the last ACK."},
 	{Name: FlowBytes, Type: Counter, Unit: "bytes", Labels: flowLabels, Live: true,
 		Help: "Payload bytes of distinct packets that the receiver got."},
 	{Name: FlowRate, Type: Gauge, Unit: "bytes_per_second", Labels: flowLabels, Live: true,
@@ -214,7 +214,7 @@ var Families = []Family{
 		Help: "Timeouts of the sender."},
 
 	{Name: JobStep, Type: Gauge, Unit: "step", Labels: []string{"job"}, Live: true,
-		Help: "Highest step of the job of which an operation is complete."},
+		Help: "Step that the job is in: the highest one that has begun; in a lab, of which an operation is complete."},
 	{Name: JobBegin, Type: Gauge, Unit: "seconds", Labels: []string{"job", "step", "phase"},
 		Help: "When the first rank of the job began a step, or a phase of one, on the time axis; phase is empty for the step."},
 	{Name: JobIteration, Type: Histogram, Unit: "seconds", Labels: []string{"job"}, Buckets: durations, Live: true,

@@ -28,7 +28,7 @@ func TestBackfill(t *testing.T) {
 	}
 	f := three(t, nil)
 	s, _ := newServer(t, promserver.Config{})
-	loaded, err := s.Load(t.Context(), f.Dir, series.Options{Stretch: series.Stretched})
+	loaded, err := s.Load(t.Context(), f.Dir, series.Options{Stretch: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

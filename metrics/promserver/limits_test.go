@@ -24,7 +24,7 @@ import (
 func loaded(t *testing.T, l limits.Limits) (*promserver.Server, http.Handler, promserver.Loaded) {
 	t.Helper()
 	s, _ := newServer(t, promserver.Config{Limits: l})
-	run, err := s.Load(t.Context(), three(t, nil).Dir, series.Options{Stretch: series.Stretched})
+	run, err := s.Load(t.Context(), three(t, nil).Dir, series.Options{Stretch: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func call(t *testing.T, base, method, path string, form url.Values, data any) {
 // Grafana's data source of type Prometheus asks these; each has an answer.
 func TestGrafanaClient(t *testing.T) {
 	s, web := newServer(t, promserver.Config{})
-	loaded, err := s.Load(t.Context(), three(t, nil).Dir, series.Options{Stretch: series.Stretched})
+	loaded, err := s.Load(t.Context(), three(t, nil).Dir, series.Options{Stretch: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestTwoRunsOfOneName(t *testing.T) {
 	s, _ := newServer(t, promserver.Config{})
 	for i, want := range []string{"run", "run#2"} {
 		f := three(t, func(m *runfolder.Manifest, _ *runfolder.Summary) { m.Started = m.Started.AddDate(0, 0, -30*i) })
-		loaded, err := s.Load(t.Context(), f.Dir, series.Options{})
+		loaded, err := s.Load(t.Context(), f.Dir, series.Options{Stretch: 1})
 		if err != nil || loaded.Run != want {
 			t.Fatalf("loaded %q, %v, want %q", loaded.Run, err, want)
 		}
@@ -424,7 +424,7 @@ func TestCloseUnderQueries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := s.Load(t.Context(), folder, series.Options{Stretch: series.Stretched})
+		loaded, err := s.Load(t.Context(), folder, series.Options{Stretch: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

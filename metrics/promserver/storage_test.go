@@ -49,7 +49,7 @@ func TestLoadIntoAFullFolder(t *testing.T) {
 	e := readingtest.ThreeFlow()
 	e.Windows, e.Seeds = 400, []uint64{1}
 	s := full(t, Config{})
-	_, err := s.Load(t.Context(), e.Folder(t, nil).Dir, series.Options{Stretch: series.Stretched})
+	_, err := s.Load(t.Context(), e.Folder(t, nil).Dir, series.Options{Stretch: 1000})
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "temporary folder "+s.dir.Dir+": ") {
 		t.Errorf("%v, want what cannot be written, and where", err)
 	}

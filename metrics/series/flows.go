@@ -422,11 +422,14 @@ func (f *flows) writeReceived(g *group, numbers []int64) {
 
 func (f *flows) writeAcked(g *group, numbers []int64) {
 	acks, window, delay := f.run.counter(exposition.FlowAcks, g.labels...), f.run.line(exposition.FlowCwnd, g.labels...), f.run.passing(exposition.FlowDelay, highest, g.labels...)
-	cwnd := int64(0)
+	cwnd, last := int64(0), int64(0)
 	for _, n := range numbers {
 		p := g.points[n]
 		from, to, end := f.spanOf(n, p)
 		acks.add(from, end, float64(p.acks))
+		if p.acks > 0 {
+			last = end
+		}
 		if cwnd += p.cwnd; p.windows {
 			window.set(from, float64(cwnd))
 		}
@@ -435,6 +438,9 @@ func (f *flows) writeAcked(g *group, numbers []int64) {
 		}
 	}
 	delay.end()
+	if last > 0 && last < f.run.ceil(f.run.end) {
+		window.suspend(last) // no ACK will come
+	}
 	for _, name := range slices.Sorted(maps.Keys(g.actions)) {
 		f.count(f.run.counter(exposition.CCActions, g.labels[0], g.labels[1], name), g.actions[name])
 	}

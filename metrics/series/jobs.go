@@ -97,7 +97,7 @@ func stepText(step int32) string { return strconv.FormatInt(int64(step), 10) }
 // writeJobs writes the series of the run's jobs.
 func (r *run) writeJobs(list []instance, phases map[[2]string]string) {
 	slices.SortStableFunc(list, func(a, b instance) int { return cmp.Compare(a.end, b.end) })
-	steps, latest := map[string]*line{}, map[string]int32{}
+	r.writeSteps(list)
 	iterations, times := map[string]*distribution{}, map[[2]string]*distribution{}
 	type change struct {
 		at    int64
@@ -115,12 +115,6 @@ func (r *run) writeJobs(list []instance, phases map[[2]string]string) {
 		}
 		r.marks = append(r.marks, mark{job: i.job, step: stepText(i.step), from: i.begin})
 		iterations[i.job] = r.observe(iterations[i.job], exposition.JobIteration, at, seconds, []string{i.job})
-		if steps[i.job] == nil {
-			steps[i.job] = r.line(exposition.JobStep, i.job)
-			steps[i.job].set(r.zero, 0)
-		}
-		latest[i.job] = max(latest[i.job], i.step)
-		steps[i.job].set(at, float64(latest[i.job]))
 	}
 	// Where one ends and the next begins at one moment, the number does not rise in between.
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.ranks, b.ranks)) })
@@ -134,5 +128,30 @@ func (r *run) writeJobs(list []instance, phases map[[2]string]string) {
 		}
 		one.ranks += c.ranks
 		one.set(r.floor(c.at), float64(one.ranks))
+	}
+}
+
+// writeSteps writes which step each job is in, from the first step's beginning to the last one's end.
+func (r *run) writeSteps(list []instance) {
+	type state struct {
+		*line
+		step int32
+		end  int64 // ps
+	}
+	jobs := map[string]*state{}
+	for _, i := range slices.SortedStableFunc(slices.Values(list), func(a, b instance) int { return cmp.Compare(a.begin, b.begin) }) {
+		if i.collective != "" {
+			continue
+		}
+		job := jobs[i.job]
+		if job == nil {
+			job = &state{line: r.line(exposition.JobStep, i.job)}
+			jobs[i.job] = job
+		}
+		job.step, job.end = max(job.step, i.step), max(job.end, i.end)
+		job.set(r.floor(i.begin), float64(job.step))
+	}
+	for _, job := range jobs {
+		job.suspend(r.ceil(job.end))
 	}
 }

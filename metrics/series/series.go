@@ -36,9 +36,8 @@ type Options struct {
 	Run string
 	// Start is the moment at which model time 0 is shown; zero: Origin.
 	Start time.Time
-	// Stretch is how many seconds of the series a second of the model takes; 0: 1. The
-	// timestamps of Prometheus have whole milliseconds, so that windows of 100 us need 1000
-	// to be told apart.
+	// Stretch is how many seconds of the series a second of the model takes; 0: that of
+	// StretchOf.
 	Stretch int
 	// AllSeeds reads all seeds of a variant, and not the first one alone.
 	AllSeeds bool
@@ -50,11 +49,19 @@ type Options struct {
 // of them lie on each other, and the time of day on an axis is model time.
 var Origin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Limits of Options.Stretch, and the stretch with which windows of 100 us stay apart.
-const (
-	Stretched   = 1000
-	MostStretch = 1_000_000
-)
+// MostStretch is the greatest Options.Stretch.
+const MostStretch = 1_000_000
+
+// StretchOf returns the least power of ten with which a telemetry window of a run takes 100 ms or
+// more of the time axis, at most MostStretch. Prometheus has whole milliseconds, and dashboards ask
+// for a value in each 100 ms at most. A lab keeps its time, as it goes on for minutes or hours.
+func StretchOf(m *runfolder.Manifest) int {
+	stretch := 1
+	for !m.Options.Held && m.IntervalUS*float64(stretch) < 100e3 && stretch < MostStretch {
+		stretch *= 10
+	}
+	return stretch
+}
 
 // MostPorts is up to how many ports a variant has series by port. Of a larger one, the
 // MostPorts/2 ports with the deepest queues, and among equals those that sent most, have
@@ -155,7 +162,7 @@ func Read(ctx context.Context, f *runfolder.Folder, o Options, to Sink) (Loaded,
 		o.Run = filepath.Base(path)
 	}
 	if o.Stretch == 0 {
-		o.Stretch = 1
+		o.Stretch = StretchOf(m)
 	}
 	if o.Start.IsZero() {
 		o.Start = Origin

@@ -182,7 +182,7 @@ func TestPort(t *testing.T) {
 // Without stretch ten windows share a millisecond: a gauge has the worst of them, a counter
 // the last value.
 func TestWindowsOfOneMillisecond(t *testing.T) {
-	m, _ := read(t, folder(t, nil, portBatch()), series.Options{})
+	m, _ := read(t, folder(t, nil, portBatch()), series.Options{Stretch: 1})
 	const labels = "{variant=v node=tor0 port=tor0-h0 tier=tor direction=down}"
 	m.want("csig_port_utilisation_ratio"+labels, point{0, 1}, point{1, 0}, point{2, 0}, point{3, 0.25}, point{4, 0.25}, point{5, none})
 	m.want("csig_port_available_bytes_per_second"+labels, point{0, 0}, point{1, 1e9}, point{2, 1e9}, point{3, 7.5e8}, point{4, 7.5e8}, point{5, none})
@@ -242,6 +242,26 @@ func TestFlows(t *testing.T) {
 	m.want("csig_path_samples_total{variant=v source=h0 destination=h0 signal=delay bottleneck=tor0-h0 tier=tor}", point{0, 0}, point{100, 6}, point{200, 12}, point{4000, 12}, point{4100, 18}, point{4101, none})
 	m.want("csig_path_values_total{variant=v source=h0 destination=h0 signal=delay bottleneck=tor0-h0 tier=tor}", point{0, 0}, point{100, 1.8e-5}, point{200, 3.6e-5}, point{4000, 3.6e-5}, point{4100, 5.4e-5}, point{4101, none})
 	m.want("csig_cc_actions_total{variant=v flow=f1 action=noop}", point{0, 0}, point{100, 2}, point{200, 4}, point{4000, 4}, point{4100, 6}, point{4101, none})
+}
+
+// The window of a flow ends with its last ACK, where the run goes on.
+func TestWindowEnds(t *testing.T) {
+	b := batch(1)
+	b.Ports = []metrics.PortWindow{{Node: 0, Port: 0, Start: at(60), TxPackets: 1, TxBytes: 100}}
+	m, _ := read(t, folder(t, withFlows(1), b), series.Options{Stretch: 1000})
+	m.want("csig_flow_cwnd_bytes{variant=v flow=f0}", point{0, 5000}, point{100, 5001}, point{4000, 5040}, point{4100, none})
+}
+
+// A telemetry window takes 100 ms to a second of the axis, and a lab keeps its time.
+func TestStretchOf(t *testing.T) {
+	for us, want := range map[float64]int{100e3: 1, 20e3: 10, 1000: 100, 100: 1000, 99: 10_000, 2: 100_000, 1: 100_000, 0.01: series.MostStretch} {
+		if got := series.StretchOf(&runfolder.Manifest{IntervalUS: us}); got != want {
+			t.Errorf("windows of %v us: %d, want %d", us, got, want)
+		}
+	}
+	if got := series.StretchOf(&runfolder.Manifest{IntervalUS: 100, Options: runfolder.Options{Held: true}}); got != 1 {
+		t.Errorf("a lab: %d, want 1", got)
+	}
 }
 
 // A run of many flows has series by job: sums of bytes and windows, means of delays, the
@@ -306,7 +326,7 @@ func TestJobs(t *testing.T) {
 	zero := float64(series.Origin.Unix())
 	m.want("csig_job_begin_timestamp_seconds{variant=v job=gpt step=1}", point{0, zero}, point{3100, zero}, point{3101, none})
 	m.want("csig_job_begin_timestamp_seconds{variant=v job=gpt step=1 phase=backward}", point{0, zero + 0.1}, point{3100, zero + 0.1}, point{3101, none})
-	m.want("csig_job_step{variant=v job=gpt}", point{0, 0}, point{500, 1}, point{3100, 1}, point{3101, none})
+	m.want("csig_job_step{variant=v job=gpt}", point{0, 1}, point{500, none})
 }
 
 // What is marked on a time axis: faults that happened, one of them until the end of the run.

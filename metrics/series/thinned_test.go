@@ -67,8 +67,8 @@ func TestThinned(t *testing.T) {
 	if len(steps) != 2 || steps[0].IntervalUS != 1e6 || steps[1].IntervalUS != 1e4 {
 		t.Fatalf("thinned %v", steps)
 	}
-	want, _ := read(t, whole, series.Options{})
-	got, _ := read(t, thinned, series.Options{})
+	want, _ := read(t, whole, series.Options{Stretch: 1})
+	got, _ := read(t, thinned, series.Options{Stretch: 1})
 	names := slices.Sorted(maps.Keys(want.points))
 	if others := slices.Sorted(maps.Keys(got.points)); !slices.Equal(names, others) {
 		t.Errorf("series %q, want %q", others, names)

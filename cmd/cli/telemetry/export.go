@@ -53,11 +53,9 @@ func exportCommand(a *command.App) *cobra.Command {
 
 // exportOpenMetrics writes a run's series in OpenMetrics.
 func exportOpenMetrics(ctx context.Context, a *command.App, folder string, e *exportFlags) error {
-	o, err := e.load.options()
-	if err != nil {
-		return err
-	}
+	o := e.load.options()
 	if e.start != "" {
+		var err error
 		if o.Start, err = time.Parse(time.RFC3339, e.start); err != nil {
 			return command.Usage("--start %q: want a time such as 2026-05-01T10:00:00Z", e.start)
 		}

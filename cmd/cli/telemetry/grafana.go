@@ -16,7 +16,6 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/metrics/series"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 )
 
@@ -24,13 +23,13 @@ import (
 type dataSourceFlags struct {
 	url       string
 	tokenFile string
-	stretch   int
+	stretch   stretch
 }
 
 func (d *dataSourceFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.url, "datasource-url", "http://localhost:9090", "the `URL` of csiglab serve, or of another Prometheus, as Grafana reaches it")
 	f.StringVar(&d.tokenFile, "datasource-token-file", "", "the data source asks for the token in this `FILE`, the --token-file of csiglab serve")
-	f.IntVar(&d.stretch, "stretch", series.Stretched, "RUNs are shown with model time stretched `N` times, as csiglab serve does with the same flag")
+	stretchFlag(f, &d.stretch)
 }
 
 func grafanaCommand(a *command.App) *cobra.Command {
@@ -136,9 +135,7 @@ func grafanaProvisionCommand(a *command.App) *cobra.Command {
 				return command.Infrastructure(err)
 			}
 			files.Program = program
-			if source.stretch != series.Stretched {
-				files.Stretch = source.stretch
-			}
+			files.Stretch = int(source.stretch)
 			names, err := grafana.Provision(dir, files)
 			if err != nil {
 				return grafanaError(err)
@@ -151,10 +148,7 @@ func grafanaProvisionCommand(a *command.App) *cobra.Command {
 }
 
 // shownRuns reads when run folders are shown.
-func shownRuns(ctx context.Context, a *command.App, folders []string, stretch int) (list []grafana.Run, err error) {
-	if stretch < 1 || stretch > series.MostStretch {
-		return nil, command.Usage("--stretch %d: want 1 to %d", stretch, series.MostStretch)
-	}
+func shownRuns(ctx context.Context, a *command.App, folders []string, stretch stretch) (list []grafana.Run, err error) {
 	names := map[string]string{}
 	for _, folder := range folders {
 		path, err := filepath.Abs(folder)
@@ -170,7 +164,7 @@ func shownRuns(ctx context.Context, a *command.App, folders []string, stretch in
 		if err != nil {
 			return nil, command.FolderError(err)
 		}
-		run, err := grafana.ReadRun(f, name, stretch)
+		run, err := grafana.ReadRun(f, name, int(stretch))
 		if err == nil {
 			err = ctx.Err()
 		}

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -30,20 +31,46 @@ import (
 
 // loadFlags say how run folders become series.
 type loadFlags struct {
-	stretch  int
+	stretch  stretch
 	allSeeds bool
 }
 
 func (l *loadFlags) flags(f *pflag.FlagSet) {
-	f.IntVar(&l.stretch, "stretch", series.Stretched, "show a second of the model as `N` seconds; windows of 100 us need 1000, as Prometheus has whole milliseconds")
+	stretchFlag(f, &l.stretch)
 	f.BoolVar(&l.allSeeds, "all-seeds", false, "all seeds of a variant, not the first one alone")
 }
 
-func (l *loadFlags) options() (series.Options, error) {
-	if l.stretch < 1 || l.stretch > series.MostStretch {
-		return series.Options{}, command.Usage("--stretch %d: want 1 to %d", l.stretch, series.MostStretch)
+// stretchFlag declares --stretch.
+func stretchFlag(f *pflag.FlagSet, s *stretch) {
+	f.Var(s, "stretch", "show a second of the model as `N` seconds; auto is a power of ten, so that a telemetry window takes 100 ms to a second, and 1 for labs")
+}
+
+// stretch is the value of --stretch; 0 is auto, each run's own.
+type stretch int
+
+func (s *stretch) String() string {
+	if *s == 0 {
+		return "auto"
 	}
-	return series.Options{Stretch: l.stretch, AllSeeds: l.allSeeds, Meaning: measure.Meaning}, nil
+	return strconv.Itoa(int(*s))
+}
+
+func (s *stretch) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case text == "auto":
+		n = 0
+	case err != nil || n < 1 || n > series.MostStretch:
+		return fmt.Errorf("want 1 to %d, or auto", series.MostStretch)
+	}
+	*s = stretch(n)
+	return nil
+}
+
+func (*stretch) Type() string { return "N" }
+
+func (l *loadFlags) options() series.Options {
+	return series.Options{Stretch: int(l.stretch), AllSeeds: l.allSeeds, Meaning: measure.Meaning}
 }
 
 // serveFlags are the flags of serve.
@@ -82,9 +109,7 @@ func serveCommand(a *command.App) *cobra.Command {
 // runServer serves until ctx ends.
 func runServer(ctx context.Context, a *command.App, args []string, s *serveFlags) (err error) {
 	r := command.ServeRequest{Listen: s.listen, Interval: s.interval, All: len(args) == 0, List: a.Work.List, Say: a.Say, Print: a.Print}
-	if r.Options, err = s.load.options(); err != nil {
-		return err
-	}
+	r.Options = s.load.options()
 	if err := s.config(&r); err != nil {
 		return err
 	}
