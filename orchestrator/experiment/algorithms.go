@@ -37,6 +37,23 @@ var choices = []choice{
 // name returns the last part of the path: cc, lb, aqm or routing.
 func (c *choice) name() string { return c.path[strings.LastIndex(c.path, ".")+1:] }
 
+// parameter returns the algorithm that an experiment chooses, and whether it has a parameter. A name
+// that no algorithm has may have any, so that the decoder says what is wrong.
+func (c *choice) parameter(tables *Tables, t *tree, name string) (algorithm string, has bool) {
+	algorithm = c.fallback()
+	if at := t.find(c.path + ".name"); at != nil {
+		algorithm = at.text
+	}
+	specs := c.table(tables)
+	for i := range specs {
+		if specs[i].Name == algorithm {
+			_, has = specs[i].Param(name)
+			return algorithm, has
+		}
+	}
+	return algorithm, true
+}
+
 // fallback returns the name of the algorithm that is taken where none is named.
 func (c *choice) fallback() string { return keyAt(c.path).fallback }
 

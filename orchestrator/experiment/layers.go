@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -142,6 +143,45 @@ func (r *resolver) override(layers []layer) {
 		}
 	}
 	r.collect(lost(before, r.base, general, true)...)
+	r.general = general
+}
+
+// reach takes an override of an algorithm's parameter out of the variants, and of the base, whose
+// algorithm has no such parameter, if the algorithm of another variant has it. trees are those of
+// the variants, nil where one is as the base.
+func (r *resolver) reach(trees []*tree) {
+	for i := range r.general {
+		l := &r.general[i]
+		k := slices.IndexFunc(choices, func(c choice) bool {
+			param, ok := strings.CutPrefix(l.path, c.path+".")
+			return ok && param != "name" && !strings.Contains(param, ".")
+		})
+		if k < 0 {
+			continue
+		}
+		c, param := &choices[k], l.path[len(choices[k].path)+1:]
+		has := make([]bool, len(trees))
+		for j, t := range trees {
+			_, has[j] = c.parameter(&r.opts.Tables, cmp.Or(t, r.base), param)
+		}
+		if !slices.Contains(has, true) {
+			continue // which the decoder says
+		}
+		for j := range trees {
+			if !has[j] {
+				algorithm, _ := c.parameter(&r.opts.Tables, cmp.Or(trees[j], r.base), param)
+				r.notes = append(r.notes, fmt.Sprintf("%s changes nothing of variant %s: %s has no such parameter", l.name(), r.declared[j].name, algorithm))
+			}
+		}
+		for _, t := range append(slices.Clone(trees), r.base) {
+			if t == nil {
+				continue
+			}
+			if _, ok := c.parameter(&r.opts.Tables, t, param); !ok {
+				t.find(c.path).remove(param)
+			}
+		}
+	}
 }
 
 // lost returns an error for each value of a layer that a layer after it removes, so

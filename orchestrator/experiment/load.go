@@ -85,7 +85,7 @@ type Set struct {
 	Base     *Experiment // without a variant's overrides; its Variants has each variant's difference from it
 	Variants []Resolved  // at least one
 	// Notes name the expectations and published figures that are left out because of
-	// Options.Variants.
+	// Options.Variants, and the overrides that some variants have no parameter for.
 	Notes []string
 
 	Reduced bool // to some of the variants of the file
@@ -204,6 +204,8 @@ type resolver struct {
 	base     *tree // the file, and what changes all variants
 	declared []declaredVariant
 	sweep    *Sweep
+	general  []layer // overrides of the base and of all variants
+	notes    []string
 	compiled map[compiledKey][]*expression.Error
 	files    map[string]bool // that variants read
 
@@ -261,25 +263,28 @@ func (r *resolver) resolve() (*Set, error) {
 		r.collect(&Error{File: r.source, Msg: fmt.Sprintf("%d variants of %d values each are too many; the most is %d values in all", len(r.declared), values, maxValues)})
 		return nil, r.wrong()
 	}
-	whole, node := r.decode(r.base)
-	set := &Set{Source: r.source, Base: whole}
+	trees := make([]*tree, len(r.declared)) // nil: as the base, or wrong
 	for i := range r.declared {
-		v := &r.declared[i]
-		if !v.changes() {
+		if v := &r.declared[i]; v.changes() && len(r.errs) < maxListed { // no message lists more
+			t, errs := v.merge(r.base)
+			r.collect(errs...)
+			if len(errs) == 0 {
+				trees[i] = t
+			}
+		}
+	}
+	r.reach(trees)
+	whole, node := r.decode(r.base)
+	set := &Set{Source: r.source, Base: whole, Notes: r.notes}
+	for i := range r.declared {
+		switch v := &r.declared[i]; {
+		case !v.changes():
 			same := *whole
 			set.Variants = append(set.Variants, Resolved{v.name, &same, node})
-			continue
+		case trees[i] != nil && len(r.errs) < maxListed:
+			resolved, node := r.decode(trees[i])
+			set.Variants = append(set.Variants, Resolved{v.name, resolved, node})
 		}
-		if len(r.errs) >= maxListed { // no message lists more
-			break
-		}
-		t, errs := v.merge(r.base)
-		r.collect(errs...)
-		if len(errs) > 0 {
-			continue
-		}
-		resolved, node := r.decode(t)
-		set.Variants = append(set.Variants, Resolved{v.name, resolved, node})
 	}
 	chosen, err := r.choose()
 	if err != nil {

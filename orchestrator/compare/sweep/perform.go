@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
@@ -37,6 +38,11 @@ func (s *Sweep) words() Words {
 	head := fmt.Sprintf("%s: %s x %s x %s", p.Name, spelling.Plural(len(p.Points), "point"), spelling.Plural(len(p.Variants), "variant"), spelling.Plural(len(p.Seeds), "seed"))
 	if shard := p.Shard.String(); shard != "" {
 		head += ", shard " + shard
+	}
+	for _, v := range p.Variants {
+		if len(p.Points) > 1 && !slices.ContainsFunc(p.Points[1:], func(pt Point) bool { return !pt.sameAsFirst(v) }) {
+			head += fmt.Sprintf("; variant %s is the same at all points and runs once with each seed", v)
+		}
 	}
 	return Words{Head: head, Noun: "trial", Whole: "the sweep", Rest: fmt.Sprintf(" in %s; csiglab sweep --resume %[1]s does the rest", s.Folder)}
 }

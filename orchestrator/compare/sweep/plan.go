@@ -77,8 +77,17 @@ type Point struct {
 	Set    []string `json:"set"`    // PATH=VALUE in their order, with absolute names of files
 	// Weight is what a run of the point is predicted to take, in any unit.
 	Weight float64 `json:"weight"`
+	// Same names an earlier point for each variant that is the same there, as what differs
+	// between the points does not reach it: its trials are those of that point.
+	Same map[string]int `json:"same,omitempty"`
 	// Refused is why the experiment cannot be run at the point (Request.Lenient).
 	Refused string `json:"refused,omitempty"`
+}
+
+// sameAsFirst reports whether a variant is at the point what it is at the first one.
+func (pt *Point) sameAsFirst(variant string) bool {
+	at, ok := pt.Same[variant]
+	return ok && at == 0
 }
 
 // Part is the variants and the seeds that are run at a point.
@@ -254,13 +263,13 @@ const maxWrong = 10
 // validate fills in the points and returns the files that they read.
 func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Sweep, text []byte, dir string) (reads []string, err error) {
 	wrong := make([]error, len(p.Points))
-	files, clocks := make([][]string, len(p.Points)), make([]string, len(p.Points))
+	files, clocks, texts := make([][]string, len(p.Points)), make([]string, len(p.Points)), make([]variantTexts, len(p.Points))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range max(1, min(r.Parallel, len(p.Points))) {
 		workers.Go(func() {
 			for i := range next {
-				files[i], clocks[i], wrong[i] = r.point(&p.Points[i], points, i, text, dir)
+				files[i], clocks[i], texts[i], wrong[i] = r.point(&p.Points[i], points, i, text, dir)
 			}
 		})
 	}
@@ -284,6 +293,9 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	}
 	if err := p.distinct(); err != nil {
 		return nil, failure.Configuration(err)
+	}
+	if r.Parts == nil {
+		p.same(texts)
 	}
 	for i := range p.Points {
 		for _, name := range files[i] {
@@ -309,6 +321,31 @@ func (p *Plan) distinct() error {
 		first[key] = i
 	}
 	return nil
+}
+
+// variantTexts are digests of the experiment that each variant is at a point.
+type variantTexts map[string][sha256.Size]byte
+
+// same finds the variants that are the same at several points.
+func (p *Plan) same(texts []variantTexts) {
+	type variantText struct {
+		name string
+		text [sha256.Size]byte
+	}
+	first := map[variantText]int{}
+	for i := range p.Points {
+		for name, text := range texts[i] {
+			at, ok := first[variantText{name, text}]
+			switch {
+			case !ok:
+				first[variantText{name, text}] = i
+			case p.Points[i].Same == nil:
+				p.Points[i].Same = map[string]int{name: at}
+			default:
+				p.Points[i].Same[name] = at
+			}
+		}
+	}
 }
 
 // Place returns the folder of a sweep to which nobody gives one.
@@ -351,8 +388,8 @@ func (p *Plan) wrong(list []error) error {
 const startHops = 500_000
 
 // point fills in a point and validates the experiment there. It returns the files that it
-// reads and its clock.
-func (r *Request) point(pt *Point, points *experiment.Sweep, i int, text []byte, dir string) (files []string, clock string, err error) {
+// reads, its clock and its variants.
+func (r *Request) point(pt *Point, points *experiment.Sweep, i int, text []byte, dir string) (files []string, clock string, texts variantTexts, err error) {
 	overrides := points.Point(i)
 	pt.Values = points.Values(i)
 	pt.Set = []string{}
@@ -364,17 +401,25 @@ func (r *Request) point(pt *Point, points *experiment.Sweep, i int, text []byte,
 	opts.Override = slices.Concat(opts.Override, overrides)
 	set, err := experiment.Parse(r.Experiment, dir, text, opts)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	v, err := predict.Validate(set, nil)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	pt.Weight = startHops + float64(v.PacketHops)
 	if set.Base.Way().Has(runtimes.RealTime) {
 		pt.Weight = v.WallSeconds
 	}
-	return set.Files, set.Base.Clock, nil
+	texts = variantTexts{}
+	for i := range set.Variants {
+		text, err := set.Variants[i].Experiment.Marshal()
+		if err != nil {
+			return nil, "", nil, err
+		}
+		texts[set.Variants[i].Name] = sha256.Sum256(text)
+	}
+	return set.Files, set.Base.Clock, texts, nil
 }
 
 // Way is how the trials run.
@@ -473,6 +518,9 @@ func (p *Plan) place(i int) place {
 // trial returns a trial.
 func (p *Plan) trial(i int) trial.Trial {
 	at := p.place(i)
+	if same, ok := p.Points[at.point].Same[at.variant]; ok {
+		at.point = same
+	}
 	return trial.Trial{
 		Identity: p.Identity, Experiment: p.Experiment, Content: p.Content,
 		Set: slices.Concat(p.Set, p.Points[at.point].Set), Variant: at.variant, Seed: at.seed,
@@ -496,6 +544,11 @@ func (p *Plan) check() error {
 	for i := range p.Points {
 		if len(p.Points[i].Values) != len(p.Paths) {
 			return fmt.Errorf("point %d has %d values for %d paths", i, len(p.Points[i].Values), len(p.Paths))
+		}
+		for variant, at := range p.Points[i].Same {
+			if at < 0 || at >= i {
+				return fmt.Errorf("variant %s of point %d is that of point %d", variant, i, at)
+			}
 		}
 	}
 	if p.Digest != p.digest() {
