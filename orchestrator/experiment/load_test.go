@@ -96,7 +96,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 			{Src: 1, Dst: 2, Size: 2 * units.MB},
 			{Src: 0, Dst: 3, Size: 64 * units.KB, Start: 5 * units.Microsecond},
 		}},
-		Telemetry: Telemetry{Interval: 100 * units.Microsecond, TraceHash: traceHashFull, Operations: AutoOperations, Thin: "auto"},
+		Telemetry: Telemetry{TraceHash: traceHashFull, Operations: AutoOperations, Thin: "auto"},
 		Variants:  []Variant{{"run", map[string]any{}}},
 		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual", Wall: Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05, Underlay: 0.5}},
 	}

@@ -254,7 +254,7 @@ type Generator struct {
 
 // Telemetry is what is recorded.
 type Telemetry struct {
-	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"100us" doc:"length of the windows in the run folder's tables. 'auto': 160 to 400 windows of the predicted length, see [telemetry.md](telemetry.md#what-is-recorded)"`
+	Interval units.Duration `yaml:"interval" is:"1us to 1s or auto" default:"auto" doc:"length of the windows in the run folder's tables. 'auto': at most 100us, and so short that the predicted length has 80 windows or more, see [telemetry.md](telemetry.md#what-is-recorded)"`
 	// TraceHash is full, every packet in and out of every node enters the trace hash, or
 	// none, which clock virtual alone has: no trace hash.
 	TraceHash  string     `yaml:"trace_hash" is:"trace hash" default:"full" doc:"'full': every packet in and out of every node enters the [trace hash](run-folder.md#checks); 'none': no trace hash, for sweeps (clock virtual)"`

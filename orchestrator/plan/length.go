@@ -55,18 +55,17 @@ func newLength(e *experiment.Experiment, f *fabric, w *workload, jobs []JobLoad)
 
 // Windows of telemetry.interval auto.
 const (
-	mostWindows     = 400 // of the predicted length
-	shortestAuto    = units.Microsecond
-	longestAuto     = 10 * units.Millisecond
-	defaultInterval = 100 * units.Microsecond // where the length is not known
+	mostWindows  = 200 // of the predicted length, of runs up to 20 ms
+	shortestAuto = units.Microsecond
+	longestAuto  = 100 * units.Microsecond // a burst is shorter than a millisecond
 )
 
 // autoInterval returns the length of the telemetry windows of a run that is predicted to
-// take a time: the least of 1, 2, 5, 10, 20 us and so on up to 10 ms with which there are
-// at most mostWindows.
+// take a time: the least of 1, 2, 5, 10, 20, 50 and 100 us with which there are at most
+// mostWindows, and the last one of longer runs.
 func autoInterval(length units.Duration) units.Duration {
 	if length == 0 {
-		return defaultInterval
+		return longestAuto
 	}
 	return round(func(interval units.Duration) bool { return interval*mostWindows >= length || interval >= longestAuto })
 }
@@ -86,6 +85,7 @@ func round(enough func(units.Duration) bool) units.Duration {
 // slowest link, for labs that do not choose one: shorter windows of a line that is busy say
 // nothing more, and come faster than they can be written. It is called before Plan.
 func (s *Shape) WidenInterval() {
+	s.interval = max(s.interval, longestAuto) // a lab is longer than its workload
 	var packet units.Duration
 	for i := range s.fabric.graph.Links {
 		packet = max(packet, s.fabric.graph.Links[i].Rate.Serialisation(s.experiment.Links.MTU+s.experiment.Links.Overhead))

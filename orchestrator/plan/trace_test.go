@@ -137,8 +137,8 @@ trace: %s
 	}
 }
 
-// telemetry.interval auto makes 160 to 400 windows of the predicted length, in steps of
-// 1, 2 and 5 between 1 us and 10 ms, the same for all variants.
+// telemetry.interval auto makes at most 200 windows of the predicted length, in steps of
+// 1, 2 and 5 between 1 us and 100 us, the same for all variants.
 func TestAutoInterval(t *testing.T) {
 	const text = `
 schema: 1
@@ -155,29 +155,29 @@ telemetry: {interval: auto}
 		want       units.Duration
 	}{
 		{"1kB", "", units.Microsecond},
-		{"4MB", "", units.Microsecond},        // 320 us
-		{"6MB", "", 2 * units.Microsecond},    // 480 us
-		{"20MB", "", 5 * units.Microsecond},   // 1.6 ms
-		{"100MB", "", 20 * units.Microsecond}, // 8 ms
-		{"200MB", "", 50 * units.Microsecond}, // 16 ms
-		{"100GB", "", 10 * units.Millisecond}, // 8 s
+		{"2MB", "", units.Microsecond},         // 160 us
+		{"3MB", "", 2 * units.Microsecond},     // 240 us
+		{"10MB", "", 5 * units.Microsecond},    // 0.8 ms
+		{"50MB", "", 20 * units.Microsecond},   // 4 ms
+		{"100MB", "", 50 * units.Microsecond},  // 8 ms
+		{"100GB", "", 100 * units.Microsecond}, // 8 s
 		{"200MB", "end: 1ms", 5 * units.Microsecond},
-		{"1kB at 19ms", "", 50 * units.Microsecond},
+		{"1kB at 9.5ms", "", 50 * units.Microsecond},
 		{"1kB", "generators: [{host: 1, to: 2, every: 1us, count: 1000}]", 5 * units.Microsecond},
-		{"1kB", "generators: [{host: 1, to: 2, every: 1us}]\nend: 100ms", 500 * units.Microsecond},
+		{"1kB", "generators: [{host: 1, to: 2, every: 1us}]\nend: 30ms", 100 * units.Microsecond},
 		// Programs decide how long they take.
 		{"1kB", "applications: {hosts: [1, 2]}\nruntime: netns\nclock: wall", 100 * units.Microsecond},
-		{"1kB", "applications: {hosts: [1, 2]}\nruntime: netns\nclock: wall\nend: 1s", 5 * units.Millisecond},
+		{"1kB", "applications: {hosts: [1, 2]}\nruntime: netns\nclock: wall\nend: 1s", 100 * units.Microsecond},
 	} {
 		if got := at(text+c.more+"\n", "SIZE", c.size); got != c.want {
 			t.Errorf("%s, %s: windows of %v, want %v", c.size, c.more, got, c.want)
 		}
 	}
-	if got := at(text, "SIZE", "100MB", "telemetry: {interval: auto}\n", ""); got != 100*units.Microsecond {
-		t.Errorf("windows of %v without the key, want 100us", got)
+	if got := at(text, "SIZE", "100MB", "telemetry: {interval: auto}\n", ""); got != 50*units.Microsecond {
+		t.Errorf("windows of %v without the key, want 50us", got)
 	}
 
-	set, err := experiment.Parse("test.yaml", "", []byte(strings.Replace(text, "SIZE", "1MB", 1)+"variants: {small: {}, large: {workload.transfers: [0 -> 5 200MB]}}\nseeds: [1, 2]\n"),
+	set, err := experiment.Parse("test.yaml", "", []byte(strings.Replace(text, "SIZE", "1MB", 1)+"variants: {small: {}, large: {workload.transfers: [0 -> 5 100MB]}}\nseeds: [1, 2]\n"),
 		experiment.Options{Tables: experiment.StandardTables()})
 	if err != nil {
 		t.Fatal(err)
