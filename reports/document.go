@@ -1,10 +1,8 @@
 package reports
 
 import (
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/page"
@@ -80,45 +78,4 @@ func (r *Report) WriteMarkdown(w io.Writer) error { return r.Document().WriteMar
 
 // Figures returns the figures of the report in the order of the page. Their IDs are fit for
 // names of files, each once.
-func (r *Report) Figures() (figures []*chart.Figure) {
-	d := r.Document()
-	seen := map[string]int{}
-	add := func(f *chart.Figure) {
-		own := *f
-		if seen[f.ID]++; seen[f.ID] > 1 {
-			own.ID = fmt.Sprintf("%s-%d", f.ID, seen[f.ID])
-			seen[own.ID]++
-		}
-		figures = append(figures, &own)
-	}
-	for i := range d.First {
-		f := d.First[i].Figure
-		if marks := d.First[i].Marks; len(marks) > 0 {
-			own := *f
-			var texts []string
-			for k, m := range marks {
-				texts = append(texts, fmt.Sprintf("%d: %s, %s.", k+1, m.Name, m.Value))
-			}
-			own.Caption = strings.TrimSpace(own.Caption + " " + strings.Join(texts, " "))
-			f = &own
-		}
-		add(f)
-	}
-	var blocks func([]section.Block)
-	blocks = func(list []section.Block) {
-		for _, b := range list {
-			switch b := b.(type) {
-			case *chart.Figure:
-				if b != nil {
-					add(b)
-				}
-			case section.Fold:
-				blocks(b.Blocks)
-			}
-		}
-	}
-	for i := range d.Parts {
-		blocks(d.Parts[i].Blocks)
-	}
-	return figures
-}
+func (r *Report) Figures() []*chart.Figure { return r.Document().Figures() }

@@ -62,6 +62,9 @@ func (s *Set) keep(names []string) {
 	s.Reduced = true
 	s.Variants = slices.DeleteFunc(s.Variants, func(v Resolved) bool { return slices.Contains(without, v.Name) })
 	s.Base.Variants = slices.DeleteFunc(s.Base.Variants, func(v Variant) bool { return slices.Contains(without, v.Name) })
+	if slices.Contains(without, s.Base.Baseline) {
+		s.Base.Baseline = ""
+	}
 	s.Base.Expect, s.Base.Published, s.Base.Robust = expect, published, kept(s.Base.Robust, expect)
 	for _, v := range s.Variants {
 		v.Experiment.Expect, v.Experiment.Published, v.Experiment.Robust = expect, published, s.Base.Robust

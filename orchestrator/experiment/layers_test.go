@@ -40,3 +40,30 @@ func TestOverridesReachTheirAlgorithm(t *testing.T) {
 	wrong(small+variants, "hosts.cc.base_targets")
 	wrong(small, "hosts.cc.base_target")
 }
+
+// The baseline stands before the other variants, and is forgotten where it does not run.
+func TestBaseline(t *testing.T) {
+	const text = small + "variants: {mine: {hosts.lb: single}, ecmp: {}, other: {links.mtu: 1500B}}\nbaseline: ecmp\n"
+	names := func(set *Set) (list []string) {
+		for _, v := range set.Variants {
+			list = append(list, v.Name)
+		}
+		return list
+	}
+	set := parse(t, text)
+	if diff := cmp.Diff([]string{"ecmp", "mine", "other"}, names(set)); diff != "" {
+		t.Error(diff)
+	}
+	roundTrip(t, set, testTables())
+	opts := Options{Tables: testTables(), Variants: []string{"mine", "other"}}
+	chosen, err := Parse("x.yaml", "", []byte(text), opts)
+	if err != nil || chosen.Base.Baseline != "" {
+		t.Fatalf("without it: baseline %q, %v", chosen.Base.Baseline, err)
+	}
+	chosen.Reduced = false // which the text does not say
+	roundTrip(t, chosen, testTables())
+	opts = Options{Tables: testTables(), Override: []Override{{Path: "baseline", Value: "ecm", Origin: "--set baseline=ecm"}}}
+	if _, err := Parse("x.yaml", "", []byte(text), opts); err == nil || !strings.Contains(err.Error(), `did you mean "ecmp"`) {
+		t.Errorf("a variant that is not there: %v", err)
+	}
+}

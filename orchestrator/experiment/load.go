@@ -263,6 +263,7 @@ func (r *resolver) resolve() (*Set, error) {
 		r.collect(&Error{File: r.source, Msg: fmt.Sprintf("%d variants of %d values each are too many; the most is %d values in all", len(r.declared), values, maxValues)})
 		return nil, r.wrong()
 	}
+	r.lead()
 	trees := make([]*tree, len(r.declared)) // nil: as the base, or wrong
 	for i := range r.declared {
 		if v := &r.declared[i]; v.changes() && len(r.errs) < maxListed { // no message lists more
@@ -311,6 +312,9 @@ func (r *resolver) resolve() (*Set, error) {
 		}
 	}
 	set.keep(chosen)
+	for i := range set.Variants {
+		set.Variants[i].Experiment.Baseline = "" // it has no variants
+	}
 	set.Files = slices.Sorted(maps.Keys(r.files))
 	return set, nil
 }

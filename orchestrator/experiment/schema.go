@@ -23,7 +23,7 @@ func defaults() *Experiment {
 
 // fixed are the top-level keys that a variant cannot change, because the
 // variants of an experiment share them.
-var fixed = []string{"schema", "name", "description", "variants", "sweep", "seeds", "derived", "expect", "robust", "tuned", "published", "runtime", "clock", "wall", "telemetry"}
+var fixed = []string{"schema", "name", "description", "variants", "baseline", "sweep", "seeds", "derived", "expect", "robust", "tuned", "published", "runtime", "clock", "wall", "telemetry"}
 
 func unknown(what, text string, known []string) error {
 	return fmt.Errorf("unknown %s %q; known: %s", what, text, strings.Join(known, " "))

@@ -33,7 +33,8 @@ const (
 
 // unswept are the top-level keys that points cannot change, with what to do instead.
 var unswept = map[string]string{
-	"schema": "it is the version of the file", "name": "it names the sweep", "sweep": "it is the sweep", "variants": "choose some with --variant",
+	"baseline": "write another one into the experiment",
+	"schema":   "it is the version of the file", "name": "it names the sweep", "sweep": "it is the sweep", "variants": "choose some with --variant",
 	"seeds": "give the seeds with the key seeds, or with --seeds", "robust": "it is about csiglab stress alone", "tuned": "it is about csiglab stress alone",
 }
 

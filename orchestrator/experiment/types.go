@@ -48,6 +48,7 @@ type Experiment struct {
 	Measure      Measure        `yaml:"measure" doc:"the measuring window, and groups of flows that metrics are computed over"`
 	End          units.Duration `yaml:"end" is:"span or auto" default:"auto" doc:"the run is cut off here; auto: it ends when nothing is left to do"`
 	Variants     []Variant      `yaml:"variants" doc:"without them there is one, 'run', see [Variants](#variants)"`
+	Baseline     string         `yaml:"baseline" doc:"the variant that the others are compared with, which stands before them everywhere; without it the first one"`
 	Sweep        *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [Sweep](#sweep)"`
 	Seeds        []uint64       `yaml:"seeds" default:"1" doc:"a run of each variant for each seed: '[1, 2, 5]' or '1..5', at most 10000"`
 	TieSeed      uint64         `yaml:"tie_seed" default:"0" doc:"permutes packets that reach a node at the very same picosecond; 0: in port order"`

@@ -161,6 +161,22 @@ func (r *resolver) overrideVariants(l layer) {
 	r.declared[i].later = append(r.declared[i].later, layers...)
 }
 
+// lead moves the baseline before the other variants: results are compared with those of the first.
+func (r *resolver) lead() {
+	t := r.base.get("baseline")
+	if t == nil || t.kind != scalar || t.text == "" {
+		return // the decoder says what is wrong
+	}
+	i := slices.IndexFunc(r.declared, func(v declaredVariant) bool { return v.name == t.text })
+	if i < 0 {
+		names := r.variantNames()
+		r.collect(t.at.error("baseline", unknown("variant", t.text, names).Error(), spelling.Nearest(t.text, names)))
+		return
+	}
+	v := r.declared[i]
+	r.declared = slices.Insert(slices.Delete(r.declared, i, i+1), 0, v)
+}
+
 func (r *resolver) variantNames() []string {
 	names := make([]string, len(r.declared))
 	for i, v := range r.declared {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/own"
-	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/chart"
 )
 
@@ -71,12 +70,11 @@ type Options struct {
 // First returns the first of a figure's files that is a picture, or else the numbers.
 func (f *File) First() string { return cmp.Or(f.SVG, f.PDF, f.PGF, f.PNG, f.CSV) }
 
-// Write writes the figures of a report. It ends after the figure at hand when ctx does. The
-// error is ctx's, a *FolderError, or one of writing.
-func Write(ctx context.Context, report *reports.Report, o Options) (_ *Index, err error) {
-	figures := report.Figures()
+// Write writes the figures of a run or a sweep of a name. It ends after the figure at hand when ctx
+// does. The error is ctx's, a *FolderError, or one of writing.
+func Write(ctx context.Context, name string, figures []*chart.Figure, o Options) (_ *Index, err error) {
 	slices.SortFunc(figures, func(a, b *chart.Figure) int { return strings.Compare(a.ID, b.ID) })
-	index := &Index{WrittenBy: writer, Run: report.Name, Colours: o.Colours, Size: o.Size, Figures: []File{}}
+	index := &Index{WrittenBy: writer, Run: name, Colours: o.Colours, Size: o.Size, Figures: []File{}}
 	for _, f := range figures {
 		one := File{Name: f.ID, Title: f.Title, Caption: f.Caption}
 		for _, format := range o.Formats {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/page"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
@@ -20,6 +21,9 @@ func (s *Sweep) WriteHTML(w io.Writer) error { return s.document().WriteHTML(w) 
 // WriteMarkdown writes what the page says as Markdown, without pictures.
 func (s *Sweep) WriteMarkdown(w io.Writer) error { return s.document().WriteMarkdown(w) }
 
+// Figures returns the figures of the page.
+func (s *Sweep) Figures() []*chart.Figure { return s.document().Figures() }
+
 func (s *Sweep) document() *page.Document {
 	p := s.Plan
 	d := &page.Document{
@@ -30,13 +34,23 @@ func (s *Sweep) document() *page.Document {
 	add := func(level section.Level, id, title, says string, blocks ...section.Block) {
 		d.Parts = append(d.Parts, section.Part{ID: id, Title: title, Says: says, Level: level, Blocks: blocks})
 	}
-	base, others := s.names()
-	compared := s.compared()
-	if compared {
-		add(section.Loud, "gain", "What the best "+others+" gains over the best "+base, "", s.gainFigure())
-		if t := s.dimensionTable(); len(t.Rows) > 0 {
-			add(section.Loud, "where", "Where the best "+others+" is ahead, level, behind", "", t)
+	base, others := s.sides()
+	compared, a := s.compared(), s.curve()
+	if a != nil && compared {
+		var blocks []section.Block
+		for _, m := range s.Judge.Metrics {
+			blocks = append(blocks, s.gainCurves(m, a))
 		}
+		add(section.Loud, "curves", "Over "+s.Others[a.dimension]+", against "+base, "", blocks[0], section.Fold{Title: "The other metrics", Blocks: blocks[1:]})
+	}
+	alone := a != nil && len(s.Others) == 1 // curves say all
+	if compared && !alone {
+		add(section.Loud, "gain", "What "+others+" gains over "+base, "", s.gainFigure())
+		if t := s.dimensionTable(); len(t.Rows) > 0 {
+			add(section.Loud, "where", "Where "+others+" is ahead, level, behind", "", t)
+		}
+	}
+	if compared {
 		add(section.Telling, "cells", s.Judge.Metrics[0].Title+": cell by cell", "", s.gainTable())
 	}
 	for i, m := range s.Judge.Metrics {
@@ -45,7 +59,13 @@ func (s *Sweep) document() *page.Document {
 			level = section.Plain
 		}
 		id := fmt.Sprintf("metric-%d", i)
-		blocks := []section.Block{s.metricFigure(id, m)}
+		var blocks []section.Block
+		if a != nil {
+			blocks = append(blocks, s.valueCurves(m, a))
+		}
+		if !alone {
+			blocks = append(blocks, s.metricFigure(m))
+		}
 		if compared {
 			blocks = append(blocks, section.Fold{Title: "Winners", Blocks: []section.Block{s.winners(m)}})
 		}
@@ -84,12 +104,12 @@ func (s *Sweep) story() (told []string) {
 	if !s.compared() {
 		return nil
 	}
-	base, others := s.names()
+	base, others := s.sides()
 	for i, m := range s.Judge.Metrics {
 		n := s.count(s.cells(nil), func(c *Cell) Judgement { return s.Judgement(c, m.Name) })
 		text := fmt.Sprintf("%s: ahead in %d, level in %d, behind in %d", m.Title, n.Ahead, n.Level, n.Behind)
 		if i == 0 {
-			text = fmt.Sprintf("%s: the best %s is ahead of the best %s in %d of %d cells, level in %d and behind in %d", m.Title, others, base, n.Ahead, len(s.Cells)-n.Unknown, n.Level, n.Behind)
+			text = fmt.Sprintf("%s: %s is ahead of %s in %d of %d cells, level in %d and behind in %d", m.Title, others, base, n.Ahead, len(s.Cells)-n.Unknown, n.Level, n.Behind)
 		}
 		if !math.IsNaN(n.Gain) {
 			text += fmt.Sprintf("; where it is ahead, by %s in the median", words.Share2(n.Gain))
@@ -99,14 +119,20 @@ func (s *Sweep) story() (told []string) {
 		}
 		told = append(told, text+".")
 	}
-	return append(told, s.fixedText())
+	if a := s.curve(); a != nil {
+		told = append(told, s.bestText(a)...)
+	}
+	if text := s.fixedText(); text != "" {
+		told = append(told, text)
+	}
+	return told
 }
 
 // fixedText compares the best settings over all cells.
 func (s *Sweep) fixedText() string {
 	m := s.Judge.Metrics[0]
 	b, o := s.Fixed(m.Name)
-	if b < 0 || o < 0 {
+	if b < 0 || o < 0 || s.single() {
 		return ""
 	}
 	base, others := s.names()
@@ -119,14 +145,7 @@ func (s *Sweep) fixedText() string {
 }
 
 func (s *Sweep) notes() []string {
-	base, others := 0, 0
-	for i := range s.Rivals {
-		if s.Rivals[i].Baseline {
-			base++
-		} else {
-			others++
-		}
-	}
+	base, others := len(s.side(true)), len(s.side(false))
 	n := len(s.Plan.Seeds)
 	notes := []string{
 		fmt.Sprintf("Numbers are medians over %s. Ahead and behind mean a difference of at least 1 %% whose interval (%.0f %%, seeds in pairs) leaves out 0. Level means not shown to differ by 1 %%; it does not mean shown to be equal.", words.Plural(n, "seed"), 100*confidence(n)),
@@ -135,6 +154,8 @@ func (s *Sweep) notes() []string {
 		if n > 1 {
 			notes = append(notes, fmt.Sprintf("The intervals are not corrected for the number of comparisons, which is %d by all metrics together. Where nothing differs, about %.0f %% of them leave out 0 by chance.", len(s.Cells)*len(s.Judge.Metrics), 100*(1-confidence(n))))
 		}
+	}
+	if base > 0 && others > 0 && base+others > 2 {
 		notes = append(notes, fmt.Sprintf("In each cell the best of %d rivals meets the best of %d. Both are chosen by the seeds that judge them, which flatters the side with more rivals. One setting for all cells is the test without that choice in each cell.", others, base))
 	}
 	missing := 0
@@ -245,10 +266,10 @@ func (s *Sweep) dimensionTable() *section.Table {
 // dimension.
 func (s *Sweep) gainTable() *section.Table {
 	m := s.Judge.Metrics[0]
-	base, others := s.names()
+	base, others := s.sides()
 	t := &section.Table{
 		Label: m.Title, Columns: phrases.Columns(s.Others...),
-		Note: fmt.Sprintf("A cell names the side that is ahead and its best rival. Its figure is how much more (+) or less (−) the best %s has than the best %s. = is level: not shown to differ by 1 %%.", others, base),
+		Note: fmt.Sprintf("A cell names the side that is ahead and its best rival. Its figure is how much more (+) or less (−) %s has than %s. = is level: not shown to differ by 1 %%.", others, base),
 	}
 	last := []string{""}
 	rows := s.Values
@@ -285,12 +306,17 @@ func (s *Sweep) gainCell(c *Cell, m Metric) section.Cell {
 		cell.State = section.Bad
 	}
 	if cell.State != "" {
-		base, others := s.names()
-		side, best := others, j.Other
+		base, others := s.sides()
+		side, best := others, s.Rivals[j.Other].Name()
 		if j.Verdict == Behind {
-			side, best = base, j.Base
+			side, best = base, s.Rivals[j.Base].Name()
 		}
-		cell.Text = fmt.Sprintf("%s is ahead (%s): %s", words.Capital(side), s.Rivals[best].Name(), cell.Text)
+		if side != best {
+			side = fmt.Sprintf("%s is ahead (%s)", words.Capital(side), best)
+		} else {
+			side += " is ahead"
+		}
+		cell.Text = side + ": " + cell.Text
 	}
 	return cell
 }
@@ -363,7 +389,7 @@ func (s *Sweep) overallTable() *section.Table {
 		if s.Rivals[r].Baseline {
 			side = base
 		}
-		if !s.compared() {
+		if !s.compared() || s.single() {
 			side = ""
 		}
 		cells := phrases.Cells(append(slices.Clone(s.Rivals[r].Values), side)...)

@@ -41,10 +41,10 @@ func (s *Sweep) paint(metric string, share float64) chart.Paint {
 
 // gainFigure has a panel for each metric: what the best of the others gains in each cell.
 func (s *Sweep) gainFigure() *chart.Figure {
-	base, others := s.names()
+	base, others := s.sides()
 	f := &chart.Figure{
 		ID: "gains", Title: "", Columns: 3, Legend: chart.ChangeKeys(100*end, "%", "better", "worse"),
-		Caption: fmt.Sprintf("Difference of the best %s from the best %s; = is level: not shown to differ by 1 %%. Rows are %s, columns %s.", others, base, strings.Join(s.Others[:min(2, len(s.Others))], " and "), strings.Join(s.Others[min(2, len(s.Others)):], " and ")),
+		Caption: fmt.Sprintf("Difference of %s from %s; = is level: not shown to differ by 1 %%. Rows are %s, columns %s.", others, base, strings.Join(s.Others[:min(2, len(s.Others))], " and "), strings.Join(s.Others[min(2, len(s.Others)):], " and ")),
 	}
 	rest := combinations(s.Values[min(2, len(s.Values)):])
 	columns := make([]string, len(rest))
@@ -61,6 +61,16 @@ func (s *Sweep) gainFigure() *chart.Figure {
 		}})
 	}
 	return f
+}
+
+// figureID returns the ID of a figure of a metric, which is fit for the name of a file.
+func figureID(metric, what string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '-'
+	}, metric) + "-" + what
 }
 
 func (s *Sweep) gain(c *Cell, m Metric) chart.BlockCell {
@@ -88,14 +98,13 @@ func (s *Sweep) gain(c *Cell, m Metric) chart.BlockCell {
 
 // metricFigure has all rivals in all cells by a metric: their difference from the best of the
 // baseline, or from the best of all where there is none.
-func (s *Sweep) metricFigure(id string, m Metric) *chart.Figure {
-	base, _ := s.names()
-	against := "the best " + base
+func (s *Sweep) metricFigure(m Metric) *chart.Figure {
+	against, _ := s.sides()
 	if !s.compared() {
 		against = "the winner"
 	}
 	f := &chart.Figure{
-		ID: id + "-figure", Title: m.Title, Legend: chart.ChangeKeys(100*end, "%", "better", "worse"),
+		ID: figureID(m.Name, "rivals"), Title: m.Title, Legend: chart.ChangeKeys(100*end, "%", "better", "worse"),
 		Caption: fmt.Sprintf("Each rival's median against that of %s in the same block, in percent. A frame is the winner of a block; an empty frame has no numbers.", against),
 	}
 	var rows, columns []string

@@ -116,7 +116,21 @@ func Read(folder string, p *Plan, key func(metrics []string) []string, of meanin
 		}
 		s.add(&row)
 	}
+	if p.Judge == nil {
+		s.Judge.Metrics = slices.DeleteFunc(s.Judge.Metrics, func(m Metric) bool { return !s.known(m.Name) })
+		if len(s.Judge.Metrics) == 0 {
+			return nil, fmt.Errorf("%s: no metric is known of both sides", folder)
+		}
+	}
 	return s, nil
+}
+
+// known reports whether a metric is known of a rival in a cell, and of both sides if there are two.
+func (s *Sweep) known(metric string) bool {
+	return slices.ContainsFunc(s.Cells, func(c Cell) bool {
+		j := s.Judgement(&c, metric)
+		return j.Winner >= 0 && (!s.compared() || j.Base >= 0 && j.Other >= 0)
+	})
 }
 
 // usual is what a sweep compares that says nothing about it.
@@ -245,6 +259,33 @@ func (s *Sweep) Command(r *Result) string {
 	}
 	return strings.Join(append(parts, fmt.Sprintf("--seeds %d", len(p.Seeds))), " ")
 }
+
+// sides returns what the baseline and the others are called where the best of each meet: by
+// their names where there is one.
+func (s *Sweep) sides() (baseline, others string) {
+	baseline, others = s.names()
+	baseline, others = "the best "+baseline, "the best "+others
+	if list := s.side(true); len(list) == 1 {
+		baseline = s.Rivals[list[0]].Name()
+	}
+	if list := s.side(false); len(list) == 1 {
+		others = s.Rivals[list[0]].Name()
+	}
+	return baseline, others
+}
+
+// side returns the rivals of the baseline, or the others.
+func (s *Sweep) side(baseline bool) (list []int) {
+	for r := range s.Rivals {
+		if s.Rivals[r].Baseline == baseline {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// single reports whether one rival meets one.
+func (s *Sweep) single() bool { return len(s.side(true)) == 1 && len(s.side(false)) == 1 }
 
 // names returns what the baseline and the others are called.
 func (s *Sweep) names() (baseline, others string) {

@@ -110,7 +110,7 @@ func demoOf(name string) *demonstration {
 // at.
 func (d *demonstration) lookAt(ctx context.Context, folder, report string, read *reports.Report) (string, error) {
 	dir := filepath.Join(folder, perform.FiguresFolder)
-	index, err := figuresInto(ctx, read, pageFigures(dir))
+	index, err := figuresInto(ctx, drawn{read.Name, read.Figures()}, pageFigures(dir))
 	if err != nil {
 		return "", fmt.Errorf("%w\nthe run is whole; %s writes its figures", err, perform.FiguresCommand(folder))
 	}

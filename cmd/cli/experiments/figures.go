@@ -11,8 +11,8 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/cmd/cli/perform"
-	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/chart"
+	"github.com/csiglab/csiglab/reports/compare"
 	"github.com/csiglab/csiglab/reports/figures"
 	"github.com/spf13/pflag"
 )
@@ -98,23 +98,32 @@ func (f *figureFlags) palette() string {
 	return cmp.Or(f.colours, "light")
 }
 
-// writeFigures writes each figure of a run's report into a folder, with an index. The folder
+// writeFigures writes each figure of a report of a run or a sweep into a folder, with an index. The folder
 // gets all files or none. A file of another origin is not replaced.
-func writeFigures(ctx context.Context, a *command.App, run string, flags *figureFlags) error {
+func writeFigures(ctx context.Context, a *command.App, folder string, flags *figureFlags) error {
 	if _, err := flags.options(); err != nil {
 		return err
 	}
-	report, err := command.Interruptible(ctx, func() (*reports.Report, error) {
-		report, err := perform.Analyse(run, nil)
-		if err != nil {
-			return nil, command.FolderError(err)
+	var missing error
+	drawn, err := command.Interruptible(ctx, func() (drawn, error) {
+		if compare.IsSweep(folder) {
+			s, err := readSweep(folder)
+			if err != nil {
+				return drawn{}, err
+			}
+			return drawn{s.Plan.Name, s.Figures()}, nil
 		}
-		return report, nil
+		report, err := perform.Analyse(folder, nil)
+		if err != nil {
+			return drawn{}, err
+		}
+		missing = lacking(folder, report)
+		return drawn{report.Name, report.Figures()}, nil
 	})
 	if err != nil {
-		return err
+		return command.FolderError(err)
 	}
-	index, err := figuresInto(ctx, report, flags)
+	index, err := figuresInto(ctx, drawn, flags)
 	if err != nil {
 		return err
 	}
@@ -122,16 +131,22 @@ func writeFigures(ctx context.Context, a *command.App, run string, flags *figure
 	for i := range index.Figures {
 		fmt.Fprintf(&names, "%s\n", filepath.Join(flags.dir, index.Figures[i].First()))
 	}
-	return cmp.Or(a.Print(names.String()), lacking(run, report))
+	return cmp.Or(a.Print(names.String()), missing)
 }
 
-// figuresInto writes the figures of a report. Its errors have exit codes.
-func figuresInto(ctx context.Context, report *reports.Report, flags *figureFlags) (*figures.Index, error) {
+// drawn is a run or a sweep with its figures.
+type drawn struct {
+	name    string
+	figures []*chart.Figure
+}
+
+// figuresInto writes figures. Its errors have exit codes.
+func figuresInto(ctx context.Context, of drawn, flags *figureFlags) (*figures.Index, error) {
 	o, err := flags.options()
 	if err != nil {
 		return nil, err
 	}
-	index, err := figures.Write(ctx, report, o)
+	index, err := figures.Write(ctx, of.name, of.figures, o)
 	var wrong *figures.FolderError
 	switch {
 	case err == nil:

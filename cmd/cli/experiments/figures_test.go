@@ -24,7 +24,7 @@ func TestInterruptedFigures(t *testing.T) {
 	above := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = figuresInto(ctx, read, pageFigures(filepath.Join(above, "a", "b")))
+	_, err = figuresInto(ctx, drawn{read.Name, read.Figures()}, pageFigures(filepath.Join(above, "a", "b")))
 	if left, bad := os.ReadDir(above); err == nil || command.ExitCode(err) != command.ExitInfrastructure || err.Error() != "interrupted" || bad != nil || len(left) != 0 {
 		t.Errorf("interrupted: %v, %v; left %v", err, bad, left)
 	}
@@ -61,11 +61,11 @@ func TestReportFiguresInterrupted(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "figures")
 	looks := 2
-	_, err = figuresInto(endsAfter{t.Context(), &looks}, numbers, pageFigures(dir))
+	_, err = figuresInto(endsAfter{t.Context(), &looks}, drawn{numbers.Name, numbers.Figures()}, pageFigures(dir))
 	if _, left := os.Lstat(dir); err == nil || err.Error() != "interrupted" || command.ExitCode(err) != command.ExitInfrastructure || !errors.Is(left, fs.ErrNotExist) {
 		t.Fatalf("%v; folder: %v", err, left)
 	}
-	if _, err = figuresInto(t.Context(), numbers, pageFigures(dir)); err != nil {
+	if _, err = figuresInto(t.Context(), drawn{numbers.Name, numbers.Figures()}, pageFigures(dir)); err != nil {
 		t.Errorf("again: %v", err)
 	}
 }

@@ -85,11 +85,7 @@ func reportCommand(a *command.App) *cobra.Command {
 // reportSweep writes the page of a sweep into its folder, or prints it as Markdown.
 func reportSweep(ctx context.Context, a *command.App, folder string, markdown bool) error {
 	text, err := command.Interruptible(ctx, func() ([]byte, error) {
-		p, err := sweep.ReadPlan(folder)
-		if err != nil {
-			return nil, err
-		}
-		s, err := sweeps.Read(folder, pagePlan(p), sweep.Key, measure.Meaning)
+		s, err := readSweep(folder)
 		if err != nil {
 			return nil, err
 		}
@@ -112,6 +108,15 @@ func reportSweep(ctx context.Context, a *command.App, folder string, markdown bo
 		return command.Infrastructure(err)
 	}
 	return a.Print(file + "\n")
+}
+
+// readSweep reads the folder of a sweep.
+func readSweep(folder string) (*sweeps.Sweep, error) {
+	p, err := sweep.ReadPlan(folder)
+	if err != nil {
+		return nil, err
+	}
+	return sweeps.Read(folder, pagePlan(p), sweep.Key, measure.Meaning)
 }
 
 // pagePlan returns what the page of a sweep needs of its plan.
