@@ -1,9 +1,11 @@
 package compare
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -16,6 +18,26 @@ const (
 	screenLines   = 24
 	screenDiffers = 3
 )
+
+// WriteCSV writes a row for each metric that is compared.
+func WriteCSV(w io.Writer, c *Comparison) error {
+	out := csv.NewWriter(w)
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	out.Write([]string{"case", "metric", "unit", "better", "a", "b", "effect", "low", "high", "absolute", "p", "outcome"}) //nolint:errcheck // Error has it
+	for i := range c.Cases {
+		for k := range c.Cases[i].Metrics {
+			m := &c.Cases[i].Metrics[k]
+			out.Write([]string{c.Cases[i].Name, m.Name, m.Unit, m.Better, number(&m.A.Median), number(&m.B.Median), number(&m.Effect), number(m.Low), number(m.High), strconv.FormatBool(m.Absolute), number(&m.P), string(m.Outcome)}) //nolint:errcheck // Error has it
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
 
 // WriteText writes a comparison of two folders for a terminal: at most a screen, the
 // most telling first. more is the command that shows all.

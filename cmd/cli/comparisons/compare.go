@@ -21,7 +21,8 @@ import (
 // compareFlags are the flags of csiglab compare.
 type compareFlags struct {
 	markdown, html string
-	asJSON, single bool
+	asJSON, asCSV  bool
+	single         bool
 	metrics        []string
 	delta          string
 }
@@ -53,6 +54,7 @@ func compareCommand(a *command.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`; - prints it instead")
 	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`, with figures over each other and heatmaps of differences")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
+	cmd.Flags().BoolVar(&f.asCSV, "csv", false, "print a row for each metric as CSV instead")
 	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, "compare the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
 	cmd.Flags().BoolVar(&f.single, "single", false, "compare the metrics of single flows and ports too")
 	cmd.Flags().StringVar(&f.delta, "delta", defaultDelta, "what is no difference: a `SHARE` of A's value")
@@ -111,10 +113,13 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 	if err != nil {
 		return err
 	}
-	taken := f.asJSON // standard output has one form
+	taken := f.asJSON || f.asCSV // standard output has one form
+	if f.asJSON && f.asCSV {
+		return command.Usage("--json and --csv exclude each other")
+	}
 	for _, name := range []string{f.markdown, f.html} {
 		if name == command.StdoutName && taken {
-			return command.Usage("--json, --markdown - and --html - exclude each other: standard output takes one of them")
+			return command.Usage("--json, --csv, --markdown - and --html - exclude each other: standard output takes one of them")
 		}
 		taken = taken || name == command.StdoutName
 	}
@@ -151,8 +156,15 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 			return err
 		}
 	}
-	if f.asJSON {
+	switch {
+	case f.asJSON:
 		return a.PrintJSON(c)
+	case f.asCSV:
+		var text bytes.Buffer
+		if err := compare.WriteCSV(&text, c); err != nil {
+			return command.Infrastructure(err)
+		}
+		return a.Print(text.String())
 	}
 	if taken {
 		return nil

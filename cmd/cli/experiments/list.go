@@ -46,29 +46,66 @@ type table struct {
 	name       string
 	algorithms bool
 	entries    any // for JSON: a list
+	names      []string
 	text       func() string
+	only       func(name string) table // the entry of that name alone
 }
 
 // allTables returns everything that list can print.
 func allTables() (all []table) {
 	for _, s := range append([]experiment.Section{experiment.Library(), suiteSection()}, experiment.Catalogue(experiment.StandardTables())...) {
-		all = append(all, table{s.Name, s.Algorithms, s.Entries, func() string { return sectionText(&s) }})
+		all = append(all, sectionTable(s))
 	}
-	metrics := listedMetrics()
-	return append(all, table{name: metricTableName, entries: metrics, text: func() string { return metricsText(metrics) }})
+	return append(all, metricTable(listedMetrics()))
+}
+
+func sectionTable(s experiment.Section) table {
+	t := table{name: s.Name, algorithms: s.Algorithms, entries: s.Entries, text: func() string { return sectionText(&s) }}
+	for _, e := range s.Entries {
+		t.names = append(t.names, e.Name)
+	}
+	t.only = func(name string) table {
+		s.Entries = []experiment.Entry{s.Entries[slices.Index(t.names, name)]}
+		return sectionTable(s)
+	}
+	return t
+}
+
+func metricTable(metrics []listedMetric) table {
+	t := table{name: metricTableName, entries: metrics, text: func() string { return metricsText(metrics) }}
+	for _, m := range metrics {
+		t.names = append(t.names, m.Name)
+	}
+	t.only = func(name string) table { return metricTable([]listedMetric{metrics[slices.Index(t.names, name)]}) }
+	return t
+}
+
+// named returns the entries of a name, of the tables that have one.
+func named(chosen []table, name string) (list []table, err error) {
+	var names []string
+	for _, t := range chosen {
+		names = append(names, t.names...)
+		if slices.Contains(t.names, name) {
+			list = append(list, t.only(name))
+		}
+	}
+	if len(list) == 0 {
+		return nil, command.Usage("there is no %q%s", name, command.DidYouMean(name, names))
+	}
+	return list, nil
 }
 
 func listCommand(a *command.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list [" + strings.Join(tables, "|") + "]",
+		Use:   "list [" + strings.Join(tables, "|") + "] [NAME]",
 		Short: "List the built-in experiments and suites, and what an experiment may use: algorithms, topologies, workloads and metrics",
 		Long: "List the experiments and suites that are built in, and the algorithms, topologies and workloads that an experiment\n" +
 			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb), marking (aqm) and\n" +
 			"the choice of paths in switches (routing). metrics are those that runs have, with unit, the better direction, what\n" +
-			"an experiment needs to have them, and what they are.",
-		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc --json",
-		Args:      command.AtMostOne("a table"),
+			"an experiment needs to have them, and what they are. NAME is one entry alone, such as an algorithm.",
+		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc swift\n  csiglab list cc --json",
+		Args:      cobra.MaximumNArgs(2),
 		ValidArgs: tables,
 		RunE: func(_ *cobra.Command, args []string) error {
 			chosen := allTables()
@@ -76,6 +113,12 @@ func listCommand(a *command.App) *cobra.Command {
 				chosen = slices.DeleteFunc(chosen, func(t table) bool { return t.name != args[0] && (args[0] != algorithms || !t.algorithms) })
 				if len(chosen) == 0 {
 					return command.Usage("unknown table %q%s; want one of %s", args[0], command.DidYouMean(args[0], tables), strings.Join(tables, ", "))
+				}
+			}
+			if len(args) > 1 {
+				var err error
+				if chosen, err = named(chosen, args[1]); err != nil {
+					return err
 				}
 			}
 			if asJSON {

@@ -27,7 +27,7 @@ import (
 )
 
 func reportCommand(a *command.App) *cobra.Command {
-	var markdown, asJSON, nccl bool
+	var markdown, asJSON, asCSV, nccl bool
 	var variant string
 	var figures figureFlags
 	cmd := &cobra.Command{
@@ -35,13 +35,17 @@ func reportCommand(a *command.App) *cobra.Command {
 		Short: "Write the report of a run's folder again, or the page of a sweep's",
 		Args:  command.One("a run's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var forms []string
+			for _, name := range []string{"markdown", "json", "csv", "nccl-json"} {
+				if cmd.Flags().Changed(name) {
+					forms = append(forms, "--"+name)
+				}
+			}
 			switch {
-			case markdown && asJSON:
-				return command.Usage("--markdown and --json exclude each other")
-			case nccl && (markdown || asJSON):
-				return command.Usage("--nccl-json excludes --markdown and --json")
-			case cmd.Flags().Changed("figures") && (markdown || asJSON || nccl):
-				return command.Usage("--figures excludes --markdown, --json and --nccl-json")
+			case len(forms) > 1:
+				return command.Usage("%s exclude each other", strings.Join(forms, " and "))
+			case cmd.Flags().Changed("figures") && (markdown || asJSON || asCSV || nccl):
+				return command.Usage("--figures excludes --markdown, --json, --csv and --nccl-json")
 			case cmd.Flags().Changed("figures") && figures.dir == "":
 				return command.Usage("--figures: name a folder")
 			case variant != "" && !nccl:
@@ -55,9 +59,11 @@ func reportCommand(a *command.App) *cobra.Command {
 				}
 			}
 			switch {
+			case asCSV:
+				return printTable(cmd.Context(), a, args[0])
 			case compare.IsSweep(args[0]):
 				if asJSON || nccl {
-					return command.Usage("%s: the folder of a sweep; it has a page and --markdown", args[0])
+					return command.Usage("%s: the folder of a sweep; it has a page, --markdown and --csv", args[0])
 				}
 				return reportSweep(cmd.Context(), a, args[0], markdown)
 			case nccl:
@@ -76,6 +82,7 @@ func reportCommand(a *command.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print the metrics of the runs, or the table of the sweep, as CSV instead")
 	figures.add(cmd.Flags())
 	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
 	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")

@@ -1,0 +1,78 @@
+package experiments
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
+	"github.com/csiglab/csiglab/reports/compare"
+)
+
+// printTable prints the metrics of a run, a row for each, or the table of a sweep, as CSV.
+func printTable(ctx context.Context, a *command.App, folder string) error {
+	text, err := command.Interruptible(ctx, func() (string, error) {
+		var text bytes.Buffer
+		w := csv.NewWriter(&text)
+		var err error
+		if compare.IsSweep(folder) {
+			err = sweepTable(w, folder)
+		} else {
+			err = metricTableOf(w, folder)
+		}
+		w.Flush()
+		return text.String(), err
+	})
+	if err != nil {
+		return command.FolderError(err)
+	}
+	return a.Print(text)
+}
+
+func metricTableOf(w *csv.Writer, folder string) error {
+	f, err := runfolder.OpenKept(folder)
+	if err != nil {
+		return err
+	}
+	w.Write([]string{"variant", "seed", "metric", "value"}) //nolint:errcheck // a buffer takes everything
+	for row, err := range f.Metrics() {
+		if err != nil {
+			return err
+		}
+		w.Write([]string{row.Variant, strconv.FormatUint(row.Seed, 10), row.Name, number(row.Value)}) //nolint:errcheck // a buffer takes everything
+	}
+	return nil
+}
+
+func sweepTable(w *csv.Writer, folder string) error {
+	t, err := results.Open(filepath.Join(folder, results.File))
+	if err != nil {
+		return fmt.Errorf("%w; csiglab sweep --resume %s writes the table", err, folder)
+	}
+	defer t.Close() // opened for reading
+	head := append([]string{"point"}, t.Paths...)
+	w.Write(append(append(head, "variant", "seed", "outcome"), t.Metrics...)) //nolint:errcheck // a buffer takes everything
+	for row, err := range t.Rows() {
+		if err != nil {
+			return err
+		}
+		cells := append([]string{strconv.Itoa(row.Point)}, row.Set...)
+		cells = append(cells, row.Variant, strconv.FormatUint(row.Seed, 10), row.Outcome)
+		for _, name := range t.Metrics {
+			cell := ""
+			if v, ok := row.Metrics[name]; ok {
+				cell = number(v)
+			}
+			cells = append(cells, cell)
+		}
+		w.Write(cells) //nolint:errcheck // a buffer takes everything
+	}
+	return nil
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
