@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,11 +126,13 @@ func Read(folder string, p *Plan, key func(metrics []string) []string, of meanin
 	return s, nil
 }
 
-// known reports whether a metric is known of a rival in a cell, and of both sides if there are two.
+// known reports whether a metric is known of a rival in a cell, and of both sides if there are two,
+// and is not 0 for all.
 func (s *Sweep) known(metric string) bool {
 	return slices.ContainsFunc(s.Cells, func(c Cell) bool {
 		j := s.Judgement(&c, metric)
-		return j.Winner >= 0 && (!s.compared() || j.Base >= 0 && j.Other >= 0)
+		return j.Winner >= 0 && (!s.compared() || j.Base >= 0 && j.Other >= 0) &&
+			slices.ContainsFunc(j.Medians, func(v float64) bool { return v != 0 && !math.IsNaN(v) })
 	})
 }
 
