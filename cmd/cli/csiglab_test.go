@@ -420,8 +420,8 @@ func TestJSONIsAlone(t *testing.T) {
 	if diff := cmp.Diff(got, f.summary); diff != "" {
 		t.Errorf("got - want +:\n%s", diff)
 	}
-	if want := "1 of 2 runs done: baseline, seed 1, about 3s left\n2 of 2 runs done: csig, seed 1\n"; stderr != want {
-		t.Errorf("progress: got %q, want %q", stderr, want)
+	if stderr != "" {
+		t.Errorf("progress of less than a second: %q", stderr)
 	}
 }
 

@@ -96,7 +96,7 @@ func (f *faults) resumed(t *testing.T, signal syscall.Signal, experiment, whole 
 		t.Errorf("report: exit code %d, %v:\n%s", code, err, said)
 	}
 	interrupt(3, "run", "--resume", dir)
-	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != command.ExitOK || !strings.Contains(said, "24 of 24 runs done") {
+	if code, said := csiglabProcess("run", "--resume", dir).run(t); code != command.ExitOK {
 		t.Fatalf("resume: exit code %d:\n%s", code, said)
 	}
 	f.nothingLeft(t)

@@ -292,17 +292,9 @@ func sweepError(err error) error {
 }
 
 // sweepView shows how far a sweep is: a bar on a terminal, elsewhere a line now and then.
-type sweepView struct {
-	perform.Progress
-	last time.Time
-}
+type sweepView struct{ perform.Progress }
 
-// Lines come at least so far apart, but for the last.
-const sweepLineEvery = 10 * time.Second
-
-func newSweepView(w io.Writer) *sweepView {
-	return &sweepView{perform.Progress{Writer: w, Bar: command.NewBar(w)}, time.Now()}
-}
+func newSweepView(w io.Writer) *sweepView { return &sweepView{*perform.NewProgress(w)} }
 
 func (v *sweepView) update(p sweep.Progress) {
 	text := fmt.Sprintf("%d of %s", p.Done, spelling.Plural(p.Total, "trial"))
@@ -316,8 +308,7 @@ func (v *sweepView) update(p sweep.Progress) {
 	case v.Bar != nil:
 		v.Bar.Describe(text)
 		v.Bar.Set(int(p.Share * command.BarSteps)) // a bar that cannot be drawn is no error
-	case p.Done == p.Total || time.Since(v.last) >= sweepLineEvery:
-		v.last = time.Now()
+	case v.Lines.Due(p.Done == p.Total):
 		fmt.Fprintln(v.Writer, text)
 	}
 }

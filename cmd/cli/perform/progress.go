@@ -13,17 +13,18 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
-// Progress shows the progress of the runs: a bar on a terminal, elsewhere a line
-// for each run that ends. Calls of update do not overlap.
+// Progress shows the progress of the runs: a bar on a terminal, elsewhere lines. Calls of update do
+// not overlap.
 type Progress struct {
 	Writer io.Writer
 	Bar    *progressbar.ProgressBar // nil without a terminal
+	Lines  command.Lines
 	done   int
 }
 
 // NewProgress returns a view that is shown on w.
 func NewProgress(w io.Writer) *Progress {
-	return &Progress{Writer: w, Bar: command.NewBar(w)}
+	return &Progress{Writer: w, Bar: command.NewBar(w), Lines: command.NewLines()}
 }
 
 func (p *Progress) update(now campaign.Progress) {
@@ -36,7 +37,7 @@ func (p *Progress) update(now campaign.Progress) {
 		p.Bar.Set(int(now.Fraction * command.BarSteps)) // a bar that cannot be drawn is no error
 		return
 	}
-	if now.Done > p.done {
+	if now.Done > p.done && p.Lines.Due(now.Done == now.Total) {
 		p.done = now.Done
 		fmt.Fprintf(p.Writer, "%d of %s done: %s, seed %d%s\n", now.Done, spelling.Plural(now.Total, "run"), now.Variant, now.Seed, left)
 	}
