@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
+	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/series"
 )
@@ -50,12 +51,16 @@ func (d *Difference) With(o Effect) []Quantity {
 
 // Quantity is one figure of two variants.
 type Quantity struct {
-	Name    string  `json:"name"` // SlowestRate, BottleneckQueue or a metric
-	Unit    string  `json:"unit"`
-	Base    Side    `json:"base"` // of the first variant
-	Value   Side    `json:"value"`
-	Change  float64 `json:"change"` // relative to the first variant; 0 when its figure is 0
-	Outcome Effect  `json:"outcome"`
+	Name   string  `json:"name"` // SlowestRate, BottleneckQueue or a metric
+	Unit   string  `json:"unit"`
+	Base   Side    `json:"base"` // of the first variant
+	Value  Side    `json:"value"`
+	Change float64 `json:"change"` // relative to the first variant; 0 when its figure is 0
+	// Low and High enclose Change with 95 %, the seeds in pairs; nil of fewer than intervalSeeds
+	// seeds, or where a figure is 0.
+	Low     *float64 `json:"low,omitempty"`
+	High    *float64 `json:"high,omitempty"`
+	Outcome Effect   `json:"outcome"`
 }
 
 // Names of quantities that are no metrics.
@@ -210,6 +215,7 @@ func quantity(name, unit string, higher bool, base, value []float64) Quantity {
 	if q.Base.Median != 0 {
 		q.Change = q.Value.Median/q.Base.Median - 1
 	}
+	q.Low, q.High = interval(base, value, q.Change)
 	if differ(base, value, unit == "packets") {
 		q.Outcome = Worse
 		if (q.Value.Median > q.Base.Median) == higher {
@@ -217,6 +223,29 @@ func quantity(name, unit string, higher bool, base, value []float64) Quantity {
 		}
 	}
 	return q
+}
+
+// intervalSeeds are the seeds from which on an interval of 95 % exists.
+const intervalSeeds = 6
+
+// interval returns the ends of the interval of a change of which the seeds come in pairs.
+func interval(base, value []float64, change float64) (low, high *float64) {
+	if len(base) != len(value) || len(base) < intervalSeeds || slices.Min(base) <= 0 || slices.Min(value) <= 0 {
+		return nil, nil
+	}
+	pairs := make([]statistics.Pair, len(base))
+	for i := range pairs {
+		pairs[i] = statistics.Pair{Baseline: base[i], Candidate: value[i]}
+	}
+	e := statistics.Compare(pairs, statistics.Plan{}).Estimate
+	if change < e.Low || change > e.High { // it is of the medians, the interval of the pairs
+		return nil, nil
+	}
+	low, high = statistics.Finite(e.Low), statistics.Finite(e.High)
+	if low == nil || high == nil {
+		return nil, nil
+	}
+	return low, high
 }
 
 // differ reports whether two variants differ by more than their seeds do: the ranges

@@ -1,6 +1,7 @@
 package variants
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -217,5 +218,20 @@ func TestDiffer(t *testing.T) {
 	}
 	if q := quantity("trims", "packets", false, []float64{0, 0}, []float64{3, 4}); q.Change != 0 || q.Outcome != Worse {
 		t.Errorf("from nothing: %+v", q)
+	}
+}
+
+// A change has an interval from six pairs on, of which no figure is 0.
+func TestInterval(t *testing.T) {
+	base, value := []float64{100, 110, 120, 130, 140, 150}, []float64{80, 88, 96, 117, 112, 120}
+	q := quantity("fct_us.mean", "µs", false, base, value)
+	if q.Low == nil || q.High == nil || math.Abs(*q.Low+0.2) > 1e-9 || math.Abs(*q.High+0.1) > 1e-9 || q.Change < *q.Low || q.Change > *q.High {
+		t.Errorf("%v [%v, %v], want about -20 %% from -20 to -10 %%", q.Change, q.Low, q.High)
+	}
+	if q := quantity("fct_us.mean", "µs", false, base[:5], value[:5]); q.Low != nil {
+		t.Errorf("five seeds: from %v", *q.Low)
+	}
+	if q := quantity("trims", "packets", false, base, []float64{0, 1, 2, 3, 4, 5}); q.Low != nil {
+		t.Errorf("a figure of 0: from %v", *q.Low)
 	}
 }

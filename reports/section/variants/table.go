@@ -96,7 +96,7 @@ func (s *Section) compared() *section.Table {
 		t.Columns = append(t.Columns, section.Column{Name: name, Number: true, Variant: name})
 	}
 	// add puts a quantity of a variant into the row of its name.
-	rows := map[string]int{}
+	rows, intervals := map[string]int{}, false
 	add := func(name, variant string, q *Quantity) {
 		inBase, value, unit := q.Texts()
 		unit = strings.TrimRight("\u00a0"+unit, "\u00a0")
@@ -114,6 +114,10 @@ func (s *Section) compared() *section.Table {
 		c := section.Cell{Text: value + unit}
 		if q.Base.Median != 0 && q.Change != 0 {
 			c.Text += ", " + words.Change(q.Change)
+			if q.Low != nil {
+				c.Text += fmt.Sprintf(" [%s, %s]", words.Change(*q.Low), words.Change(*q.High))
+				intervals = true
+			}
 		}
 		switch q.Outcome {
 		case Better:
@@ -133,6 +137,9 @@ func (s *Section) compared() *section.Table {
 		for k := range d.Quantities {
 			add(strings.TrimPrefix(s.quantityName(&d.Quantities[k]), "the "), d.Variant, &d.Quantities[k])
 		}
+	}
+	if intervals {
+		t.Note += " Brackets hold the change with 95 %, seeds in pairs."
 	}
 	if victim := s.worstVictim(); victim != nil {
 		for i := range s.Differences {
