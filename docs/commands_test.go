@@ -246,6 +246,9 @@ func TestCommands(t *testing.T) {
 			list := "CSIGLAB_LIST=" + filepath.Join(t.TempDir(), "list")
 			r := runner{dir: dir, env: append(environment(bin), list), fail: t.Errorf, log: t.Logf}
 			r.run(t.Context(), blocks)
+			if after := afterwards[filepath.Base(name)]; after != nil {
+				after(t, dir)
+			}
 		})
 	}
 }
