@@ -83,7 +83,7 @@ func TestReportNCCL(t *testing.T) {
 		"variant csig has no job of kind collective":                                        {"--nccl-json", "--variant", "csig"},
 		`unknown variant "cs"; known: baseline csig csig-wide`:                              {"--nccl-json", "--variant", "cs"},
 		"--variant needs --nccl-json":                                                       {"--variant", "csig"},
-		"--nccl-json excludes --markdown and --json":                                        {"--nccl-json", "--json"},
+		"--json and --nccl-json exclude each other":                                        {"--nccl-json", "--json"},
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report", folder}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)

@@ -36,7 +36,9 @@ type Comparison struct {
 	// Differs is what else differs between the folders, and in every case.
 	Differs []Disparity      `json:"differs"`
 	Cases   []CaseComparison `json:"cases"`
-	Notes   []string         `json:"notes,omitempty"`
+	// Overall are the metrics over all cases, of two cases and more with the same seeds.
+	Overall []Overall `json:"overall,omitempty"`
+	Notes   []string  `json:"notes,omitempty"`
 }
 
 // CaseComparison compares a case of A with one of B.
@@ -106,6 +108,7 @@ func Folders(a, b *Measured, d Design) (*Comparison, error) {
 		c.Cases = append(c.Cases, d.compare(p[0], p[1]))
 	}
 	c.hoist()
+	c.Overall = c.overall()
 	if kinds := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.LeftOut, b.LeftOut)))); len(kinds) > 0 {
 		c.Notes = append(c.Notes, "metrics of single "+strings.Join(kinds, ", ")+" are too many for a summary and are not compared; they are in metrics.parquet")
 	}

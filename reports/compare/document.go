@@ -49,6 +49,9 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 	if len(c.Differs) > 0 {
 		add(section.Part{ID: "differs", Title: "What was set differently", Says: differences(c.Differs), Level: section.Loud, Blocks: []section.Block{differsTable(c.Differs)}})
 	}
+	if len(c.Overall) > 0 {
+		add(c.overallPart())
+	}
 	told, helped := c.told(), false
 	for i := range c.Cases {
 		one := &c.Cases[i]

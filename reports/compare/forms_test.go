@@ -143,8 +143,8 @@ func TestComparisonMarkdown(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if n := strings.Count(text, "| fct\\_us.p"); n != 60 {
-		t.Errorf("%d rows of metrics, want 60", n)
+	if n := strings.Count(text, "| fct\\_us.p"); n != 90 {
+		t.Errorf("%d rows of metrics, want 90: 30 over all cases, 30 of each case", n)
 	}
 }
 

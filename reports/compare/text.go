@@ -17,6 +17,7 @@ import (
 const (
 	screenLines   = 24
 	screenDiffers = 3
+	screenOverall = 4
 )
 
 // WriteCSV writes a row for each metric that is compared.
@@ -59,6 +60,7 @@ func WriteText(w io.Writer, c *Comparison, more string) error {
 	for _, note := range c.Notes {
 		say("note: %s", words.Shortened(note, 160))
 	}
+	lines = append(lines, c.overallRows(screenOverall)...)
 	cases := slices.Clone(c.Cases)
 	slices.SortStableFunc(cases, func(a, b CaseComparison) int { return tellingCase(&b) - tellingCase(&a) })
 	// What is left of the screen: three lines at the end, and for each case its heading and a
