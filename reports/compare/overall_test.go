@@ -24,7 +24,7 @@ func TestOverall(t *testing.T) {
 		return c
 	}
 	got := one("fct_us.p99", times(0.5), times(0.8, 0.9)).overall()
-	if len(got) != 1 || math.Abs(got[0].Effect-((math.Sqrt(0.4)+math.Sqrt(0.45))/2-1)) > 1e-9 || got[0].Low == nil || math.Abs(*got[0].Low-(math.Sqrt(0.4)-1)) > 1e-9 || math.Abs(*got[0].High-(math.Sqrt(0.45)-1)) > 1e-9 || !got[0].tells() {
+	if len(got) != 1 || math.Abs(got[0].Effect-(math.Pow(0.4*0.45, 0.25)-1)) > 1e-9 || got[0].Low == nil || math.Abs(*got[0].Low-(math.Sqrt(0.4)-1)) > 1e-9 || math.Abs(*got[0].High-(math.Sqrt(0.45)-1)) > 1e-9 || !got[0].tells() {
 		t.Errorf("%+v", got)
 	}
 	if got := one("trims", times(0.5), times(0)).overall(); got != nil {
