@@ -51,6 +51,7 @@ func analysed(t *testing.T, dir, document, name string) *runfolder.Folder {
 		t.Fatalf("%s: %d blocks of commands, %v; want one with one command", document, len(list), err)
 	}
 	run := exec.Command("sh", "-c", list[0].commands[0].text)
+	run.Env = environment(filepath.Join(dir, "bin"))
 	run.Dir = dir
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", list[0].commands[0].text, err, out)

@@ -111,7 +111,7 @@ func TestCluster(t *testing.T) {
 	for _, command := range shown[2:5] {
 		run(command)
 	}
-	run("bin/csiglab sweep docs/examples/sweep.yaml --out sweeps/local")
+	run("csiglab sweep docs/examples/sweep.yaml --out sweeps/local")
 	here, err1 := os.ReadFile(filepath.Join(dir, "sweeps", "local", results.File))
 	there, err2 := os.ReadFile(filepath.Join(dir, "sweeps", "queues", results.File))
 	if err1 != nil || err2 != nil || !bytes.Equal(here, there) {

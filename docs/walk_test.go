@@ -21,42 +21,42 @@ var walk = []struct {
 	says    string // a regular expression of what it prints
 	leaves  func(t *testing.T, dir string)
 }{
-	{"init", `^bin/csiglab init mine$`, `wrote +mine\.yaml`, nil},
-	{"validate", `^bin/csiglab validate mine\.yaml$`, `mine is valid: 2 variants x 3 seeds`, nil},
-	{"run", `^bin/csiglab run mine\.yaml`, `(?s)csig\.unfairness.* OK.*report +runs/mine/report\.html`, func(t *testing.T, dir string) {
+	{"init", `^csiglab init mine$`, `wrote +mine\.yaml`, nil},
+	{"validate", `^csiglab validate mine\.yaml$`, `mine is valid: 2 variants x 3 seeds`, nil},
+	{"run", `^csiglab run mine\.yaml`, `(?s)csig\.unfairness.* OK.*report +runs/mine/report\.html`, func(t *testing.T, dir string) {
 		if m := manifestOf(t, dir, "mine"); !m.Complete || len(m.Runs) != 6 {
 			t.Errorf("complete %v, %d runs; want 6", m.Complete, len(m.Runs))
 		}
 	}},
-	{"check", `^bin/csiglab check runs/mine$`, `csig\.unfairness.* OK`, nil},
-	{"another expectation", `^bin/csiglab check runs/mine --expect`, `csig\["fct_us\.p99"\] = [0-9.]+ < .* OK`, nil},
-	{"an expectation that fails", `^bin/csiglab check runs/mine --expect`, `csig\["fct_us\.mean"\] = [0-9.]+ < plain\["fct_us\.mean"\] = [0-9.]+ FAILED`, nil},
-	{"Ctrl-C", `^timeout .* bin/csiglab run mine\.yaml .*--out runs/many$`, `csiglab: interrupted\nthe run is incomplete: [0-9]+ of 100 runs ha.* csiglab run --resume runs/many does the rest`, func(t *testing.T, dir string) {
+	{"check", `^csiglab check runs/mine$`, `csig\.unfairness.* OK`, nil},
+	{"another expectation", `^csiglab check runs/mine --expect`, `csig\["fct_us\.p99"\] = [0-9.]+ < .* OK`, nil},
+	{"an expectation that fails", `^csiglab check runs/mine --expect`, `csig\["fct_us\.mean"\] = [0-9.]+ < plain\["fct_us\.mean"\] = [0-9.]+ FAILED`, nil},
+	{"Ctrl-C", `^timeout .* csiglab run mine\.yaml .*--out runs/many$`, `csiglab: interrupted\nthe run is incomplete: [0-9]+ of 100 runs ha.* csiglab run --resume runs/many does the rest`, func(t *testing.T, dir string) {
 		if m := manifestOf(t, dir, "many"); m.Complete || m.Reason != "interrupted" || len(m.Runs) == 0 || len(m.Missing) == 0 {
 			t.Errorf("complete %v, reason %q, %d runs, missing %v", m.Complete, m.Reason, len(m.Runs), m.Missing)
 		}
 	}},
-	{"report", `^bin/csiglab report runs/many$`, `runs/many is incomplete`, func(t *testing.T, dir string) {
+	{"report", `^csiglab report runs/many$`, `runs/many is incomplete`, func(t *testing.T, dir string) {
 		page, err := os.ReadFile(filepath.Join(dir, "runs", "many", "report.html"))
 		if err != nil || !regexp.MustCompile(`Incomplete: [0-9]+ of 100 runs ha`).Match(page) {
 			t.Errorf("the report does not say that it is incomplete: %v", err)
 		}
 	}},
-	{"check of the incomplete folder", `^bin/csiglab check runs/many$`, `the run is incomplete: interrupted; csiglab run --resume RUN`, nil},
-	{"resume", `^bin/csiglab run --resume runs/many$`, `(?s)100 of 100 runs done.*report +runs/many/report\.html`, func(t *testing.T, dir string) {
+	{"check of the incomplete folder", `^csiglab check runs/many$`, `the run is incomplete: interrupted; csiglab run --resume RUN`, nil},
+	{"resume", `^csiglab run --resume runs/many$`, `(?s)100 of 100 runs done.*report +runs/many/report\.html`, func(t *testing.T, dir string) {
 		if m := manifestOf(t, dir, "many"); !m.Complete || len(m.Runs) != 100 || m.Missing != nil {
 			t.Errorf("complete %v, %d runs, missing %v; want 100 runs", m.Complete, len(m.Runs), m.Missing)
 		}
 	}},
-	{"check of the whole", `^bin/csiglab check runs/many$`, `csig\.unfairness.* OK`, nil},
+	{"check of the whole", `^csiglab check runs/many$`, `csig\.unfairness.* OK`, nil},
 	{"DuckDB", `^duckdb -c ".*FROM 'runs/many/phases\.parquet'`, `(?s)csig.*1-10.*plain.*9-10`, nil},
-	{"compare", `^bin/csiglab compare runs/many:plain runs/many:csig --html runs/compare\.html$`, `(?si)worse +fct_us\.p50.*better +jain\.all`, func(t *testing.T, dir string) {
+	{"compare", `^csiglab compare runs/many:plain runs/many:csig --html runs/compare\.html$`, `(?si)worse +fct_us\.p50.*better +jain\.all`, func(t *testing.T, dir string) {
 		if page, err := os.ReadFile(filepath.Join(dir, "runs", "compare.html")); err != nil || !strings.Contains(string(page), "<svg") {
 			t.Errorf("no page with figures: %v", err)
 		}
 	}},
-	{"sweep", `^bin/csiglab sweep mine\.yaml --grid links\.queue=`, `(?s)200kB +csig +2 .*results +runs/queues/results\.parquet`, nil},
-	{"regress", `^bin/csiglab regress --experiment mine\.yaml .*--candidate-set links\.queue=50kB$`, `(?s)FAIL: 1 of 2 metrics got worse \(.*trims .*allowed ≤.\+5`, nil},
+	{"sweep", `^csiglab sweep mine\.yaml --grid links\.queue=`, `(?s)200kB +csig +2 .*results +runs/queues/results\.parquet`, nil},
+	{"regress", `^csiglab regress --experiment mine\.yaml .*--candidate-set links\.queue=50kB$`, `(?s)FAIL: 1 of 2 metrics got worse \(.*trims .*allowed ≤.\+5`, nil},
 }
 
 // walked is what the walk reads of a manifest.
