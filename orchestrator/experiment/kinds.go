@@ -72,6 +72,7 @@ var (
 		{Kind: Kind{Name: "graph", Doc: "any fabric, node by node and link by link"}, Spec: Graph{}},
 		{Kind: Kind{Name: "clab", Doc: "the hosts, switches and links of a containerlab topology file"}, Spec: Clab{}},
 		{Kind: Kind{Name: "netbench", Doc: "a NetBench topology file"}, Spec: NetBench{}},
+		{Kind: Kind{Name: "ns3", Doc: "a topology file of the ns-3 simulators of HPCC and SimAI"}, Spec: NS3{}},
 	}
 	workloadKinds = []WorkloadKind{
 		{

@@ -26,6 +26,7 @@ var scaledFabrics = map[string]string{
 	"graph":       "{rate: 3Gbps, nodes: [{name: s, kind: switch, delay: 1us}, {name: a}, {name: b}], links: [{a: a, b: s, rate: 1Gbps, delay: 1us}, {a: b, b: s, delay: 2us}]}",
 	"clab":        "{file: testdata/fabric.clab.yml, rate: 100Gbps, delay: 2us}",
 	"netbench":    "{file: testdata/pair.topology, rate: 1Gbps, host_rate: 2Gbps, delay: 1us}",
+	"ns3":         "{file: testdata/pair.txt, switch_delay: 1us}",
 	"file":        "",
 }
 
