@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports/chart"
 )
 
@@ -43,32 +40,8 @@ func (gains) Run(_ context.Context, t trial.Trial) (trial.Outcome, error) {
 // A sweep over a number has curves over it in its order: of what a variant gains with its interval, and
 // of the medians. A metric that is 0 everywhere has none.
 func TestCurves(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "small.yaml")
-	if err := os.WriteFile(name, []byte(curved), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	request := sweep.Request{Experiment: name, Identity: "i", Version: "v", Parallel: 2, Options: experiment.Options{Tables: experiment.StandardTables()}}
-	p, err := request.Plan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sw, err := sweep.Create(filepath.Join(dir, "sweep"), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sw.Close()
-	if err := sw.Run(t.Context(), gains{}, 2, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sw.Finish(nil, sweep.Key); err != nil {
-		t.Fatal(err)
-	}
-	of := &Plan{Name: p.Name, Experiment: p.Experiment, Paths: p.Paths, Variants: p.Variants, Seeds: p.Seeds, Trials: p.Trials()}
-	for i := range p.Points {
-		of.Points = append(of.Points, p.Points[i].Values)
-	}
-	s, err := Read(sw.Folder, of, sweep.Key, func(string) meaning.Meaning { return meaning.Meaning{Unit: "µs", Better: meaning.Lower} })
+	folder, of := swept(t, curved, gains{})
+	s, err := Read(folder, of, sweep.Key, func(string) meaning.Meaning { return meaning.Meaning{Unit: "µs", Better: meaning.Lower} })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,8 @@ func (p played) Run(_ context.Context, t trial.Trial) (trial.Outcome, error) {
 	return trial.Outcome{TraceHash: strings.Repeat("ab", 32), Metrics: map[string]float64{"fct_us.p99": fct, "jain.all": 50 / fct}}, nil
 }
 
-func measured(t *testing.T, r trial.Runner) *Sweep {
+// swept runs the sweep of an experiment, and returns its folder and what a page needs of its plan.
+func swept(t *testing.T, text string, r trial.Runner) (folder string, of *Plan) {
 	t.Helper()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "small.yaml")
@@ -74,12 +75,20 @@ func measured(t *testing.T, r trial.Runner) *Sweep {
 	if _, err := sw.Finish(nil, sweep.Key); err != nil {
 		t.Fatal(err)
 	}
-	of := &Plan{Name: p.Name, Experiment: p.Experiment, Paths: p.Paths, Axes: p.Axes, Variants: p.Variants, Seeds: p.Seeds, Trials: p.Trials(),
-		Judge: &Judge{p.Judge.Between, p.Judge.Baseline, p.Judge.Sides, []Metric{{"fct_us.p99", "Tail"}, {"jain.all", "Fairness"}}}}
+	of = &Plan{Name: p.Name, Experiment: p.Experiment, Paths: p.Paths, Axes: p.Axes, Variants: p.Variants, Seeds: p.Seeds, Trials: p.Trials()}
+	if j := p.Judge; j != nil {
+		of.Judge = &Judge{j.Between, j.Baseline, j.Sides, []Metric{{"fct_us.p99", "Tail"}, {"jain.all", "Fairness"}}}
+	}
 	for i := range p.Points {
 		of.Points = append(of.Points, p.Points[i].Values)
 	}
-	s, err := Read(sw.Folder, of, sweep.Key, func(metric string) meaning.Meaning {
+	return sw.Folder, of
+}
+
+func measured(t *testing.T, r trial.Runner) *Sweep {
+	t.Helper()
+	folder, of := swept(t, text, r)
+	s, err := Read(folder, of, sweep.Key, func(metric string) meaning.Meaning {
 		if metric == "jain.all" {
 			return meaning.Meaning{Better: meaning.Higher}
 		}
