@@ -38,6 +38,33 @@ func TestList(t *testing.T) {
 	}
 }
 
+// A name is one entry alone, of an algorithm or of the form of a metric.
+func TestListOne(t *testing.T) {
+	for _, c := range []struct {
+		args       []string
+		has, lacks string
+	}{
+		{[]string{"cc", "swift"}, "    base_target ", "  nscc: "},
+		{[]string{"algorithms", "ecmp"}, "routing: values of routing", "  reps: "},
+		{[]string{"experiments", "incast"}, "  incast  ", "three-flow"},
+		{[]string{"metrics", "fct_us.p99"}, "fct_us.<statistic>  ", "drops"},
+	} {
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"list"}, c.args...)...)
+		if code != command.ExitOK || stderr != "" || !strings.Contains(stdout, c.has) || strings.Contains(stdout, c.lacks) {
+			t.Errorf("%v: exit %d, %s:\n%s", c.args, code, stderr, stdout)
+		}
+	}
+	for want, args := range map[string][]string{
+		`there is no "swft" (did you mean "swift"?)`: {"cc", "swft"},
+		`there is no "nothing_us"`:                   {"metrics", "nothing_us"},
+		"want a table and a name, got 3":             {"cc", "swift", "x"},
+	} {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"list"}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
+		}
+	}
+}
+
 // Every name and every key of the tables is listed.
 func TestListJSON(t *testing.T) {
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "list", "--json")

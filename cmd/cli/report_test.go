@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"encoding/csv"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,7 +88,7 @@ func TestReportNCCL(t *testing.T) {
 		"variant csig has no job of kind collective":                                        {"--nccl-json", "--variant", "csig"},
 		`unknown variant "cs"; known: baseline csig csig-wide`:                              {"--nccl-json", "--variant", "cs"},
 		"--variant needs --nccl-json":                                                       {"--variant", "csig"},
-		"--json and --nccl-json exclude each other":                                        {"--nccl-json", "--json"},
+		"--json and --nccl-json exclude each other":                                         {"--nccl-json", "--json"},
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report", folder}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)
@@ -91,5 +96,45 @@ func TestReportNCCL(t *testing.T) {
 	}
 	if code, stdout, _ := csiglab(&fakeLab{}, nil, "report", t.TempDir(), "--nccl-json"); code != command.ExitUsage || stdout != "" {
 		t.Errorf("an empty folder: exit %d", code)
+	}
+}
+
+// "--csv everywhere that a table is" (issue 35): the metrics of a run, and of a comparison, as rows.
+func TestCSV(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if code, _, said := separately(t, "run", pointsFile(t, "100kB", "variants: {a: {}, b: {links.mtu: 1500B}}\n"), "--no-report", "--out", dir); code != command.ExitOK {
+		t.Fatalf("exit %d: %s", code, said)
+	}
+	f, err := runfolder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := func(args ...string) map[string][]string {
+		t.Helper()
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, args...)
+		list, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
+		if code != command.ExitOK || stderr != "" || err != nil || len(list) < 2 {
+			t.Fatalf("%v: exit %d, %s, %v:\n%s", args, code, stderr, err, stdout)
+		}
+		byName := map[string][]string{}
+		for _, row := range list[1:] {
+			byName[strings.Join(row[:3], " ")] = row
+		}
+		return byName
+	}
+	of := rows("report", f.Dir, "--csv")
+	for name, v := range f.Summary.Variants {
+		for _, r := range v.Runs {
+			for metric, want := range r.Metrics {
+				row := of[fmt.Sprintf("%s %d %s", name, r.Seed, metric)]
+				if row == nil || row[3] != strconv.FormatFloat(want, 'g', -1, 64) {
+					t.Errorf("%s, seed %d: %s is %v, want %v", name, r.Seed, metric, row, want)
+				}
+			}
+		}
+	}
+	compared := rows("compare", f.Dir+":a", f.Dir+":b", "--csv")
+	if row := compared["a and b fct_us.mean µs"]; row == nil || row[3] != "lower" || row[len(row)-1] == "" {
+		t.Errorf("fct_us.mean: %v of %v", row, slices.Sorted(maps.Keys(compared)))
 	}
 }

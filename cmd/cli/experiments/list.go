@@ -85,8 +85,12 @@ func named(chosen []table, name string) (list []table, err error) {
 	var names []string
 	for _, t := range chosen {
 		names = append(names, t.names...)
-		if slices.Contains(t.names, name) {
-			list = append(list, t.only(name))
+		entry := name
+		if t.name == metricTableName && !slices.Contains(t.names, name) {
+			entry = measure.FormOf(name)
+		}
+		if slices.Contains(t.names, entry) {
+			list = append(list, t.only(entry))
 		}
 	}
 	if len(list) == 0 {
@@ -104,8 +108,13 @@ func listCommand(a *command.App) *cobra.Command {
 			"may use, with their keys. algorithms stands for congestion control (cc), load balancing (lb), marking (aqm) and\n" +
 			"the choice of paths in switches (routing). metrics are those that runs have, with unit, the better direction, what\n" +
 			"an experiment needs to have them, and what they are. NAME is one entry alone, such as an algorithm.",
-		Example:   "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc swift\n  csiglab list cc --json",
-		Args:      cobra.MaximumNArgs(2),
+		Example: "  csiglab list experiments\n  csiglab list topologies\n  csiglab list cc swift\n  csiglab list cc --json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return command.Usage("want a table and a name, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
+			}
+			return nil
+		},
 		ValidArgs: tables,
 		RunE: func(_ *cobra.Command, args []string) error {
 			chosen := allTables()

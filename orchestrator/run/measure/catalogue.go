@@ -95,6 +95,15 @@ func Meaning(name string) meaning.Meaning {
 	return meaning.Meaning{Unit: m.unitOf(name), Better: m.Better, Machine: m.Machine, Single: kind != ofRun && kind != ofCollective}
 }
 
+// FormOf returns the form of the catalogue's entry that a metric is of, such as fct_us.<statistic>; ""
+// for none.
+func FormOf(name string) string {
+	if m := entryOf(name); m != nil {
+		return m.Form
+	}
+	return ""
+}
+
 // unitOf returns the unit of a metric with a name of the entry's form, or of the form; "" for a
 // bare number and for a share.
 func (m *Entry) unitOf(name string) string {
