@@ -55,9 +55,10 @@ func TestListOne(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		`there is no "swft" (did you mean "swift"?)`: {"cc", "swft"},
-		`there is no "nothing_us"`:                   {"metrics", "nothing_us"},
-		"want a table and a name, got 3":             {"cc", "swift", "x"},
+		`there is no "swft" (did you mean "swift"?)`:    {"cc", "swft"},
+		`there is no "nothing_us"`:                      {"metrics", "nothing_us"},
+		`there is no "ecmp" here; csiglab list lb ecmp`: {"cc", "ecmp"},
+		"want a table and a name, got 3":                {"cc", "swift", "x"},
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"list"}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)

@@ -86,15 +86,16 @@ type MetricComparison struct {
 	ValuesB []float64       `json:"valuesB"`          // in pairs with ValuesA, if the case is Paired
 }
 
-// Design is how two folders are compared. The zero value of Only compares all metrics.
+// Design is how two folders are compared. The zero value compares all metrics of whole runs.
 type Design struct {
 	Meaning    meaning.Of               // of metrics
 	Confidence float64                  // such as 0.95
 	Delta      float64                  // see Comparison
 	VariantA   string                   // "": all that both have
 	VariantB   string                   //
-	Only       func(metric string) bool // nil: all of whole runs
+	Only       func(metric string) bool // nil: all
 	Single     bool                     // also those of single flows and ports
+	Named      []string                 // metrics of single flows and ports that are wanted all the same
 }
 
 // Folders compares two folders. It returns an *Error if there is nothing to compare.
@@ -242,7 +243,7 @@ func (d *Design) compare(a, b *Case) CaseComparison {
 		n := names[name]
 		switch {
 		case d.Only != nil && !d.Only(name), d.Only == nil && d.Meaning(name).Machine:
-		case !d.Single && d.Only == nil && (a.ofOne[name] || b.ofOne[name]):
+		case !d.Single && !slices.Contains(d.Named, name) && (a.ofOne[name] || b.ofOne[name]):
 			c.LeftOut++
 		case n[1] == 0:
 			c.OnlyA = append(c.OnlyA, name)

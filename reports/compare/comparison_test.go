@@ -364,8 +364,12 @@ func TestComparisonTakesMetricsOfWholeRuns(t *testing.T) {
 	}
 	only := design
 	only.Only = func(name string) bool { return name == "cpu_seconds" || name == "rate_gbps.h.0-1.x" }
+	if got := names(only); got != "cpu_seconds" {
+		t.Errorf("a pattern: got %s, and --single is not said", got)
+	}
+	only.Named = []string{"rate_gbps.h.0-1.x"}
 	if got := names(only); got != "cpu_seconds rate_gbps.h.0-1.x" {
-		t.Errorf("a pattern: got %s", got)
+		t.Errorf("a name: got %s", got)
 	}
 }
 

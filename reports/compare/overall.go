@@ -1,15 +1,18 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/section/variants"
 	"github.com/csiglab/csiglab/reports/words"
 )
 
@@ -20,15 +23,13 @@ type Overall struct {
 	Effect float64  `json:"effect"`
 	Low    *float64 `json:"low"`
 	High   *float64 `json:"high"`
-}
-
-// tells reports whether the interval leaves out 0.
-func (o *Overall) tells() bool {
-	return o.Low != nil && o.High != nil && (*o.Low > 0 || *o.High < 0)
+	// Outcome is better, worse or changed where the interval leaves out 0, and inconclusive where it
+	// has it. It is not corrected for the number of metrics.
+	Outcome variants.Effect `json:"outcome"`
 }
 
 // overall returns the metrics that all cases have with the same seeds in pairs, and no value of 0: those
-// whose interval leaves out 0 first, then by size.
+// that are worse first, then better, changed and inconclusive, each by size.
 func (c *Comparison) overall() (all []Overall) {
 	if len(c.Cases) < 2 || slices.ContainsFunc(c.Cases, func(o CaseComparison) bool { return !o.Paired || !slices.Equal(o.Seeds, c.Cases[0].Seeds) }) {
 		return nil
@@ -44,18 +45,29 @@ func (c *Comparison) overall() (all []Overall) {
 			pairs[k] = statistics.Pair{Baseline: 1, Candidate: math.Exp(sum / float64(len(c.Cases)))}
 		}
 		e := statistics.Compare(pairs, statistics.Plan{Confidence: c.Confidence}).Estimate
-		all = append(all, Overall{name, e.Effect, statistics.Finite(e.Low), statistics.Finite(e.High)})
+		all = append(all, newOverall(&c.Cases[0].Metrics[i], e))
+	}
+	rank := func(o Overall) int {
+		return slices.Index([]variants.Effect{variants.Worse, variants.Better, Changed, Inconclusive}, o.Outcome)
 	}
 	slices.SortStableFunc(all, func(a, b Overall) int {
-		if a.tells() != b.tells() {
-			if a.tells() {
-				return -1
-			}
-			return 1
-		}
-		return int(math.Copysign(1, math.Abs(b.Effect)-math.Abs(a.Effect)))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(math.Abs(b.Effect), math.Abs(a.Effect)))
 	})
 	return all
+}
+
+func newOverall(m *MetricComparison, e statistics.Estimate) Overall {
+	o := Overall{m.Name, e.Effect, statistics.Finite(e.Low), statistics.Finite(e.High), Inconclusive}
+	switch {
+	case o.Low == nil || o.High == nil || *o.Low <= 0 && *o.High >= 0:
+	case m.Better == "":
+		o.Outcome = Changed
+	case (*o.Low > 0) == (m.Better == meaning.Higher.String()):
+		o.Outcome = variants.Better
+	default:
+		o.Outcome = variants.Worse
+	}
+	return o
 }
 
 // addLogs adds the logarithms of B over A of all cases, by seed, unless a case lacks one.
@@ -93,7 +105,7 @@ func (c *Comparison) overallRows(most int) []string {
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for i := range c.Overall[:min(most, len(c.Overall))] {
 		o := &c.Overall[i]
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", words.Shortened(o.Name, 40), words.Change(o.Effect), o.interval())
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", o.Outcome, words.Shortened(o.Name, 40), words.Change(o.Effect), o.interval())
 	}
 	t.Flush() // cannot fail: text in memory
 	return append([]string{c.overallTitle() + ":"}, strings.Split(strings.TrimRight(text.String(), "\n"), "\n")...)
@@ -108,10 +120,10 @@ func (o *Overall) interval() string {
 
 // overallPart is the part of the page.
 func (c *Comparison) overallPart() section.Part {
-	t := &section.Table{Label: "Over all cases", Columns: phrases.Columns("Metric", "B against A", "Interval")}
+	t := &section.Table{Label: "Over all cases", Columns: phrases.Columns("Metric", "B against A", "Interval", "")}
 	for i := range c.Overall {
 		o := &c.Overall[i]
-		t.Rows = append(t.Rows, section.Row{Cells: phrases.Cells(o.Name, words.Change(o.Effect), o.interval())})
+		t.Rows = append(t.Rows, section.Row{Cells: phrases.Cells(o.Name, words.Change(o.Effect), o.interval(), string(o.Outcome))})
 	}
 	return section.Part{ID: "overall", Title: "Over all cases", Says: words.Capital(c.overallTitle()) + ", of the metrics that all have.", Level: section.Telling, Blocks: []section.Block{t}}
 }

@@ -20,7 +20,7 @@ const (
 	screenOverall = 4
 )
 
-// WriteCSV writes a row for each metric that is compared.
+// WriteCSV writes a row for each metric that is compared, and for each geometric mean.
 func WriteCSV(w io.Writer, c *Comparison) error {
 	out := csv.NewWriter(w)
 	number := func(v *float64) string {
@@ -35,6 +35,10 @@ func WriteCSV(w io.Writer, c *Comparison) error {
 			m := &c.Cases[i].Metrics[k]
 			out.Write([]string{c.Cases[i].Name, m.Name, m.Unit, m.Better, number(&m.A.Median), number(&m.B.Median), number(&m.Effect), number(m.Low), number(m.High), strconv.FormatBool(m.Absolute), number(&m.P), string(m.Outcome)}) //nolint:errcheck // Error has it
 		}
+	}
+	for i := range c.Overall {
+		o := &c.Overall[i]
+		out.Write([]string{"geometric mean of all cases", o.Name, "", "", "", "", number(&o.Effect), number(o.Low), number(o.High), "false", "", string(o.Outcome)}) //nolint:errcheck // Error has it
 	}
 	out.Flush()
 	return out.Error()

@@ -79,9 +79,6 @@ func amountsOf(texts []string) *amounts {
 // axis is the horizontal one.
 func (s *Sweep) axis(a *amounts) chart.Scaling {
 	least, greatest := a.values[a.order[0]], a.values[a.order[len(a.order)-1]]
-	if least > 0 && least < greatest/4 {
-		least = 0
-	}
 	return chart.Scaling{Name: s.Others[a.dimension], Unit: a.unit, Min: least, Max: greatest}
 }
 
@@ -115,8 +112,9 @@ func (s *Sweep) gainCurves(m Metric, a *amounts) *chart.Figure {
 		Caption: fmt.Sprintf("How much more or less each has than %s at the same %s, in percent of it; %s is better. Bands are intervals of %.0f %% over %s in pairs.", base, s.Others[a.dimension], better, 100*confidence(len(s.Plan.Seeds)), words.Plural(len(s.Plan.Seeds), "seed")),
 	}
 	titles, cells := s.along(a)
+	zeros := false
 	for i, list := range cells {
-		lines := &chart.Lines{Name: titles[i], X: s.axis(a), Y: chart.Scaling{Name: "Difference", Unit: "%"}, Levels: []chart.LevelMark{{Name: "as " + base, Y: 0}}}
+		lines := &chart.Lines{Name: titles[i], X: s.axis(a), Y: chart.Scaling{Name: m.Title + " against " + base, Unit: "%"}, Levels: []chart.LevelMark{{Name: "as " + base, Y: 0}}}
 		for r := range s.Rivals {
 			if s.Rivals[r].Baseline {
 				continue
@@ -126,9 +124,11 @@ func (s *Sweep) gainCurves(m Metric, a *amounts) *chart.Figure {
 				y, low, high := math.NaN(), math.NaN(), math.NaN()
 				if c != nil {
 					if j := s.Judgement(c, m.Name); j.Base >= 0 {
-						if e, absolute, v := s.compare(c, m.Name, j.Base, r); v != Unknown && !absolute {
+						e, absolute, v := s.compare(c, m.Name, j.Base, r)
+						if v != Unknown && !absolute {
 							y, low, high = 100*e.Effect, 100*e.Low, 100*e.High
 						}
+						zeros = zeros || absolute
 					}
 				}
 				l.Y, l.Low, l.High = append(l.Y, y), append(l.Low, low), append(l.High, high)
@@ -136,6 +136,9 @@ func (s *Sweep) gainCurves(m Metric, a *amounts) *chart.Figure {
 			lines.Lines = append(lines.Lines, l)
 		}
 		f.Panels = append(f.Panels, chart.Panel{Title: titles[i], Chart: lines})
+	}
+	if zeros {
+		f.Caption += " A point is missing where a seed has 0 on one side, which has no share."
 	}
 	f.Legend = s.keys(false)
 	return f
@@ -215,16 +218,21 @@ func (s *Sweep) bestText(a *amounts) (told []string) {
 				continue
 			}
 			var best *Cell
+			differs, first := false, math.NaN()
 			for _, c := range list {
 				if c == nil || math.IsNaN(s.Judgement(c, m.Name).Medians[r]) {
 					continue
 				}
 				v := s.Judgement(c, m.Name).Medians[r]
+				if math.IsNaN(first) {
+					first = v
+				}
+				differs = differs || v != first
 				if best == nil || s.higher(m.Name) && v > s.Judgement(best, m.Name).Medians[r] || !s.higher(m.Name) && v < s.Judgement(best, m.Name).Medians[r] {
 					best = c
 				}
 			}
-			if best == nil {
+			if best == nil || !differs { // the amount does not reach it
 				continue
 			}
 			j := s.Judgement(best, m.Name)

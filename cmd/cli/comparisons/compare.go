@@ -71,6 +71,7 @@ func (f *compareFlags) design() (compare.Design, error) {
 	}
 	d.Delta = share / 100
 	if len(f.metrics) > 0 {
+		d.Named = f.metrics
 		d.Only = func(metric string) bool {
 			return slices.ContainsFunc(f.metrics, func(pattern string) bool { return wildcard.Match(pattern, metric) })
 		}

@@ -42,7 +42,7 @@ var (
 )
 
 func (f *figureFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.dir, "figures", "", "write each figure of the report into `DIR` instead, with its numbers as CSV and an index")
+	flags.StringVar(&f.dir, "figures", "", "write each figure of the report into `DIR` instead, with its numbers as CSV and an index, and remove older ones there")
 	flags.StringSliceVar(&f.formats, "format", defaultFormats, "the `FORMATS` of --figures: svg, png, pdf, pgf")
 	flags.StringVar(&f.size, "size", "page", "the `SIZE` of --figures: page, one or two columns of a paper (88 and 181 mm, without titles), or slide (16:9)")
 	flags.StringVar(&f.colours, "colours", "", "the `COLOURS` of --figures: light, dark, or print, which a grey print tells apart; print for columns, else light")

@@ -80,6 +80,9 @@ func metricTable(metrics []listedMetric) table {
 	return t
 }
 
+// mostKnown is how many names a message lists.
+const mostKnown = 40
+
 // named returns the entries of a name, of the tables that have one.
 func named(chosen []table, name string) (list []table, err error) {
 	var names []string
@@ -93,10 +96,19 @@ func named(chosen []table, name string) (list []table, err error) {
 			list = append(list, t.only(entry))
 		}
 	}
-	if len(list) == 0 {
-		return nil, command.Usage("there is no %q%s", name, command.DidYouMean(name, names))
+	if len(list) > 0 {
+		return list, nil
 	}
-	return list, nil
+	for _, t := range allTables() {
+		if slices.Contains(t.names, name) {
+			return nil, command.Usage("there is no %q here; csiglab list %s %s", name, t.name, name)
+		}
+	}
+	hint := command.DidYouMean(name, names)
+	if hint == "" && len(names) <= mostKnown {
+		hint = "; known: " + strings.Join(names, " ")
+	}
+	return nil, command.Usage("there is no %q%s", name, hint)
 }
 
 func listCommand(a *command.App) *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
@@ -39,12 +40,18 @@ func metricTableOf(w *csv.Writer, folder string) error {
 	if err != nil {
 		return err
 	}
-	w.Write([]string{"variant", "seed", "metric", "value"}) //nolint:errcheck // a buffer takes everything
+	rows := make([][][]string, len(f.Manifest.Runs)) // runs are in the order of variants and seeds, the table in that of their ends
 	for row, err := range f.Metrics() {
 		if err != nil {
 			return err
 		}
-		w.Write([]string{row.Variant, strconv.FormatUint(row.Seed, 10), row.Name, number(row.Value)}) //nolint:errcheck // a buffer takes everything
+		if i := slices.IndexFunc(f.Manifest.Runs, func(r runfolder.Run) bool { return r.Variant == row.Variant && r.Seed == row.Seed }); i >= 0 {
+			rows[i] = append(rows[i], []string{row.Variant, strconv.FormatUint(row.Seed, 10), row.Name, number(row.Value)})
+		}
+	}
+	w.Write([]string{"variant", "seed", "metric", "value"}) //nolint:errcheck // a buffer takes everything
+	for _, list := range rows {
+		w.WriteAll(list) //nolint:errcheck // a buffer takes everything
 	}
 	return nil
 }

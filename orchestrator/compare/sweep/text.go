@@ -29,8 +29,19 @@ func Key(metrics []string) []string {
 	return list
 }
 
-// First is as Key, where the user has chosen the metrics.
-func First(metrics []string) []string { return metrics[:min(len(metrics), maxColumns)] }
+// First is as Key, where the user has chosen the metrics: key metrics come first, and those of single
+// flows and ports last.
+func First(metrics []string) []string {
+	list := Key(metrics)
+	for _, single := range []bool{false, true} {
+		for _, name := range metrics {
+			if len(list) < maxColumns && measure.Meaning(name).Single == single && !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
 
 // Text returns the medians of a sweep as a table for a terminal, a row for each variant at each
 // point, and what is wrong with trials.

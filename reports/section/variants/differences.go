@@ -56,8 +56,8 @@ type Quantity struct {
 	Base   Side    `json:"base"` // of the first variant
 	Value  Side    `json:"value"`
 	Change float64 `json:"change"` // relative to the first variant; 0 when its figure is 0
-	// Low and High enclose Change with 95 %, the seeds in pairs; nil of fewer than intervalSeeds
-	// seeds, or where a figure is 0.
+	// Low and High enclose Change with 95 %, of the seeds in pairs; nil of fewer than intervalSeeds
+	// seeds, or where a figure is 0: then Change is that of the medians.
 	Low     *float64 `json:"low,omitempty"`
 	High    *float64 `json:"high,omitempty"`
 	Outcome Effect   `json:"outcome"`
@@ -215,7 +215,9 @@ func quantity(name, unit string, higher bool, base, value []float64) Quantity {
 	if q.Base.Median != 0 {
 		q.Change = q.Value.Median/q.Base.Median - 1
 	}
-	q.Low, q.High = interval(base, value, q.Change)
+	if e, ok := interval(base, value); ok {
+		q.Change, q.Low, q.High = e.Effect, &e.Low, &e.High
+	}
 	if differ(base, value, unit == "packets") {
 		q.Outcome = Worse
 		if (q.Value.Median > q.Base.Median) == higher {
@@ -228,24 +230,18 @@ func quantity(name, unit string, higher bool, base, value []float64) Quantity {
 // intervalSeeds are the seeds from which on an interval of 95 % exists.
 const intervalSeeds = 6
 
-// interval returns the ends of the interval of a change of which the seeds come in pairs.
-func interval(base, value []float64, change float64) (low, high *float64) {
+// interval returns the change of which the seeds come in pairs, as csiglab compare has it, if there
+// are enough seeds for its interval and no figure is 0.
+func interval(base, value []float64) (e statistics.Estimate, ok bool) {
 	if len(base) != len(value) || len(base) < intervalSeeds || slices.Min(base) <= 0 || slices.Min(value) <= 0 {
-		return nil, nil
+		return e, false
 	}
 	pairs := make([]statistics.Pair, len(base))
 	for i := range pairs {
 		pairs[i] = statistics.Pair{Baseline: base[i], Candidate: value[i]}
 	}
-	e := statistics.Compare(pairs, statistics.Plan{}).Estimate
-	if change < e.Low || change > e.High { // it is of the medians, the interval of the pairs
-		return nil, nil
-	}
-	low, high = statistics.Finite(e.Low), statistics.Finite(e.High)
-	if low == nil || high == nil {
-		return nil, nil
-	}
-	return low, high
+	e = statistics.Compare(pairs, statistics.Plan{}).Estimate
+	return e, !math.IsInf(e.Low, 0) && !math.IsInf(e.High, 0)
 }
 
 // differ reports whether two variants differ by more than their seeds do: the ranges

@@ -115,7 +115,7 @@ func (s *Section) compared() *section.Table {
 		if q.Base.Median != 0 && q.Change != 0 {
 			c.Text += ", " + words.Change(q.Change)
 			if q.Low != nil {
-				c.Text += fmt.Sprintf(" [%s, %s]", words.Change(*q.Low), words.Change(*q.High))
+				c.Text += fmt.Sprintf(" [%s, %s]", bare(words.Change(*q.Low)), bare(words.Change(*q.High)))
 				intervals = true
 			}
 		}
@@ -139,7 +139,7 @@ func (s *Section) compared() *section.Table {
 		}
 	}
 	if intervals {
-		t.Note += " Brackets hold the change with 95 %, seeds in pairs."
+		t.Note += " A change with brackets is that of the seeds in pairs, as csiglab compare has it; the brackets hold it with 95 %."
 	}
 	if victim := s.worstVictim(); victim != nil {
 		for i := range s.Differences {
@@ -157,6 +157,9 @@ func (s *Section) compared() *section.Table {
 	}
 	return t
 }
+
+// bare leaves out the unit of a change, which stands before.
+func bare(change string) string { return strings.TrimSuffix(change, "\u00a0%") }
 
 // worstVictim returns the transfer that takes the most times as long in some variant.
 func (s *Section) worstVictim() (worst *reading.Completion) {
