@@ -105,19 +105,20 @@ func (s *Sweep) story() (told []string) {
 		return nil
 	}
 	base, others := s.sides()
-	for i, m := range s.Judge.Metrics {
-		n := s.count(s.cells(nil), func(c *Cell) Judgement { return s.Judgement(c, m.Name) })
-		text := fmt.Sprintf("%s: ahead in %d, level in %d, behind in %d", m.Title, n.Ahead, n.Level, n.Behind)
-		if i == 0 {
-			text = fmt.Sprintf("%s: %s is ahead of %s in %d of %d cells, level in %d and behind in %d", m.Title, others, base, n.Ahead, len(s.Cells)-n.Unknown, n.Level, n.Behind)
+	first := s.Judge.Metrics[0]
+	if list := s.side(false); len(s.side(true)) == 1 && len(list) > 1 && len(list) <= mostTold {
+		for _, r := range list {
+			told = append(told, s.counted(first, s.Rivals[r].Name(), base, func(c *Cell) (j Judgement) {
+				j.Estimate, j.Absolute, j.Verdict = s.compare(c, first.Name, s.side(true)[0], r)
+				return j
+			}))
 		}
-		if !math.IsNaN(n.Gain) {
-			text += fmt.Sprintf("; where it is ahead, by %s in the median", words.Share2(n.Gain))
+	} else {
+		told = append(told, s.counted(first, others, base, func(c *Cell) Judgement { return s.Judgement(c, first.Name) }))
+		for _, m := range s.Judge.Metrics[1:] {
+			n := s.count(s.cells(nil), func(c *Cell) Judgement { return s.Judgement(c, m.Name) })
+			told = append(told, fmt.Sprintf("%s: ahead in %d, level in %d, behind in %d%s.", m.Title, n.Ahead, n.Level, n.Behind, n.amounts()))
 		}
-		if !math.IsNaN(n.Loss) {
-			text += fmt.Sprintf("; where it is behind, by %s", words.Share2(n.Loss))
-		}
-		told = append(told, text+".")
 	}
 	if a := s.curve(); a != nil {
 		told = append(told, s.bestText(a)...)
@@ -126,6 +127,26 @@ func (s *Sweep) story() (told []string) {
 		told = append(told, text)
 	}
 	return told
+}
+
+// mostTold is the most rivals that the story tells each of.
+const mostTold = 4
+
+// counted says in how many cells one is ahead of another by a metric.
+func (s *Sweep) counted(m Metric, one, other string, judge func(c *Cell) Judgement) string {
+	n := s.count(s.cells(nil), judge)
+	return fmt.Sprintf("%s: %s is ahead of %s in %d of %d cells, level in %d and behind in %d%s.", m.Title, one, other, n.Ahead, len(s.Cells)-n.Unknown, n.Level, n.Behind, n.amounts())
+}
+
+// amounts says by how much.
+func (n *Count) amounts() (text string) {
+	if !math.IsNaN(n.Gain) {
+		text = "; where it is ahead, by " + words.Share2(n.Gain) + " in the median"
+	}
+	if !math.IsNaN(n.Loss) {
+		text += "; where it is behind, by " + words.Share2(n.Loss)
+	}
+	return text
 }
 
 // fixedText compares the best settings over all cells.
