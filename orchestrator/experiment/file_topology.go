@@ -19,7 +19,7 @@ func (f TopologyFile) Build() (Built, error) {
 		return Built{}, err
 	}
 	defer r.Close() // opened for reading
-	for ending, kind := range map[string]string{".clab.yml": "clab", ".clab.yaml": "clab", ".topology": "netbench", ".yaml": "graph", ".yml": "graph", ".txt": "ns3"} {
+	for ending, kind := range map[string]string{".clab.yml": "clab", ".clab.yaml": "clab", ".topology": "netbench", ".yaml": "graph", ".yml": "graph"} {
 		if strings.HasSuffix(name, ending) && (kind != "graph" || !strings.Contains(name, ".clab.")) {
 			return Built{}, fmt.Errorf("%s is no htsim file; write topology: {%s: {file: %s}}", name, kind, filepath.Base(name))
 		}

@@ -67,7 +67,7 @@ func TestMetrics(t *testing.T) {
 	for _, processes := range []backend.Processes{backend.ProcessPerNode, backend.OneProcess, backend.SwitchProcess} {
 		t.Run(string(processes), func(t *testing.T) {
 			t.Parallel()
-			p := backendtest.Compile(t, pairText)
+			p := backendtest.Compile(t, pairText+"telemetry: {interval: 100us}\n") // a node hands on many shorter windows at a time
 			f := newRun(t, p)
 			f.Folder, f.Processes, f.Wall = t.TempDir(), processes, &wall.Clock{Dilation: 100}
 			f.Series = backend.Series{Variant: "mine", Seed: 7}
