@@ -47,8 +47,10 @@ func upCommand(a *command.App) *cobra.Command {
 		Use:   "up [EXPERIMENT]",
 		Short: "Start a lab: an experiment in real time that runs until csiglab down",
 		Long: "Start a lab: an experiment in real time that runs until csiglab down, even after its traffic has ended.\n" +
-			"It is one run: of one variant, with the first seed or --seed. The experiment's expectations are left out.",
+			"It is one run: of one variant, with the first seed or --seed. The experiment's expectations are left out.\n" +
+			"EXPERIMENT may be a containerlab topology file (.clab.yml): up then prints the experiment that it stands for.",
 		Example: "  csiglab up three-flow --variant csig\n" +
+			"  csiglab up mylab.clab.yml\n" +
 			"  csiglab exec three-flow h0 -- ip address\n" +
 			"  csiglab down three-flow",
 		Args:              command.AtMostOne("an experiment"),
@@ -60,6 +62,10 @@ func upCommand(a *command.App) *cobra.Command {
 			}
 			if err != nil {
 				return err
+			}
+			choose.SayImplied(a, set, args)
+			if fabric, err := set.Variants[0].Experiment.Topology.Build(); err == nil { // else hold refuses it
+				a.Notes(fabric.Notes)
 			}
 			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
 				a.Notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})

@@ -53,7 +53,7 @@ func hold(id, how string) error {
 	}
 	g := &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "tor0", Kind: topologies.Switch}}}
 	g.Connect(0, 1, 10*units.Gbps, units.Microsecond)
-	if err := e.Describe(runs.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, make([]bool, len(g.Links)))); err != nil {
+	if err := e.Describe(runs.Describe(g, func(e topologies.End) string { return fmt.Sprint("p", e.Port) }, make([]bool, len(g.Links)))); err != nil {
 		return err
 	}
 	if how == "comes up" {
