@@ -232,9 +232,18 @@ func testLabs(u *tool, runtime, port string) {
 			u.Errorf("ps: %+v", r)
 		}
 	}
-	again := u.up(runtime, "one", "third")
-	if _, stderr := u.want(command.ExitUsage, "exec", named("one"), "h0", "true"); !strings.Contains(stderr, one.ID) || !strings.Contains(stderr, again.ID) {
-		u.Errorf("two labs of a name: %s, want both ids", stderr)
+	text, twins := u.want(command.ExitOK, "up", "one.yaml", "--runtime", runtime, "--out", "third", "--json")
+	again := u.parse(text)
+	if want := fmt.Sprintf("call this one %s and that one %s\n", again.ID[:6], one.ID[:6]); !strings.Contains(twins, want) {
+		u.Errorf("up of a lab whose name another has: %s, want %q", twins, want)
+	}
+	for _, args := range [][]string{{"exec", named("one"), "h0", "true"}, {"down", named("one")}, {"inspect", named("one")}, {"capture", named("one"), "--link", "h0-tor0"}} {
+		_, stderr := u.want(command.ExitUsage, args...)
+		for _, want := range []string{one.ID + "  ", again.ID + "  ", one.Started.Format(time.DateTime), "write an id in its place, such as " + again.ID} {
+			if !strings.Contains(stderr, want) {
+				u.Errorf("%s of two labs of a name: %s, want %q", args[0], stderr, want)
+			}
+		}
 	}
 
 	// What has been started in a node ends with the lab, and not with another.

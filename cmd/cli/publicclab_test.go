@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,5 +105,8 @@ func upAndDown(u *tool, file string) {
 	if !strings.Contains(answer, "Connection refused") {
 		u.Errorf("%s does not answer %s: %s", hosts[1], hosts[0], answer)
 	}
-	u.want(command.ExitOK, "down", r.ID)
+	// Its summary has the SYN.
+	if stdout, _ := u.want(command.ExitOK, "down", r.ID); !regexp.MustCompile(`(?m)^programs +received +in +rate$(.*\n)+`+hosts[0]+" -> "+hosts[1]+` +\d+.B `).MatchString(stdout) {
+		u.Errorf("down does not say what programs achieved:\n%s", stdout)
+	}
 }

@@ -1,11 +1,13 @@
 package labs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +84,9 @@ func upCommand(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := sayTwins(cmd.Context(), a, &r); err != nil {
+				return err
+			}
 			if l.JSON {
 				return a.PrintJSON(r)
 			}
@@ -127,6 +132,23 @@ func (l *labFlags) one(set *experiment.Set) error {
 	return nil
 }
 
+// sayTwins says that other runs under way have the name of a lab.
+func sayTwins(ctx context.Context, a *command.App, r *runs.Run) error {
+	list, err := a.Work.List(ctx)
+	if err != nil {
+		return command.Infrastructure(err)
+	}
+	for _, other := range list {
+		if other.Name == r.Name && other.ID != r.ID && other.State != runs.Dead {
+			a.Notes([]string{fmt.Sprintf("another %s is under way, since %s: call this one %s and that one %s", r.Name, other.Started.Format(time.DateTime), short(r), short(&other))})
+		}
+	}
+	return nil
+}
+
+// short returns the beginning of a run's id, as one types it.
+func short(r *runs.Run) string { return r.ID[:min(len(r.ID), 6)] }
+
 // startError gives the error of a lab that did not come up its exit code.
 func startError(err error) error {
 	var start *holder.StartError
@@ -147,12 +169,11 @@ func started(r *runs.Run) string {
 	fmt.Fprintf(t, "experiment\t%s\n", r.Name)
 	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), spelling.Plural(len(r.Nodes), "node"))
 	fmt.Fprintf(t, "folder\t%s\n", r.Folder)
-	short := r.ID[:min(len(r.ID), 6)]
-	next := []string{"csiglab inspect " + short}
+	next := []string{"csiglab inspect " + short(r)}
 	if len(r.Nodes) > 0 {
-		next = append(next, fmt.Sprintf("csiglab exec %s %s -- ip address", short, r.Nodes[0].Name))
+		next = append(next, fmt.Sprintf("csiglab exec %s %s -- ip address", short(r), r.Nodes[0].Name))
 	}
-	for i, command := range append(next, "csiglab down "+short) {
+	for i, command := range append(next, "csiglab down "+short(r)) {
 		label := ""
 		if i == 0 {
 			label = "next"

@@ -379,8 +379,8 @@ func TestFind(t *testing.T) {
 		{"a1c", "a1c3", ""},
 		{"d", "d4", ""},
 		{"y", "a1c3", ""}, // the one that lives
-		{"a1", "", `run "a1": there are 2 of them, use an id:`},
-		{"z", "", `run "z": there are 2 of them, use an id:`},
+		{"a1", "", `run "a1": there are 2 of them; write an id in its place, such as a1c3 for the one that was started last:`},
+		{"z", "", `run "z": there are 2 of them; write an id in its place, such as e6 for the one that was started last:`},
 		{"e5x", "", `run "e5x": there is no such run (did you mean "e5"?); known: a1b2 x a1c3 y d4 y e5 z e6 z x a1b2`},
 		{"", "", `run "": there is no such run; known: `},
 	} {
