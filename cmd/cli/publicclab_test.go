@@ -106,7 +106,7 @@ func upAndDown(u *tool, file string) {
 		u.Errorf("%s does not answer %s: %s", hosts[1], hosts[0], answer)
 	}
 	// Its summary has the SYN.
-	if stdout, _ := u.want(command.ExitOK, "down", r.ID); !regexp.MustCompile(`(?m)^programs +received +in +rate$(.*\n)+`+hosts[0]+" -> "+hosts[1]+` +\d+.B `).MatchString(stdout) {
+	if stdout, _ := u.want(command.ExitOK, "down", r.ID); !regexp.MustCompile(`(?m)^programs +received +in +rate$(.*\n)+` + hosts[0] + " -> " + hosts[1] + ` +\d+.B `).MatchString(stdout) {
 		u.Errorf("down does not say what programs achieved:\n%s", stdout)
 	}
 }

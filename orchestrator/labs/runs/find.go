@@ -77,6 +77,28 @@ func Find(runs []Run, text string) (Run, error) {
 	return Run{}, &AmbiguousError{Text: text, Runs: found}
 }
 
+// LinkName returns the name of the link that a text stands for, as Graph.FindLinks of package
+// topologies finds it, or the text if it stands for none.
+func (r *Run) LinkName(text string) string {
+	other := text
+	for _, l := range r.Links {
+		if l.Name == text {
+			return text
+		}
+		if far := l.Nodes[1]; text == far+"-"+strings.TrimSuffix(l.Name, "-"+far) {
+			other = l.Name
+		}
+	}
+	for _, n := range r.Nodes {
+		for p, i := range n.Interfaces {
+			if i.Link != "" && (text == n.Name+":"+i.Name || text == fmt.Sprintf("%s:p%d", n.Name, p)) {
+				other = i.Link
+			}
+		}
+	}
+	return other
+}
+
 // Node returns the node of that name, or the host with that address. The error is
 // an *UnknownError if the run has no such node.
 func (r *Run) Node(text string) (Node, error) {

@@ -413,3 +413,22 @@ func TestNode(t *testing.T) {
 		t.Error("a run without nodes has one")
 	}
 }
+
+// A link of a run is found as one of its graph is.
+func TestLinkName(t *testing.T) {
+	r := runs.Run{
+		Links: []runs.Link{{Name: "h0-tor0", Nodes: [2]string{"h0", "tor0"}}, {Name: "tor0:1-agg0", Nodes: [2]string{"tor0", "agg0"}}},
+		Nodes: []runs.Node{
+			{Name: "h0", Interfaces: []runs.Interface{{Name: "eth1", Link: "h0-tor0"}, {Name: "csig0"}}},
+			{Name: "tor0", Interfaces: []runs.Interface{{Name: "p0", Link: "h0-tor0"}, {Name: "p1", Link: "tor0:1-agg0"}}},
+		},
+	}
+	for text, want := range map[string]string{
+		"h0-tor0": "h0-tor0", "tor0-h0": "h0-tor0", "h0:eth1": "h0-tor0", "h0:p0": "h0-tor0", "tor0:p1": "tor0:1-agg0", "agg0-tor0:1": "tor0:1-agg0",
+		"h0:csig0": "h0:csig0", "tor0-agg0": "tor0-agg0", "": "",
+	} {
+		if got := r.LinkName(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
