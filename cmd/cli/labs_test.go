@@ -354,7 +354,7 @@ func inspected(u *tool, r runs.Run, runtime, port string) {
 		u.Errorf("link (-got +want):\n%s", diff)
 	}
 	stdout, _ = u.want(command.ExitOK, "inspect", r.Name)
-	for _, line := range []string{"h3-tor1    1Gbps  1ms    h3 " + fmt.Sprint(port, first) + ", tor1 " + fmt.Sprint(port, first+1), "clock wall, dilation 100", r.Folder} {
+	for _, line := range []string{"h3-tor1    1Gbps  1ms    h3 " + fmt.Sprint(port, first) + ", tor1 " + fmt.Sprint(port, first+1), "clock wall, dilation 100", r.Folder, "csiglab exec " + r.ID[:6] + " NODE -- COMMAND runs a command of this machine"} {
 		if !strings.Contains(stdout, line) {
 			u.Errorf("inspect: %q is not in:\n%s", line, stdout)
 		}
