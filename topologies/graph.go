@@ -84,11 +84,11 @@ type Graph struct {
 }
 
 // Interface returns the name of a port's interface: the file's, or else that of runtime. A port
-// behind the last one, which a host may have for programs, has that of runtime.
+// behind the last one, which a host may have for programs, has that of runtime; a node of which
+// the file calls another port so has all names of runtime.
 func (g *Graph) Interface(e End, runtime func(port int) string) string {
 	if e.Node < len(g.Interfaces) && e.Port < len(g.Interfaces[e.Node]) {
-		names := g.Interfaces[e.Node]
-		if names[e.Port] != runtime(len(names)) {
+		if names := g.Interfaces[e.Node]; !slices.Contains(names, runtime(len(names))) {
 			return names[e.Port]
 		}
 	}

@@ -75,11 +75,13 @@ func TestClabRolesByLinks(t *testing.T) {
 func TestClabInterfaces(t *testing.T) {
 	b, err := clabOf(t, `name: x
 topology:
-  nodes: {a: {kind: linux}, b: {kind: linux}, s: {kind: nokia_srlinux}, u: {kind: nokia_sros}}
+  nodes: {a: {kind: linux}, b: {kind: linux}, s: {kind: nokia_srlinux}, u: {kind: nokia_sros}, v: {kind: linux}}
   links:
     - {endpoints: ["s:e1-1", "a:eth2"], vars: {rate: 1Gbps, delay: 1us}}
     - {endpoints: ["b:p1", "u:1/1/c1/1"], vars: {rate: 1Gbps, delay: 1us}}
     - {endpoints: ["u:eth9", "s:e1-2"], vars: {rate: 1Gbps, delay: 1us}}
+    - {endpoints: ["s:e1-3", "v:p2"], vars: {rate: 1Gbps, delay: 1us}}
+    - {endpoints: ["s:e1-4", "v:p0"], vars: {rate: 1Gbps, delay: 1us}}
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -92,10 +94,10 @@ topology:
 		}
 		return list
 	}
-	if diff := cmp.Diff(names(func(p int) string { return fmt.Sprint("p", p) }), strings.Fields("a:eth2 b:p0 s:e1-1 s:e1-2 u:p0 u:p1")); diff != "" {
+	if diff := cmp.Diff(names(func(p int) string { return fmt.Sprint("p", p) }), strings.Fields("a:eth2 b:p0 s:e1-1 s:e1-2 s:e1-3 s:e1-4 u:p0 u:p1 v:p0 v:p1")); diff != "" {
 		t.Errorf("got - want +:\n%s", diff)
 	}
-	if diff := cmp.Diff(names(func(p int) string { return fmt.Sprint("eth", p+1) }), strings.Fields("a:eth1 b:p1 s:e1-1 s:e1-2 u:eth1 u:eth2")); diff != "" {
+	if diff := cmp.Diff(names(func(p int) string { return fmt.Sprint("eth", p+1) }), strings.Fields("a:eth1 b:p1 s:e1-1 s:e1-2 s:e1-3 s:e1-4 u:eth1 u:eth2 v:p2 v:p0")); diff != "" {
 		t.Errorf("got - want +:\n%s", diff)
 	}
 }
