@@ -1,6 +1,9 @@
 package topologies
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Counts are the numbers of nodes and links of a fabric.
 type Counts struct {
@@ -79,4 +82,35 @@ func (g *Graph) LinkNames() []string {
 		names[id] = a + "-" + b
 	}
 	return names
+}
+
+// FindLinks returns the ids of the links whose name matches. If there is none, it returns those
+// of which another name does: with the ends in the other order, such as agg0-tor0 or
+// agg0-tor0:2, or one end alone, node:interface, by the interface's name in the graph or pN.
+func (g *Graph) FindLinks(match func(name string) bool) (ids []int) {
+	names := g.LinkNames()
+	for id, name := range names {
+		if match(name) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		return ids
+	}
+	for id, l := range g.Links {
+		far := g.Nodes[l.B.Node].Name
+		if match(far + "-" + strings.TrimSuffix(names[id], "-"+far)) {
+			ids = append(ids, id)
+			continue
+		}
+		for _, e := range []End{l.A, l.B} {
+			own := fmt.Sprintf("p%d", e.Port)
+			node := g.Nodes[e.Node].Name + ":"
+			if match(node+own) || match(node+g.Interface(e, func(int) string { return own })) {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	return ids
 }

@@ -78,6 +78,21 @@ type Graph struct {
 	// NICs is how many hosts in a row are the NICs of one server; 0: each host is a server
 	// with one NIC.
 	NICs int
+	// Interfaces are the names of the ports' interfaces as a file has them, by node and port;
+	// nil, for a node or for all: the runtime chooses them. See Interface.
+	Interfaces [][]string
+}
+
+// Interface returns the name of a port's interface: the file's, or else that of runtime. A port
+// behind the last one, which a host may have for programs, has that of runtime; a node of which
+// the file calls another port so has all names of runtime.
+func (g *Graph) Interface(e End, runtime func(port int) string) string {
+	if e.Node < len(g.Interfaces) && e.Port < len(g.Interfaces[e.Node]) {
+		if names := g.Interfaces[e.Node]; !slices.Contains(names, runtime(len(names))) {
+			return names[e.Port]
+		}
+	}
+	return runtime(e.Port)
 }
 
 // Server returns the number of the server that a host is a NIC of.

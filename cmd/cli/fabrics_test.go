@@ -95,7 +95,6 @@ var wrongFabrics = []wrongFabric{
 	graphWith("{a: b, b: s}", "{a: s, b: a}", "9:6: topology.graph.links[1]: links[0] joins s and a already; parallel links are one entry with a count"),
 	graphWith("{a: a, b: s}", "{a: a, b: s, count: 2}", "8:6: topology.graph.links[0]: the second link of host a; a host has one link, so that a server with several NICs is a host for each"),
 	graphWith("rate: 1Gbps\n", "", "7:6: topology.graph.links[0].rate: the link has no rate; give it one, or all links one with topology.graph.rate"),
-	clabWith("    - {endpoints: [\"b:eth1\", \"leaf1:e2\"], vars: {rate: 1Gbps, delay: 1us}}\n", "", "6:5: topology.nodes.b: host b has no link; label csiglab.role: none leaves it out"),
 	clabWith("b:eth1", "leaf1:e3", "9:8: topology.links: joins leaf1 to itself"),
 	clabWith("leaf1:e2", "leaf1:e1", "9:30: topology.links[1].endpoints[1]: interface e1 of leaf1 is that of links[0] already"),
 	benchWith("1 2\n2 1\n", "1 1\n1 1\n", "7:1: joins node 1 to itself"),

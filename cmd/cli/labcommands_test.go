@@ -28,6 +28,7 @@ func TestPsAndClean(t *testing.T) {
 
 // TestLabCommands holds what the commands pass on and print.
 func TestLabCommands(t *testing.T) {
+	const twin = "note: another three-flow is under way, since 0001-01-01 00:00:00: call this one lab1 and that one run2\n"
 	invalid := runs.Report{Code: command.ExitInfrastructure, Output: "INVALID\n", Errors: "note: x\n"}
 	for _, c := range []struct {
 		args           string
@@ -39,9 +40,9 @@ func TestLabCommands(t *testing.T) {
 	}{
 		{args: "up three-flow --variant csig --dilation 40", did: "[hold three-flow --variant csig --dilation 40]",
 			stdout: "lab         lab1\nexperiment  three-flow\nruntime     netns, clock wall, dilation 40, 2 nodes\nfolder      /runs/x\n" +
-				"next        csiglab inspect lab1\n            csiglab exec lab1 h0 -- ip address\n            csiglab down lab1\n"},
+				"next        csiglab inspect lab1\n            csiglab exec lab1 h0 -- ip address\n            csiglab down lab1\n", stderr: twin},
 		{args: "up three-flow", did: "[hold three-flow]", stdout: "lab         lab1",
-			stderr: "note: three-flow has 3 variants; the lab is of baseline, --variant chooses another\n"},
+			stderr: "note: three-flow has 3 variants; the lab is of baseline, --variant chooses another\n" + twin},
 		{args: "exec run2 10.0.0.1 ip -br --json a", did: `[run2 h0 ["ip" "-br" "--json" "a"]]`},
 		{args: "exec lab1 tor0 -- sh -- x", did: `[lab1 tor0 ["sh" "--" "x"]]`},
 		{args: "down lab1", report: runs.Report{Output: "fine\n"}, stdout: "fine\n"},

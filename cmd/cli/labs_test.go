@@ -232,9 +232,18 @@ func testLabs(u *tool, runtime, port string) {
 			u.Errorf("ps: %+v", r)
 		}
 	}
-	again := u.up(runtime, "one", "third")
-	if _, stderr := u.want(command.ExitUsage, "exec", named("one"), "h0", "true"); !strings.Contains(stderr, one.ID) || !strings.Contains(stderr, again.ID) {
-		u.Errorf("two labs of a name: %s, want both ids", stderr)
+	text, twins := u.want(command.ExitOK, "up", "one.yaml", "--runtime", runtime, "--out", "third", "--json")
+	again := u.parse(text)
+	if want := fmt.Sprintf("call this one %s and that one %s\n", again.ID[:6], one.ID[:6]); !strings.Contains(twins, want) {
+		u.Errorf("up of a lab whose name another has: %s, want %q", twins, want)
+	}
+	for _, args := range [][]string{{"exec", named("one"), "h0", "true"}, {"down", named("one")}, {"inspect", named("one")}, {"capture", named("one"), "--link", "h0-tor0"}} {
+		_, stderr := u.want(command.ExitUsage, args...)
+		for _, want := range []string{one.ID + "  ", again.ID + "  ", one.Started.Format(time.DateTime), "write an id in its place, such as " + again.ID} {
+			if !strings.Contains(stderr, want) {
+				u.Errorf("%s of two labs of a name: %s, want %q", args[0], stderr, want)
+			}
+		}
 	}
 
 	// What has been started in a node ends with the lab, and not with another.
@@ -345,7 +354,7 @@ func inspected(u *tool, r runs.Run, runtime, port string) {
 		u.Errorf("link (-got +want):\n%s", diff)
 	}
 	stdout, _ = u.want(command.ExitOK, "inspect", r.Name)
-	for _, line := range []string{"h3-tor1    1Gbps  1ms    h3 " + fmt.Sprint(port, first) + ", tor1 " + fmt.Sprint(port, first+1), "clock wall, dilation 100", r.Folder} {
+	for _, line := range []string{"h3-tor1    1Gbps  1ms    h3 " + fmt.Sprint(port, first) + ", tor1 " + fmt.Sprint(port, first+1), "clock wall, dilation 100", r.Folder, "csiglab exec " + r.ID[:6] + " NODE -- COMMAND runs a command of this machine"} {
 		if !strings.Contains(stdout, line) {
 			u.Errorf("inspect: %q is not in:\n%s", line, stdout)
 		}

@@ -21,29 +21,23 @@ type Port struct {
 // ErrLink reports the name of a link that a graph does not have.
 var ErrLink = errors.New("no such link")
 
-// Ports returns both ends of the named links (Graph.LinkName), in the order of
+// Ports returns both ends of the named links (Graph.FindLinks), in the order of
 // the names. A link that the graph does not have, or that is named twice, is an
 // error; the first wraps ErrLink.
 func Ports(g *topologies.Graph, links []string) ([]Port, error) {
-	ids := make(map[string]int, len(g.Links))
-	if len(links) > 0 {
-		for id := range g.Links {
-			ids[g.LinkName(id)] = id
-		}
-	}
 	var ports []Port
-	seen := map[string]bool{}
+	seen := map[int]bool{}
 	for _, name := range links {
-		id, ok := ids[name]
+		ids := g.FindLinks(func(known string) bool { return known == name })
 		switch {
-		case !ok:
+		case len(ids) == 0:
 			return nil, fmt.Errorf("capture %q: %w", name, ErrLink)
-		case seen[name]:
+		case seen[ids[0]]:
 			return nil, fmt.Errorf("capture %q: named twice", name)
 		}
-		seen[name] = true
-		l := g.Links[id]
-		ports = append(ports, end(g, name, l, l.A, l.B), end(g, name, l, l.B, l.A))
+		seen[ids[0]] = true
+		l, link := g.Links[ids[0]], g.LinkName(ids[0])
+		ports = append(ports, end(g, link, l, l.A, l.B), end(g, link, l, l.B, l.A))
 	}
 	return ports, nil
 }
@@ -58,7 +52,7 @@ func end(g *topologies.Graph, link string, l topologies.Link, at, peer topologie
 }
 
 func portName(g *topologies.Graph, e topologies.End) string {
-	return fmt.Sprintf("%s:p%d", g.Nodes[e.Node].Name, e.Port)
+	return g.Nodes[e.Node].Name + ":" + g.Interface(e, func(port int) string { return fmt.Sprintf("p%d", port) })
 }
 
 // mostPlaces is how many ports of a shared locator are named.

@@ -299,7 +299,7 @@ func (r *Run) inMemory(l plan.Link) bool {
 type Deployment struct {
 	Nodes []Place
 	// Port returns the name of a port's interface.
-	Port func(port int) string
+	Port func(topologies.End) string
 	// Folder is the path, as the nodes see it, of the folder where they write
 	// captured frames and look for the pipes of live captures.
 	Folder string

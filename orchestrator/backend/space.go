@@ -32,7 +32,7 @@ type space struct {
 // other parts of the run are nil. The caller closes them.
 func openSpaces(d *Deployment) ([]*space, error) {
 	spaces := make([]*space, 0, len(d.Nodes))
-	for _, n := range d.Nodes {
+	for i, n := range d.Nodes {
 		if n.Network == nil { // it is in another part
 			spaces = append(spaces, nil)
 			continue
@@ -42,7 +42,7 @@ func openSpaces(d *Deployment) ([]*space, error) {
 			closeSpaces(spaces)
 			return nil, fmt.Errorf("%w: node %s: netlink: %w", ErrUnavailable, n.Name, err)
 		}
-		spaces = append(spaces, &space{Handle: h, name: n.Name, file: n.Network, interfaces: slices.Clone(n.Interfaces), port: d.Port})
+		spaces = append(spaces, &space{Handle: h, name: n.Name, file: n.Network, interfaces: slices.Clone(n.Interfaces), port: func(port int) string { return d.Port(topologies.End{Node: i, Port: port}) }})
 	}
 	return spaces, nil
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,15 +37,13 @@ var clabRoles = map[string]topologies.CustomNode{
 
 // Names of containerlab 0.79 (docs/reference/references.md#containerlab-files).
 var (
-	// clabHosts are the kinds of node that are hosts; all other kinds are switches.
-	clabHosts = []string{"linux", "host", "ext-container", "generic_vm", "openbsd", "freebsd", "k8s-kind", "keysight_ixia-c-one", "spirent_stc", "ostinato"}
-	clabKinds = append(slices.Clip(clabHosts), strings.Fields(`
-		nokia_srlinux arista_ceos juniper_crpd juniper_csrx sonic-vs sonic-vm nokia_sros nokia_srsim juniper_vmx juniper_vqfx juniper_vsrx
+	clabKinds = strings.Fields(`linux host ext-container generic_vm openbsd freebsd k8s-kind keysight_ixia-c-one spirent_stc ostinato
+		cvx cumulus_cvx nokia_srlinux arista_ceos juniper_crpd juniper_csrx sonic-vs sonic-vm nokia_sros nokia_srsim juniper_vmx juniper_vqfx juniper_vsrx
 		juniper_vjunosrouter juniper_vjunosswitch juniper_vjunosevolved cisco_xrv cisco_xrv9k arista_veos cisco_csr1000v paloalto_panos
 		mikrotik_ros 6wind_vsr cisco_n9kv cisco_ftdv dell_ftosv dell_sonic aruba_aoscx bridge ovs-bridge border0 ipinfusion_ocnos
 		checkpoint_cloudguard ciena_saos rare cisco_xrd cisco_xrd_vrouter cisco_c8000 cisco_c8000v cisco_cat9kv cisco_iol cisco_asav
 		cisco_vios nvidia_cumulusvx huawei_vrp fortinet_fortigate fdio_vpp vyosnetworks_vyos juniper_cjunosevolved arrcus_arcos
-		f5_bigip-ve cisco_sdwan openwrt veesix_osvbng plvision_sonic`)...)
+		f5_bigip-ve cisco_sdwan openwrt veesix_osvbng plvision_sonic`)
 	clabTopKeys      = []string{"name", "prefix", "mgmt", "topology", "settings", "debug"}
 	clabTopologyKeys = []string{"defaults", "kinds", "groups", "nodes", "links"}
 	clabNodeKeys     = strings.Fields(`image image-pull-policy restart-policy kind license type group startup-config startup-delay
@@ -69,10 +68,27 @@ type clabReader struct {
 	custom   topologies.Custom
 	position map[string]int // of a node in custom, -1 for one that is left out
 	names    []string       // of the nodes
-	nodes    []*tree        // the places of the nodes in custom
-	links    []*tree        // of its links
-	outside  int            // links that leave the fabric
-	left     []string       // nodes that are left out
+	nodes    []clabNode     // of custom
+	links    []clabLink     // likewise
+	images   clabImages
+	bareRate bool     // a link has no rate of its own
+	ownRate  bool     // a link has one
+	bareTime bool     // a link has no delay of its own
+	outside  int      // links that leave the fabric
+	left     []string // nodes that are left out
+}
+
+// clabNode is what a file says of a node beside its part in the fabric.
+type clabNode struct {
+	at   *tree
+	role bool // a label or the group says what it is
+}
+
+// clabLink is what a file says of a link beside its part in the fabric: the interfaces at its
+// ends A and B.
+type clabLink struct {
+	at         *tree
+	interfaces [2]string
 }
 
 // fail adds an error at a place of the file.
@@ -99,20 +115,25 @@ func (r *clabReader) read(name string) (Built, error) {
 	r.keys(topology, "topology", clabTopologyKeys)
 	r.readNodes(topology)
 	r.readLinks(topology)
+	var roles string
 	if len(r.errs) == 0 {
+		roles = r.settle()
 		r.check(topology)
 	}
 	if len(r.errs) > 0 {
 		return Built{}, sortErrors(name, r.errs)
 	}
 	b, err := buildGraph(r.custom.Build())
-	if r.outside > 0 {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d links that leave the fabric are left out", name, r.outside))
+	if err != nil {
+		return b, err
 	}
-	if len(r.left) > 0 {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: not part of the fabric: %s", name, strings.Join(r.left, ", ")))
+	r.nameInterfaces(b.Graph)
+	for _, note := range []string{roles, r.images.note(), r.outsiders()} {
+		if note != "" {
+			b.Notes = append(b.Notes, filepath.Base(name)+": "+note)
+		}
 	}
-	return b, err
+	return b, nil
 }
 
 // readClab returns the YAML of a file. One with Go templates, which containerlab renders
@@ -224,29 +245,30 @@ func (r *clabReader) readNode(topology *tree, e entry, path string) {
 		}
 		return nil
 	}
-	node := topologies.CustomNode{Name: e.name, Kind: topologies.Switch}
+	node, known := topologies.CustomNode{Name: e.name, Kind: topologies.Switch}, false
 	if kind == nil {
 		r.fail(&tree{at: e.at}, path, "", "the node has no kind, nor do defaults or its group have one")
 		return
 	}
 	r.kind(kind, path+".kind")
-	if slices.Contains(clabHosts, kind.text) {
-		node.Kind = topologies.Host
-	}
 	if group != nil {
 		if of, ok := clabRoles[strings.ToLower(group.text)]; ok {
-			node.Kind, node.Tier = of.Kind, of.Tier
+			node.Kind, node.Tier, known = of.Kind, of.Tier, true
 		}
 	}
 	r.readLabels(&node, label, path+".labels.")
-	if role := label(clabRole); role != nil && role.text == "none" {
+	role := label(clabRole)
+	if role != nil && role.text == "none" {
 		r.position[e.name] = -1
 		r.left = append(r.left, e.name)
 		return
 	}
+	if image := value("image"); image != nil {
+		r.images.add(image.text, kind.text, e.name)
+	}
 	r.position[e.name] = len(r.custom.Nodes)
 	r.custom.Nodes = append(r.custom.Nodes, node)
-	r.nodes = append(r.nodes, &tree{at: e.at})
+	r.nodes = append(r.nodes, clabNode{at: &tree{at: e.at}, role: known || role != nil})
 }
 
 // readLabels takes what the labels of a node say. Those for switches have no meaning on hosts.
@@ -283,7 +305,11 @@ func (r *clabReader) readLabels(node *topologies.CustomNode, label func(key stri
 
 func (r *clabReader) readLinks(topology *tree) {
 	links := topology.get("links")
-	if links == nil || links.kind != sequence {
+	switch {
+	case links == nil || links.kind == null:
+		r.fail(topology, "topology.links", "", "the file has no links, so that there is nothing to send over")
+		return
+	case links.kind != sequence:
 		r.fail(topology, "topology.links", "", "want a list of links")
 		return
 	}
@@ -306,6 +332,7 @@ func (r *clabReader) readLinks(topology *tree) {
 			continue
 		}
 		var at [2]int
+		var interfaces [2]string
 		inside, known := true, true
 		for k, end := range ends.items {
 			node, name, ok := r.endpoint(end, fmt.Sprintf("%s.endpoints[%d]", path, k))
@@ -332,7 +359,7 @@ func (r *clabReader) readLinks(topology *tree) {
 				r.fail(end, fmt.Sprintf("%s.endpoints[%d]", path, k), "", "interface %s of %s is that of links[%d] already", name, node, first)
 				known = false
 			}
-			taken[node+":"+name], at[k] = i, position
+			taken[node+":"+name], at[k], interfaces[k] = i, position, name
 		}
 		if !known {
 			continue
@@ -344,7 +371,7 @@ func (r *clabReader) readLinks(topology *tree) {
 		one := topologies.CustomLink{A: at[0], B: at[1], Rate: r.rate, Delay: r.delay}
 		if r.readVars(l, &one, path) {
 			r.custom.Links = append(r.custom.Links, one)
-			r.links = append(r.links, l)
+			r.links = append(r.links, clabLink{l, interfaces})
 		}
 	}
 }
@@ -376,6 +403,9 @@ func (r *clabReader) endpoint(t *tree, path string) (node, name string, ok bool)
 // other tools.
 func (r *clabReader) readVars(l *tree, one *topologies.CustomLink, path string) bool {
 	vars, before := l.get("vars"), len(r.errs)
+	own := vars.get("rate") != nil
+	r.bareRate, r.ownRate = r.bareRate || !own, r.ownRate || own
+	r.bareTime = r.bareTime || vars.get("delay") == nil
 	if vars != nil && vars.kind == mapping {
 		for _, e := range vars.keys {
 			at := path + ".vars." + e.name
@@ -415,9 +445,11 @@ func (r *clabReader) check(topology *tree) {
 		if strings.HasSuffix(e.Msg, "has no link") {
 			hint = "; label " + clabRole + ": none leaves it out"
 		}
-		r.fail(r.nodes[e.Node], "topology.nodes."+r.custom.Nodes[e.Node].Name, "", "%s%s", e.Msg, hint)
+		r.fail(r.nodes[e.Node].at, "topology.nodes."+r.custom.Nodes[e.Node].Name, "", "%s%s", e.Msg, hint)
 	case e.Link >= 0:
-		r.fail(r.links[e.Link], "topology.links", "", "%s", e.Msg)
+		r.fail(r.links[e.Link].at, "topology.links", "", "%s", e.Msg)
+	case len(r.custom.Links) == 0:
+		r.fail(topology.get("nodes"), "topology.nodes", "", "no link joins two of the nodes, so that there is nothing to send over")
 	default:
 		r.fail(topology.get("nodes"), "topology.nodes", "", "%s; label %s says what a node is", e.Msg, clabRole)
 	}

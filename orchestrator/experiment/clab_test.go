@@ -48,6 +48,7 @@ func TestClab(t *testing.T) {
 			{A: topologies.End{Node: 2, Port: 2}, B: topologies.End{Node: 4, Port: 1}, Rate: 100 * units.Gbps, Delay: 2 * units.Microsecond},
 			{A: topologies.End{Node: 3, Port: 1}, B: topologies.End{Node: 4, Port: 2}, Rate: 400 * units.Gbps, Delay: 2 * units.Microsecond},
 		},
+		Interfaces: [][]string{{"eth1"}, {"eth1"}, {"e1-1", "e1-49", "e1-50"}, {"e1-1", "e1-49"}, {"e1-1", "e1-2", "e1-3"}},
 	}
 	if diff := cmp.Diff(b.Graph, want); diff != "" {
 		t.Errorf("got - want +:\n%s", diff)

@@ -41,7 +41,7 @@ type Options struct {
 	// runtime has a part in the results, it counts for a Lab alone. RuntimeAt is where it was
 	// given.
 	Runtime, RuntimeAt string
-	Lab                bool
+	Lab                bool // a containerlab topology file stands for a lab, not for a run
 	Tables             Tables
 	// AnySize accepts a fabric that is too large to run, of a kind whose size is known
 	// without building it.
@@ -90,6 +90,10 @@ type Set struct {
 
 	Reduced bool // to some of the variants of the file
 
+	// Implied is the text of the experiment that a containerlab topology file stands for. It is
+	// one in the folder of that file. "": Source is an experiment.
+	Implied string
+
 	// Files are the files and folders that the variants read beside the experiment, with
 	// absolute names, in alphabetical order.
 	Files []string
@@ -118,25 +122,42 @@ func (r *Resolved) At(path string, err error) error {
 // Load reads the experiment of that name, or at that path, and resolves it. Its
 // error is an Errors or an *Error.
 func Load(nameOrPath string, opts Options) (*Set, error) {
-	data, dir, err := Text(nameOrPath)
+	data, dir, implied, err := text(nameOrPath, opts.Lab)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(nameOrPath, dir, data, opts)
+	source := nameOrPath
+	if implied {
+		source = "the experiment of " + nameOrPath
+	}
+	set, err := Parse(source, dir, data, opts)
+	if err == nil && implied {
+		set.Implied = string(data)
+	}
+	return set, err
 }
 
 // Text returns the text of the experiment of that name, or at that path, as it is, and
 // the folder that the names of its files are relative to, for Parse. The folder of an
-// embedded experiment that reads no files is "". Its error is an *Error.
+// embedded experiment that reads no files is "". A containerlab topology file stands for a
+// run (see Set.Implied). Its error is an Errors or an *Error.
 func Text(nameOrPath string) (data []byte, dir string, err error) {
-	if !slices.Contains(Names(), nameOrPath) {
-		data, err := readFile(nameOrPath)
-		return data, filepath.Dir(nameOrPath), err
+	data, dir, _, err = text(nameOrPath, false)
+	return data, dir, err
+}
+
+func text(nameOrPath string, lab bool) (data []byte, dir string, implied bool, err error) {
+	if slices.Contains(Names(), nameOrPath) {
+		if data, dir, err = embedded(nameOrPath); err != nil {
+			return nil, "", false, &Error{File: nameOrPath, Msg: err.Error()}
+		}
+		return data, dir, false, nil
 	}
-	if data, dir, err = embedded(nameOrPath); err != nil {
-		return nil, "", &Error{File: nameOrPath, Msg: err.Error()}
+	if data, err = readFile(nameOrPath); err == nil && isClab(nameOrPath, data) {
+		implied = true
+		data, err = imply(nameOrPath, lab)
 	}
-	return data, dir, nil
+	return data, filepath.Dir(nameOrPath), implied, err
 }
 
 func readFile(path string) ([]byte, error) {

@@ -69,9 +69,13 @@ func newFaults(e *experiment.Experiment, f *fabric, failures []workloads.Failure
 			key, names, pattern = "hosts", hosts, one.Hosts
 		}
 		var places []int
-		for id, name := range names {
-			if wildcard.Match(pattern, name) {
-				places = append(places, first+id)
+		if key == "links" {
+			places = f.graph.FindLinks(func(name string) bool { return wildcard.Match(pattern, name) })
+		} else {
+			for id, name := range names {
+				if wildcard.Match(pattern, name) {
+					places = append(places, first+id)
+				}
 			}
 		}
 		if len(places) == 0 {

@@ -121,19 +121,13 @@ func (v *Variants) topology(spec experiment.Topology, rates []experiment.LinkRat
 
 // setRates gives links the rates that the experiment has for them beside the topology.
 func setRates(g *topologies.Graph, rates []experiment.LinkRates) error {
-	if len(rates) == 0 {
-		return nil
-	}
-	names := g.LinkNames()
 	for i, one := range rates {
-		found := false
-		for id, name := range names {
-			if wildcard.Match(one.Links, name) {
-				g.Links[id].Rate, found = one.Rate, true
-			}
+		ids := g.FindLinks(func(name string) bool { return wildcard.Match(one.Links, name) })
+		if len(ids) == 0 {
+			return failure.At(fmt.Sprintf("links.rates[%d].links", i), UnknownLink(one.Links, g.LinkNames()))
 		}
-		if !found {
-			return failure.At(fmt.Sprintf("links.rates[%d].links", i), UnknownLink(one.Links, names))
+		for _, id := range ids {
+			g.Links[id].Rate = one.Rate
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type Facts struct {
 	Progress   []Progress   `json:"progress"`   // by run of variants with transfers: how many of them completed
 	Completion []Completion `json:"completion"` // by flow; not the flows of programs
 	Programs   []Program    `json:"programs"`   // by run, in the experiment's order
+	Achieved   []Achieved   `json:"-"`          // by run; the metrics goodput_gbps are over the whole run
 	Faults     []Fault      `json:"faults"`     // by run, in the experiment's order
 	Runs       []Run        `json:"runs"`       // by variant, then seed
 	Fidelity   *Fidelity    `json:"fidelity,omitempty"`

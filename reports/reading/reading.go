@@ -43,6 +43,7 @@ type Reading struct {
 
 	group map[string]int // of a flow, in Groups
 	done  *completed
+	pairs *achieved
 
 	shared []Reader
 }
@@ -72,7 +73,7 @@ func Open(f *runfolder.Folder, of meaning.Of) (*Reading, error) {
 	}
 	r := &Reading{Folder: f, Manifest: m, Summary: &f.Summary, Meaning: of, Metrics: metrics}
 	r.Totals = newTotals(m, r.Summary, metrics)
-	r.done = newCompleted(r)
+	r.done, r.pairs = newCompleted(r), newAchieved(m)
 	r.Facts = newFacts(r)
 	return r, nil
 }
@@ -117,6 +118,7 @@ type surveyor struct{ *Reading }
 func (s surveyor) Pass(_ int, p *Pass) error {
 	p.Ports(s.Totals.port)
 	p.Flows(s.Totals.flow)
+	p.Flows(s.pairs.flow)
 	p.Phases(s.done.phase)
 	return nil
 }
@@ -126,6 +128,7 @@ func (r *Reading) settle() {
 	m, t := r.Manifest, r.Totals
 	r.Flows = listFlows(m, t.heard)
 	r.done.settle(r)
+	r.Achieved = r.pairs.list(m)
 	r.Rates = t.rates(r.Metrics)
 	r.Medians = r.Rates.Medians()
 	r.Ports = usedPorts(m, t)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,8 +148,9 @@ func (s *Selection) parse(a *command.App, cmd *cobra.Command, args []string) (*e
 		Env: a.Env, Reserved: command.Reserved(), Seeds: s.Seeds, Variants: s.Variants, Tables: experiment.StandardTables(),
 		Names: measure.NamesOfSet,
 	}
+	opts.Lab = s.Lab
 	if v := a.Values[settings.Runtime]; v.From == settings.File {
-		opts.Runtime, opts.RuntimeAt, opts.Lab = v.Text, v.At, s.Lab
+		opts.Runtime, opts.RuntimeAt = v.Text, v.At
 	}
 	if s.FromFiles() {
 		if err := s.checkFiles(cmd, args); err != nil {
@@ -283,19 +283,12 @@ func Variant(set *experiment.Set, name string) (int, error) {
 	return i, nil
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
-
-// AsName replaces by "-" each sequence of characters that a name may not contain.
-func AsName(text string) string {
-	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
-}
-
 // name returns the experiment's name, which is built from the names of the files.
 func (s *Selection) name() string {
 	var parts []string
 	for _, file := range []string{s.Topology, s.Workload} {
 		base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		if part := AsName(base); part != "" {
+		if part := experiment.AsName(base); part != "" {
 			parts = append(parts, part)
 		}
 	}
@@ -309,4 +302,12 @@ func CompleteExperiments(_ *cobra.Command, args []string, _ string) ([]string, c
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return experiment.Names(), cobra.ShellCompDirectiveDefault
+}
+
+// SayImplied prints the experiment that a containerlab topology file stands for, which the user
+// may save and change. Of other sets it prints nothing.
+func SayImplied(a *command.App, set *experiment.Set, args []string) {
+	if set.Implied != "" {
+		a.Say(fmt.Sprintf("note: %s is a topology; it stands for this experiment, to save beside it and change:\n%s", args[0], strings.TrimSuffix(set.Implied, "\n")))
+	}
 }

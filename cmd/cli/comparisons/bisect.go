@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/compare/bisect"
 	"github.com/csiglab/csiglab/orchestrator/compare/revision"
@@ -109,7 +108,7 @@ func newBisection(a *command.App, cmd *cobra.Command, r *bisectFlags) error {
 		}
 	}
 	p.Version, p.Command, p.Started = command.Version(), a.Command(), time.Now().UTC()
-	name := choose.AsName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment)))
+	name := experiment.AsName(strings.TrimSuffix(filepath.Base(p.Experiment), filepath.Ext(p.Experiment)))
 	return search(a, cmd, r, &bisect.Session{Plan: p, Folder: cmp.Or(r.out, trial.Place("bisections", name, p.Started)), Fresh: true})
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
@@ -50,7 +49,7 @@ func checkName(name string) error {
 		return nil
 	}
 	hint := ""
-	if likely := choose.AsName(strings.TrimSuffix(name, ".yaml")); experiment.CheckName(likely) == nil {
+	if likely := experiment.AsName(strings.TrimSuffix(name, ".yaml")); experiment.CheckName(likely) == nil {
 		hint = fmt.Sprintf(" (did you mean %q?)", likely)
 	}
 	return command.Usage("%w%s", err, hint)

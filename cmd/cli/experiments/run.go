@@ -36,6 +36,7 @@ func runCommand(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			choose.SayImplied(a, set, args)
 			if n := set.Base.Sweep.Points(); set.Base.Sweep != nil && len(r.At) == 0 {
 				a.Notes([]string{fmt.Sprintf("%s has a sweep of %s, which csiglab sweep runs; this is a run without it", set.Base.Name, spelling.Plural(n, "point"))})
 			}

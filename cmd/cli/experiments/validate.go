@@ -81,6 +81,7 @@ func validateCommand(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			choose.SayImplied(a, set, args)
 			limits := trace.FewNodes
 			limits.Hint = fmt.Sprintf("; so large a trace is not checked: csiglab run reads up to %d nodes with %d dependencies", trace.DefaultLimits.Nodes, trace.DefaultLimits.Deps)
 			set.Base.LimitTraces(limits)

@@ -80,6 +80,7 @@ func (f *fabricFlags) choose(a *command.App, args []string) (t experiment.Topolo
 	if err != nil {
 		return t, "", command.Misuse(err)
 	}
+	choose.SayImplied(a, set, args)
 	i, err := choose.Variant(set, f.variant)
 	if err != nil {
 		return t, "", err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab/clab"
 	"github.com/csiglab/csiglab/orchestrator/programs"
 	"github.com/csiglab/csiglab/topologies/draw"
@@ -81,7 +81,7 @@ func topoExportCommand(a *command.App) *cobra.Command {
 				}
 				return f.emit(a, func(w io.Writer) error { return htsim.WriteTopology(w, *t.Tree) })
 			}
-			t.Graph.Name = choose.AsName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
+			t.Graph.Name = experiment.AsName(cmp.Or(t.Graph.Name, filepath.Base(f.topology)))
 			if err := a.Lacks(programs.Lab); err != nil {
 				return err
 			}

@@ -101,5 +101,11 @@ func describe(r *runs.Run) string {
 		fmt.Fprintf(t, "%s\t%v\t%v\t%s\n", l.Name, units.Rate(l.RateBPS), units.Duration(math.Round(l.DelayUS*float64(units.Microsecond))), strings.Join(ends[l.Name], ", "))
 	}
 	t.Flush() // as above
+	if r.State == runs.Held {
+		fmt.Fprintf(&text, "\ncsiglab exec %s NODE -- COMMAND runs a command of this machine in a node\n", short(r))
+		if contained {
+			fmt.Fprintln(&text, "docker exec finds no command: a container has the node's program alone")
+		}
+	}
 	return text.String()
 }

@@ -1,11 +1,13 @@
 package labs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,8 +49,10 @@ func upCommand(a *command.App) *cobra.Command {
 		Use:   "up [EXPERIMENT]",
 		Short: "Start a lab: an experiment in real time that runs until csiglab down",
 		Long: "Start a lab: an experiment in real time that runs until csiglab down, even after its traffic has ended.\n" +
-			"It is one run: of one variant, with the first seed or --seed. The experiment's expectations are left out.",
+			"It is one run: of one variant, with the first seed or --seed. The experiment's expectations are left out.\n" +
+			"EXPERIMENT may be a containerlab topology file (.clab.yml): up then prints the experiment that it stands for.",
 		Example: "  csiglab up three-flow --variant csig\n" +
+			"  csiglab up mylab.clab.yml\n" +
 			"  csiglab exec three-flow h0 -- ip address\n" +
 			"  csiglab down three-flow",
 		Args:              command.AtMostOne("an experiment"),
@@ -60,6 +64,10 @@ func upCommand(a *command.App) *cobra.Command {
 			}
 			if err != nil {
 				return err
+			}
+			choose.SayImplied(a, set, args)
+			if fabric, err := set.Variants[0].Experiment.Topology.Build(); err == nil { // else hold refuses it
+				a.Notes(fabric.Notes)
 			}
 			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
 				a.Notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})
@@ -74,6 +82,9 @@ func upCommand(a *command.App) *cobra.Command {
 			}
 			r, err := choose.Lab(cmd.Context(), a, id)
 			if err != nil {
+				return err
+			}
+			if err := sayTwins(cmd.Context(), a, &r); err != nil {
 				return err
 			}
 			if l.JSON {
@@ -121,6 +132,23 @@ func (l *labFlags) one(set *experiment.Set) error {
 	return nil
 }
 
+// sayTwins says that other runs under way have the name of a lab.
+func sayTwins(ctx context.Context, a *command.App, r *runs.Run) error {
+	list, err := a.Work.List(ctx)
+	if err != nil {
+		return command.Infrastructure(err)
+	}
+	for _, other := range list {
+		if other.Name == r.Name && other.ID != r.ID && other.State != runs.Dead {
+			a.Notes([]string{fmt.Sprintf("another %s is under way, since %s: call this one %s and that one %s", r.Name, other.Started.Format(time.DateTime), short(r), short(&other))})
+		}
+	}
+	return nil
+}
+
+// short returns the beginning of a run's id, as one types it.
+func short(r *runs.Run) string { return r.ID[:min(len(r.ID), 6)] }
+
 // startError gives the error of a lab that did not come up its exit code.
 func startError(err error) error {
 	var start *holder.StartError
@@ -141,12 +169,11 @@ func started(r *runs.Run) string {
 	fmt.Fprintf(t, "experiment\t%s\n", r.Name)
 	fmt.Fprintf(t, "runtime\t%s, %s, %s\n", r.Runtime, pace(r), spelling.Plural(len(r.Nodes), "node"))
 	fmt.Fprintf(t, "folder\t%s\n", r.Folder)
-	short := r.ID[:min(len(r.ID), 6)]
-	next := []string{"csiglab inspect " + short}
+	next := []string{"csiglab inspect " + short(r)}
 	if len(r.Nodes) > 0 {
-		next = append(next, fmt.Sprintf("csiglab exec %s %s -- ip address", short, r.Nodes[0].Name))
+		next = append(next, fmt.Sprintf("csiglab exec %s %s -- ip address", short(r), r.Nodes[0].Name))
 	}
-	for i, command := range append(next, "csiglab down "+short) {
+	for i, command := range append(next, "csiglab down "+short(r)) {
 		label := ""
 		if i == 0 {
 			label = "next"

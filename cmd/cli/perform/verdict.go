@@ -13,6 +13,7 @@ import (
 	"github.com/csiglab/csiglab/reports/reading"
 	faultsection "github.com/csiglab/csiglab/reports/section/faults"
 	runsection "github.com/csiglab/csiglab/reports/section/runs"
+	"github.com/csiglab/csiglab/reports/words"
 )
 
 // writeVerdict prints the numbers of a run in short: unfinished flows, the variants' medians, the
@@ -47,6 +48,7 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		WriteExpectations(w, r.Verdict.Expectations)
 	}
 	fmt.Fprintln(w)
+	writePrograms(w, &r.Facts)
 	if told := faultsection.Sentences(&r.Facts); len(told) > 0 {
 		for _, text := range told {
 			fmt.Fprintln(w, text)
@@ -67,6 +69,32 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 	}
 	fmt.Fprintln(w, "run    ", folder)
 	fmt.Fprintln(w, "report ", report)
+}
+
+// maxShownPairs is the most pairs of hosts whose programs are shown.
+const maxShownPairs = 8
+
+// writePrograms prints what the programs of a lab, or of another single run, got through from
+// host to host.
+func writePrograms(w io.Writer, f *reading.Facts) {
+	if len(f.Runs) != 1 || len(f.Achieved) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	took := "in"
+	if f.Setup.Dilation > 1 {
+		took = "in model time"
+	}
+	fmt.Fprintf(t, "programs\treceived\t%s\trate\n", took)
+	for _, pair := range f.Achieved[:min(len(f.Achieved), maxShownPairs)] {
+		fmt.Fprintf(t, "%s -> %s\t%s\t%s\t%s\n", pair.Source, pair.Destination, words.Tenths(float64(pair.Bytes)/1000, words.Sizes),
+			words.Tenths(pair.ActiveUS, words.Delays), words.Tenths(8e-3*float64(pair.Bytes)/pair.ActiveUS, words.BitRates))
+	}
+	t.Flush() // cannot fail: text in memory
+	if more := len(f.Achieved) - maxShownPairs; more > 0 {
+		fmt.Fprintf(w, "and %s\n", words.Plural(more, "other pair"))
+	}
+	fmt.Fprintln(w)
 }
 
 // jobMetrics are shown of each job, trafficMetrics of each item of workload.traffic, where a

@@ -173,6 +173,7 @@ func liveCapture(a *command.App, cmd *cobra.Command, run runs.Run, c *captureFla
 	if !(runtimes.Way{Clock: run.Clock}).Has(runtimes.RealTime) {
 		return command.Usage("run %s is under clock %s, not in real time: csiglab capture %s has its packets when it is over", run.ID, run.Clock, run.Folder)
 	}
+	c.link = run.LinkName(c.link)
 	place, err := c.shard(&run)
 	switch {
 	case err != nil:

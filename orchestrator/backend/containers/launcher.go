@@ -15,6 +15,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/labs/application"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // launcher starts nodes and programs in a run's containers.
@@ -29,7 +30,8 @@ type launcher struct {
 // deployment returns the containers for the driver. The caller closes the networks,
 // also after an error.
 func (l *launcher) deployment() (*backend.Deployment, error) {
-	d := &backend.Deployment{Port: containerlab.Interface, Folder: mounted, Sockets: filepath.Join(l.run.Folder, nodeFolder), Launcher: l}
+	port := func(e topologies.End) string { return containerlab.Interface(l.run.Plan.Graph, e) }
+	d := &backend.Deployment{Port: port, Folder: mounted, Sockets: filepath.Join(l.run.Folder, nodeFolder), Launcher: l}
 	for i, n := range l.deployed.Nodes {
 		name := l.run.Plan.Graph.Nodes[i].Name
 		network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", n.PID))

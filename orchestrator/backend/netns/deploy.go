@@ -30,8 +30,10 @@ func deploy(o *order) (*backend.Deployment, *launcher, error) {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	l := &launcher{order: o, home: home, alive: os.NewFile(fileAlive, "alive"), affinity: newAffinity(&o.Run)}
-	d := &backend.Deployment{Port: portName, Folder: o.Run.Folder, Sockets: o.Run.Folder, Pinned: true, Launcher: l}
-	for i, n := range o.Run.Plan.Graph.Nodes {
+	g := o.Run.Plan.Graph
+	port := func(e topologies.End) string { return g.Interface(e, portName) }
+	d := &backend.Deployment{Port: port, Folder: o.Run.Folder, Sockets: o.Run.Folder, Pinned: true, Launcher: l}
+	for i, n := range g.Nodes {
 		if !o.Run.Here(i) {
 			l.spaces, d.Nodes = append(l.spaces, nil), append(d.Nodes, backend.Place{})
 			continue

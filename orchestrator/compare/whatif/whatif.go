@@ -103,7 +103,7 @@ func (c *Change) rates(a, b *experiment.Experiment, was, is *topologies.Graph) b
 	if len(was.Links) != len(is.Links) || !slices.Equal(was.Nodes, is.Nodes) {
 		return false
 	}
-	names := was.LinkNames()
+	names, before, after := was.LinkNames(), left(a.Faults, was), left(b.Faults, is)
 	for i := range was.Links {
 		one, other := was.Links[i], is.Links[i]
 		if one.Rate != other.Rate {
@@ -112,9 +112,8 @@ func (c *Change) rates(a, b *experiment.Experiment, was, is *topologies.Graph) b
 		if other.Rate = one.Rate; one != other {
 			return false
 		}
-		before, after := left(a.Faults, names[i], was.Links[i].Rate), left(b.Faults, names[i], is.Links[i].Rate)
-		if before != after || one.Rate != is.Links[i].Rate {
-			c.Rates[names[i]] = float64(after) / float64(before)
+		if before[i] != after[i] || one.Rate != is.Links[i].Rate {
+			c.Rates[names[i]] = float64(after[i]) / float64(before[i])
 		}
 	}
 	return true
@@ -125,12 +124,22 @@ func whole(f *experiment.Fault) bool {
 	return f.Kind == experiment.LinkRate && f.At == 0 && f.End() == 0 && f.Random == 0 && f.Direction == experiment.FaultDirections[0]
 }
 
-// left returns the rate that faults leave of a link's for the whole run.
-func left(faults []experiment.Fault, link string, rate units.Rate) units.Rate {
-	least := rate
+// linksOf returns the ids of the links of a pattern.
+func linksOf(g *topologies.Graph, pattern string) []int {
+	return g.FindLinks(func(name string) bool { return wildcard.Match(pattern, name) })
+}
+
+// left returns the rates that faults leave of the links' for the whole run.
+func left(faults []experiment.Fault, g *topologies.Graph) []units.Rate {
+	least := make([]units.Rate, len(g.Links))
+	for id, l := range g.Links {
+		least[id] = l.Rate
+	}
 	for i := range faults {
-		if f := &faults[i]; whole(f) && wildcard.Match(f.Links, link) {
-			least = min(least, cmp.Or(f.Rate, units.Rate(f.Share*float64(rate))))
+		if f := &faults[i]; whole(f) {
+			for _, id := range linksOf(g, f.Links) {
+				least[id] = min(least[id], cmp.Or(f.Rate, units.Rate(f.Share*float64(g.Links[id].Rate))))
+			}
 		}
 	}
 	return least
@@ -186,15 +195,15 @@ func Faster(e *experiment.Experiment, links string, times int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(p.Graph.LinkNames(), func(name string) bool { return wildcard.Match(links, name) })
-	if i < 0 || p.Graph.Links[i].Rate > topologies.MaxRate/units.Rate(times) {
+	ids := linksOf(p.Graph, links)
+	if len(ids) == 0 || p.Graph.Links[ids[0]].Rate > topologies.MaxRate/units.Rate(times) {
 		return "", nil
 	}
 	var items []string
 	for _, one := range e.Links.Rates {
 		items = append(items, fmt.Sprintf(`{links: "%s", rate: %v}`, one.Links, one.Rate))
 	}
-	items = append(items, fmt.Sprintf(`{links: "%s", rate: %v}`, links, p.Graph.Links[i].Rate*units.Rate(times)))
+	items = append(items, fmt.Sprintf(`{links: "%s", rate: %v}`, links, p.Graph.Links[ids[0]].Rate*units.Rate(times)))
 	return "links.rates=[" + strings.Join(items, ", ") + "]", nil
 }
 

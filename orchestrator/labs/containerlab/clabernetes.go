@@ -106,9 +106,9 @@ func WriteClabernetes(w io.Writer, lab Lab, group string) error {
 		}})
 	}
 	for _, l := range lab.Graph.Links {
-		end := func(node, port int) string { return lab.Graph.Nodes[node].Name + ":" + Interface(port) }
+		end := func(e topologies.End) string { return lab.Graph.Nodes[e.Node].Name + ":" + Interface(lab.Graph, e) }
 		f.Topology.Links = append(f.Topology.Links, briefLink{
-			Endpoints: []string{end(l.A.Node, l.A.Port), end(l.B.Node, l.B.Port)}, MTU: lab.MTU,
+			Endpoints: []string{end(l.A), end(l.B)}, MTU: lab.MTU,
 			Vars: linkVars{Rate: l.Rate.String(), Delay: l.Delay.String()},
 		})
 	}

@@ -84,9 +84,11 @@ type Container struct {
 	Interfaces []int  // per port, the interface's index in the container's namespace
 }
 
-// Interface returns the name of a port's interface in its container: eth1 for
-// port 0, as containerlab keeps eth0 for management.
-func Interface(port int) string { return fmt.Sprintf("eth%d", port+1) }
+// Interface returns the name of a port's interface in its container: that of the graph, or
+// eth1 for port 0, as containerlab keeps eth0 for management.
+func Interface(g *topologies.Graph, e topologies.End) string {
+	return g.Interface(e, func(port int) string { return fmt.Sprintf("eth%d", port+1) })
+}
 
 // Engine is a connection to the Docker engine of this machine. Its methods may be
 // called from several goroutines.

@@ -222,7 +222,7 @@ func checkLinks(t *testing.T, g *topologies.Graph, d *containerlab.Deployed, mtu
 			t.Fatal(err)
 		}
 		defer h.Close()
-		link, err := h.LinkByName(containerlab.Interface(e.Port))
+		link, err := h.LinkByName(containerlab.Interface(g, e))
 		if err != nil {
 			t.Fatalf("node %s: %v", g.Nodes[e.Node].Name, err)
 		}

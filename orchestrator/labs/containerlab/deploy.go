@@ -183,7 +183,7 @@ func (e *Engine) describe(ctx context.Context, d *deployment, lab *Lab) (*Deploy
 	for i, ports := range lab.Graph.Adjacency() {
 		name := lab.Graph.Nodes[i].Name
 		s := d.started[name]
-		indices, err := interfaces(s.net, len(ports), lab.MTU)
+		indices, err := interfaces(s.net, lab.Graph, i, len(ports), lab.MTU)
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", name, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // within calls do on a thread that is in the network namespace net.
@@ -50,9 +52,9 @@ func aside(enter, do func() error) error {
 	return <-result
 }
 
-// interfaces returns the index of the interface of each port in a namespace, and
+// interfaces returns the index of the interface of each port of a node in its namespace, and
 // checks its MTU.
-func interfaces(net *os.File, ports, mtu int) ([]int, error) {
+func interfaces(net *os.File, g *topologies.Graph, node, ports, mtu int) ([]int, error) {
 	h, err := netlink.NewHandleAt(netns.NsHandle(net.Fd()))
 	if err != nil {
 		return nil, fmt.Errorf("enter a network namespace: %w", err)
@@ -60,12 +62,13 @@ func interfaces(net *os.File, ports, mtu int) ([]int, error) {
 	defer h.Close()
 	indices := make([]int, ports)
 	for p := range ports {
-		link, err := h.LinkByName(Interface(p))
+		name := Interface(g, topologies.End{Node: node, Port: p})
+		link, err := h.LinkByName(name)
 		if err != nil {
-			return nil, fmt.Errorf("interface %s: %w", Interface(p), err)
+			return nil, fmt.Errorf("interface %s: %w", name, err)
 		}
 		if got := link.Attrs().MTU; got != mtu {
-			return nil, fmt.Errorf("interface %s: mtu %d, not %d", Interface(p), got, mtu)
+			return nil, fmt.Errorf("interface %s: mtu %d, not %d", name, got, mtu)
 		}
 		indices[p] = link.Attrs().Index
 	}

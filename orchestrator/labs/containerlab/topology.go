@@ -150,7 +150,7 @@ func (lab *Lab) render(s *Shard) ([]byte, error) {
 		}})
 	}
 	end := func(e topologies.End) endpoint {
-		return endpoint{lab.Graph.Nodes[e.Node].Name, Interface(e.Port)}
+		return endpoint{lab.Graph.Nodes[e.Node].Name, Interface(lab.Graph, e)}
 	}
 	between := 0
 	for i := range lab.Graph.Links {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 )
@@ -33,13 +34,14 @@ func (e *UnknownError) Error() string {
 // AmbiguousError reports a text that matches several runs.
 type AmbiguousError struct {
 	Text string
-	Runs []Run
+	Runs []Run // the latest last
 }
 
 func (e *AmbiguousError) Error() string {
-	text := fmt.Sprintf("run %q: there are %d of them, use an id:", e.Text, len(e.Runs))
+	last := e.Runs[len(e.Runs)-1]
+	text := fmt.Sprintf("run %q: there are %d of them; write an id in its place, such as %s for the one that was started last:", e.Text, len(e.Runs), last.ID)
 	for _, r := range e.Runs {
-		text += fmt.Sprintf("\n  %s  %s, %s, since %s, %s", r.ID, r.Name, r.State, r.Started.Format("15:04:05"), r.Folder)
+		text += fmt.Sprintf("\n  %s  %s, %s, since %s, %s", r.ID, r.Name, r.State, r.Started.Format(time.DateTime), r.Folder)
 	}
 	return text
 }
@@ -73,6 +75,28 @@ func Find(runs []Run, text string) (Run, error) {
 		return Run{}, &UnknownError{What: "run", Text: text, Known: known}
 	}
 	return Run{}, &AmbiguousError{Text: text, Runs: found}
+}
+
+// LinkName returns the name of the link that a text stands for, as Graph.FindLinks of package
+// topologies finds it, or the text if it stands for none.
+func (r *Run) LinkName(text string) string {
+	other := text
+	for _, l := range r.Links {
+		if l.Name == text {
+			return text
+		}
+		if far := l.Nodes[1]; text == far+"-"+strings.TrimSuffix(l.Name, "-"+far) {
+			other = l.Name
+		}
+	}
+	for _, n := range r.Nodes {
+		for p, i := range n.Interfaces {
+			if i.Link != "" && (text == n.Name+":"+i.Name || text == fmt.Sprintf("%s:p%d", n.Name, p)) {
+				other = i.Link
+			}
+		}
+	}
+	return other
 }
 
 // Node returns the node of that name, or the host with that address. The error is

@@ -119,7 +119,7 @@ func (r *Run) SetOwner(o Owner) { r.PID, r.Ticks, r.Boot, r.PIDSpace = o.PID, o.
 // Describe returns the nodes and links of a graph. A backend adds processes,
 // namespaces and containers. port returns the name of a port's interface; inMemory
 // says of each link whether it is in memory and has no interfaces.
-func Describe(g *topologies.Graph, port func(int) string, inMemory []bool) ([]Node, []Link) {
+func Describe(g *topologies.Graph, port func(topologies.End) string, inMemory []bool) ([]Node, []Link) {
 	nodes, links := make([]Node, len(g.Nodes)), make([]Link, len(g.Links))
 	for i, n := range g.Nodes {
 		nodes[i] = Node{Name: n.Name, Kind: "switch", Interfaces: []Interface{}}
@@ -140,7 +140,7 @@ func Describe(g *topologies.Graph, port func(int) string, inMemory []bool) ([]No
 				MAC: mac(own.Node, own.Port), Link: names[id], Peer: g.Nodes[peer.Node].Name, RateBPS: int64(l.Rate),
 			}
 			if !memory {
-				i.Name, i.PeerInterface = port(own.Port), port(peer.Port)
+				i.Name, i.PeerInterface = port(own), port(peer)
 			}
 			n := &nodes[own.Node]
 			for len(n.Interfaces) <= own.Port {

@@ -53,7 +53,7 @@ func hold(id, how string) error {
 	}
 	g := &topologies.Graph{Nodes: []topologies.Node{{Name: "h0"}, {Name: "tor0", Kind: topologies.Switch}}}
 	g.Connect(0, 1, 10*units.Gbps, units.Microsecond)
-	if err := e.Describe(runs.Describe(g, func(p int) string { return fmt.Sprint("p", p) }, make([]bool, len(g.Links)))); err != nil {
+	if err := e.Describe(runs.Describe(g, func(e topologies.End) string { return fmt.Sprint("p", e.Port) }, make([]bool, len(g.Links)))); err != nil {
 		return err
 	}
 	if how == "comes up" {
@@ -379,8 +379,8 @@ func TestFind(t *testing.T) {
 		{"a1c", "a1c3", ""},
 		{"d", "d4", ""},
 		{"y", "a1c3", ""}, // the one that lives
-		{"a1", "", `run "a1": there are 2 of them, use an id:`},
-		{"z", "", `run "z": there are 2 of them, use an id:`},
+		{"a1", "", `run "a1": there are 2 of them; write an id in its place, such as a1c3 for the one that was started last:`},
+		{"z", "", `run "z": there are 2 of them; write an id in its place, such as e6 for the one that was started last:`},
 		{"e5x", "", `run "e5x": there is no such run (did you mean "e5"?); known: a1b2 x a1c3 y d4 y e5 z e6 z x a1b2`},
 		{"", "", `run "": there is no such run; known: `},
 	} {
@@ -411,5 +411,24 @@ func TestNode(t *testing.T) {
 	}
 	if _, err := (&runs.Run{ID: "a"}).Node("h0"); err == nil {
 		t.Error("a run without nodes has one")
+	}
+}
+
+// A link of a run is found as one of its graph is.
+func TestLinkName(t *testing.T) {
+	r := runs.Run{
+		Links: []runs.Link{{Name: "h0-tor0", Nodes: [2]string{"h0", "tor0"}}, {Name: "tor0:1-agg0", Nodes: [2]string{"tor0", "agg0"}}},
+		Nodes: []runs.Node{
+			{Name: "h0", Interfaces: []runs.Interface{{Name: "eth1", Link: "h0-tor0"}, {Name: "csig0"}}},
+			{Name: "tor0", Interfaces: []runs.Interface{{Name: "p0", Link: "h0-tor0"}, {Name: "p1", Link: "tor0:1-agg0"}}},
+		},
+	}
+	for text, want := range map[string]string{
+		"h0-tor0": "h0-tor0", "tor0-h0": "h0-tor0", "h0:eth1": "h0-tor0", "h0:p0": "h0-tor0", "tor0:p1": "tor0:1-agg0", "agg0-tor0:1": "tor0:1-agg0",
+		"h0:csig0": "h0:csig0", "tor0-agg0": "tor0-agg0", "": "",
+	} {
+		if got := r.LinkName(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
 	}
 }

@@ -26,6 +26,14 @@ func joints(g *topologies.Graph) []joint {
 	return list
 }
 
+// linkName returns the name of the link that a text stands for, or the text if it stands for none.
+func linkName(g *topologies.Graph, text string) string {
+	if ids := g.FindLinks(func(name string) bool { return name == text }); len(ids) > 0 {
+		return g.LinkName(ids[0])
+	}
+	return text
+}
+
 // chooseLink returns the name of the link to capture: the one that is named, or the only
 // one of the node at end. A node that is no end of the link is an error. Whether there is
 // a link of the name is left to others.

@@ -55,16 +55,17 @@ func (c Recapture) Write(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	topology, err := e.Topology.Build()
+	if err != nil {
+		return failure.Configuration(err)
+	}
+	c.Link = linkName(topology.Graph, c.Link)
 	if c.Link == "" {
-		topology, err := e.Topology.Build()
-		if err != nil {
-			return failure.Configuration(err)
-		}
 		if c.Link, err = chooseLink("", c.End, joints(topology.Graph)); err != nil {
 			return failure.Configuration(err)
 		}
 	}
-	captured := slices.Contains(e.Capture, c.Link)
+	captured := slices.ContainsFunc(e.Capture, func(name string) bool { return linkName(topology.Graph, name) == c.Link })
 	e.Capture = []string{c.Link}
 	p, err := plan.Compile(e, run.Seed)
 	if cause, had := failure.WithoutPlace(err); had { // the folder's file does not say it
