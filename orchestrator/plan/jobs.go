@@ -17,6 +17,7 @@ type playedJobs struct {
 	loads  []JobLoad
 	alone  []units.Duration  // an iteration on links at the NIC's rate without congestion and schedule, about: at least
 	shares [][]metrics.Share // of links; nil: there are no two jobs
+	full   []fullScale       // by job
 }
 
 // JobLoad is what playing a job takes, for predictions.
@@ -67,6 +68,8 @@ func playJobs(e *experiment.Experiment, f *fabric, w *workload) (played playedJo
 			load.note(load.Live, float64(steps-1)*float64(period)+float64(load.Length)/float64(steps))
 		}
 		played.loads = append(played.loads, load)
+		full := newFullScale(f, e.Links, job, w.jobs[i].records, seed)
+		played.full, notes = append(played.full, full), append(notes, full.notes(job.Name)...)
 	}
 	played.shares = newShares(f, w)
 	return played, notes, nil
@@ -87,6 +90,10 @@ func newJobInfos(r *run) (infos []metrics.JobInfo, notes []string) {
 		}
 		if scaled, ok := job.Source.(interface{ TimeScale() float64 }); ok {
 			info.TimeScale = scaled.TimeScale()
+		}
+		info.Latency = r.jobs.full[i].latency
+		if model, ok := job.Source.(interface{ FLOPs() (step, peak float64) }); ok {
+			info.FLOPs, info.PeakFLOPS = model.FLOPs()
 		}
 		for _, h := range job.Hosts {
 			info.Ranks = append(info.Ranks, int32(h))
