@@ -31,8 +31,8 @@ type spanSum struct {
 
 // scaledSource is the programs of a job with a scale.
 type scaledSource interface {
+	graph.Source
 	TimeScale() float64
-	Once() graph.Source // a single step
 }
 
 // newFullScale returns what a step of a job means, whose ranks have so many records in it.
@@ -49,7 +49,10 @@ func newFullScale(f *fabric, links experiment.Links, job *workloads.Job, records
 		s.flops, s.peak = model.FLOPs()
 	}
 	ways := newWays(f, links, job)
-	once := scaled.Once()
+	once := graph.Source(scaled)
+	if short, ok := scaled.(interface{ Once() graph.Source }); ok { // a single step is enough
+		once = short.Once()
+	}
 	play := func(between func(graph.Stream, units.Size) graph.Way) (units.Time, *spanTimes) {
 		spans := &spanTimes{make([]units.Duration, len(once.Labels().Collectives)), make([]int64, len(once.Labels().Collectives))}
 		timeline, err := graph.Ideal(once, seed, graph.Link{Between: between, Sink: spans, Most: 2 * checkedOperations})
@@ -67,7 +70,8 @@ func newFullScale(f *fabric, links experiment.Links, job *workloads.Job, records
 	if with == 0 || without == 0 {
 		return s
 	}
-	s.step, s.latency = units.Duration(with), max(0, with.Sub(without))
+	steps := units.Duration(once.Steps())
+	s.step, s.latency = units.Duration(with)/steps, max(0, with.Sub(without))/steps
 	for i, c := range once.Labels().Collectives {
 		sum := spanSum{name: c.Name, time: slow.mean(i), latency: slow.mean(i) - fast.mean(i)}
 		if sum.share() > s.most.share() {
@@ -93,7 +97,7 @@ func (s *fullScale) notes(job string) []string {
 	case s.scale == 0 || s.scale == 1:
 		return nil
 	case s.step == 0:
-		return []string{fmt.Sprintf("job %s: scale %v does not shrink latency; how much of a step that is was not computed, because a step has more than %d operations", job, s.scale, checkedOperations)}
+		return []string{fmt.Sprintf("job %s: scale %v does not shrink latency; how much of a step that is was not computed, because a play of it has more than %d operations", job, s.scale, checkedOperations)}
 	}
 	whole := metrics.FullScale(s.step, s.latency, s.scale)
 	text := fmt.Sprintf("job %s: at scale %v a step takes at least %v, of which %v (%.1f %%) are latency, which does not shrink; a step of the real job takes at least %v",

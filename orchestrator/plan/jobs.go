@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -41,8 +42,8 @@ func playJobs(e *experiment.Experiment, f *fabric, w *workload) (played playedJo
 	for i := range w.Jobs {
 		job, load, seed := &w.Jobs[i], w.jobs[i].load, jobSeed(e.Seeds[0], i)
 		stuck := func(err error) error { return failure.At("jobs", fmt.Errorf("job %s: %w", job.Name, err)) }
-		if s, ok := job.Source.(*graph.Static); ok {
-			if err := graph.Check(s, seed); err != nil {
+		if inMemory(job.Source) {
+			if err := graph.Check(job.Source, seed); err != nil {
 				return played, nil, stuck(err)
 			}
 		}
@@ -68,11 +69,19 @@ func playJobs(e *experiment.Experiment, f *fabric, w *workload) (played playedJo
 			load.note(load.Live, float64(steps-1)*float64(period)+float64(load.Length)/float64(steps))
 		}
 		played.loads = append(played.loads, load)
+		if isTrace(e, job.Name) && w.jobs[i].load.Length == 0 {
+			notes = append(notes, fmt.Sprintf("job %s: its trace has no times of compute: the ranks do nothing but communicate, and its steps are shorter than those of the job that was traced", job.Name))
+		}
 		full := newFullScale(f, e.Links, job, w.jobs[i].records, seed)
 		played.full, notes = append(played.full, full), append(notes, full.notes(job.Name)...)
 	}
 	played.shares = newShares(f, w)
 	return played, notes, nil
+}
+
+// isTrace reports whether the job of a name is from a file of another tool.
+func isTrace(e *experiment.Experiment, name string) bool {
+	return slices.ContainsFunc(e.Jobs, func(j experiment.Job) bool { _, trace := j.Spec.(experiment.TraceJob); return trace && j.Name == name })
 }
 
 // newJobInfos describes the jobs for records, and returns a note if the tables do not keep all

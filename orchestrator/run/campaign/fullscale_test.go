@@ -3,6 +3,7 @@ package campaign
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,6 +51,43 @@ func TestTwoScalesAgree(t *testing.T) {
 		measured := (a.step/small - b.step/large) / (1/small - 1/large)
 		if stated := b.share * b.step; !(measured > 0.7*stated && measured < 1.3*stated) {
 			t.Errorf("%d Gb/s: the plan states %v us of latency, two scales show %v us", rate, stated, measured)
+		}
+	}
+}
+
+// A trace has a scale as a model has: at half of it a step takes the time of the whole one, within the
+// stated share of latency, whether its programs are in memory (GOAL) or expanded (Chakra).
+func TestScaledTraces(t *testing.T) {
+	for file, ranks := range map[string]int{"../../../docs/examples/workloads/pair.goal": 2, "../../experiment/library/chakra-ring": 8} {
+		run := func(scale float64) map[string]float64 {
+			t.Helper()
+			set := parseText(t, fmt.Sprintf("schema: 1\nname: traced\ntopology: {dumbbell: {left: 1, right: %d, rate: 100Gbps, delay: 1us}}\njobs: [{name: train, trace: {file: %s, scale: %v}}]\n", ranks-1, file, scale))
+			return runIn(t, set, Options{Out: filepath.Join(t.TempDir(), "run")}).Variants["run"].Metrics
+		}
+		whole, half := run(1)["iteration_us.mean.train"], run(0.5)
+		full, share := half["full_iteration_us.train"], half["latency_share.train"]
+		t.Logf("%s: %v us, at half of it %v us and a latency share of %v", file, whole, full, share)
+		if !(share > 0 && share < 0.3 && math.Abs(full-whole) <= share*whole) {
+			t.Errorf("%s: %v us at full scale by half of it, want %v us within %v", file, full, whole, share)
+		}
+	}
+}
+
+// The ranks of a trace without times of compute do nothing but communicate, which is said.
+func TestTracesThatComputeNothing(t *testing.T) {
+	for cost, want := range map[string]bool{"calc 0": true, "calc 1000": false} {
+		file := filepath.Join(t.TempDir(), "x.goal")
+		text := "num_ranks 2\nrank 0 {\na: " + cost + "\nb: send 1000b to 1\nb requires a\n}\nrank 1 {\na: recv 1000b from 0\n}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set := parseText(t, "schema: 1\nname: traced\ntopology: {dumbbell: {left: 1, right: 1, rate: 100Gbps, delay: 1us}}\njobs: [{name: train, trace: "+file+"}]\n")
+		p, err := plan.Compile(set.Variants[0].Experiment, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(p.Notes, "\n"); strings.Contains(notes, "job train: its trace has no times of compute") != want {
+			t.Errorf("%s: got %s", cost, notes)
 		}
 	}
 }

@@ -37,7 +37,7 @@ var (
 	fullTime = &Entry{Form: "full_iteration_us.<job>", Words: []*words{scaledJobs}, Better: meaning.Lower, Needs: scaled, Absent: noStep,
 		Doc: "of a job with a `scale`: what a step of the real job takes, by `iteration_us.mean`: its latency, which the scale does not shrink, plus the rest of it over the scale. The latency is that on the critical path of a step without congestion, which follows from the plan"}
 	latencyShare = &Entry{Form: "latency_share.<job>", Words: []*words{scaledJobs}, Share: true, Needs: scaled, Absent: noStep,
-		Doc: "of a job with a `scale`: the share of `iteration_us.mean` that is latency. `full_iteration_us` of two scales agree to this share"}
+		Doc: "of a job with a `scale`: the share of `iteration_us.mean` that is latency. `full_iteration_us` of two scales agree to this share, as far as congestion control does the same at both"}
 	utilisation = &Entry{Form: "mfu.<job>", Words: []*words{modelJobs}, Better: meaning.Higher, Share: true, Needs: countedFLOPs, Absent: noStep,
 		Doc: "model flops utilisation of a job of kind model whose compute times follow from `tflops`: the operations of the model in a step, without recomputation, over what all ranks could do at their peak in the mean time of a step of the real job"}
 	straggling = &Entry{Form: "straggler_ratio.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noCompute,
