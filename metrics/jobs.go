@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/csiglab/csiglab/units"
+import (
+	"math"
+
+	"github.com/csiglab/csiglab/units"
+)
 
 // JobInfo describes a job for reports: what the numbers in its records and tags stand for.
 // It is plain data.
@@ -16,6 +20,12 @@ type JobInfo struct {
 	// TimeScale is what the job's times and bytes are multiplied by; 0: they are those of the
 	// real job, or nobody knows.
 	TimeScale float64
+	// Latency is the part of a step, without congestion, that is latency, which TimeScale does
+	// not shrink; 0: TimeScale is 0 or 1, or nobody knows.
+	Latency units.Duration
+	// FLOPs is the floating-point operations of the real model in a step, PeakFLOPS how many per
+	// second all ranks have at their peak; 0: nobody knows.
+	FLOPs, PeakFLOPS float64
 	// Schedule is the slots at which the job's communication begins; the zero value: it has
 	// none.
 	Schedule Schedule
@@ -113,3 +123,19 @@ type Instance struct {
 }
 
 func (i *Instance) appendTo(b *Batch) { b.Instances = append(b.Instances, *i) }
+
+// LatencyDecides is the share of latency in a step of a scaled job from which on the step says
+// little of the real one. Ours.
+const LatencyDecides = 0.1
+
+// FullScale returns what a step of the real job takes, by one of a job with a TimeScale of scale,
+// so much of which is latency.
+func FullScale(step, latency units.Duration, scale float64) units.Duration {
+	latency = min(latency, step)
+	whole := float64(step-latency)/scale + float64(latency)
+	return units.Duration(min(whole, math.MaxInt64/2))
+}
+
+// MFU returns the model flops utilisation: the operations of a step over those that the ranks
+// could do in its time.
+func MFU(flops, peak float64, step units.Duration) float64 { return flops / (peak * step.Seconds()) }

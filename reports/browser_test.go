@@ -109,8 +109,8 @@ func TestFirstScreen(t *testing.T) {
 					t.Errorf("%s: answer %q, want %q", s.name, d.Text, c.answer)
 				}
 				end := max(d.Main, d.Fabric)
-				if s.width < 1000 { // five sentences leave less room: the fabric begins well in the window
-					end = d.FabricTop + 140
+				if s.width < 1000 { // five sentences and a link to notes leave less room: the fabric begins well in the window
+					end = d.FabricTop + 120
 				}
 				if order := []float64{1, d.Verdict, d.Answer, d.Story, d.FabricTop, d.Fabric}; !slices.IsSorted(order) || d.Main <= d.Story || end > 900 {
 					t.Errorf("%s: verdict, story, fabric and main chart are not in this order within the window: %+v", s.name, d)

@@ -63,7 +63,68 @@ func TestInit(t *testing.T) {
 	if log, err := os.ReadFile("one/log.jsonl"); err != nil || !strings.Contains(string(log), "skipped: expect[0]") {
 		t.Errorf("log.jsonl: %v; want the note in\n%s", err, log)
 	}
-	text, err := os.ReadFile("mine.yaml")
+	checkComments(t, "mine.yaml")
+}
+
+// TestInitJob holds that the training job that init writes is valid and runs, that its
+// oversubscription is one line, and that comments explain each of its parts.
+func TestInitJob(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "init", "mine", "--job")
+	if want := "wrote  mine.yaml\nnext   csiglab validate mine.yaml\n       csiglab run mine.yaml\n"; code != command.ExitOK || stdout != want || stderr != "" {
+		t.Fatalf("init: exit %d, %q, %s; want %q", code, stdout, stderr, want)
+	}
+	var out, errs bytes.Buffer
+	// A tenth of its scale, to be quick.
+	args := []string{"run", "mine.yaml", "--seeds", "1", "--set", "jobs.0.model.scale=0.00005", "--set", "topology.rail.spine_rate=200Gbps", "--out", "run"}
+	if code := execute(context.Background(), command.Linked{}, newWork(command.Linked{}), args, nil, &out, &errs); code != command.ExitOK {
+		t.Fatalf("run: exit %d, %s%s", code, out.String(), errs.String())
+	}
+	checkComments(t, "mine.yaml")
+}
+
+// TestInitFrom holds that a copy of each experiment that is built in is valid under its new name,
+// and finds the files that it reads.
+func TestInitFrom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, from := range experiment.Names() {
+		name := "my-" + from
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, "init", name, "--from", from)
+		if code != command.ExitOK || !strings.HasPrefix(stdout, "wrote  "+name+".yaml\n") || stderr != "" {
+			t.Fatalf("%s: exit %d, %s%s", from, code, stdout, stderr)
+		}
+		set, err := experiment.Load(name+".yaml", experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Errorf("%s: %v", from, err)
+		} else if set.Base.Name != name {
+			t.Errorf("%s: the copy has the name %s, want %s", from, set.Base.Name, name)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := execute(context.Background(), command.Linked{}, newWork(command.Linked{}), []string{"validate", "my-chakra-ring.yaml"}, nil, &out, &errs); code != command.ExitOK {
+		t.Errorf("validate: exit %d, %s%s", code, out.String(), errs.String())
+	}
+	for args, want := range map[string]string{
+		"ring --from chakra-ring":     "chakra-ring/ring.0.et is there already and is not overwritten; choose another name, or remove it",
+		"other --from traning-step":   `(did you mean "training-step"?)`,
+		"other --from one --job":      "--job and --from exclude each other",
+		"my-one --from training-step": "my-one.yaml is there already and is not overwritten",
+	} {
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"init"}, strings.Fields(args)...)...)
+		if code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d, %s%s; want %s", args, code, stdout, stderr, want)
+		}
+	}
+	if _, err := os.Lstat("ring.yaml"); err == nil {
+		t.Error("ring.yaml was written, although a file of it was there")
+	}
+}
+
+// checkComments holds that comments explain each part of an experiment.
+func checkComments(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

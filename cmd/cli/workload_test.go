@@ -69,7 +69,7 @@ func TestWorkloadInspectAICB(t *testing.T) {
 	}
 	for _, want := range []string{
 		`ranks +128\n`, `all_reduce tp forward.MegatronRowLinear +all_reduce by ring +2 +16.777216MB +4096\n`,
-		`reduce_scatter dp step +reduce_scatter by ring +64 +10.366697472GB +2\n`, `1 collectives of no bytes, the first at .*csv:149:42\n`,
+		`reduce_scatter dp step +reduce_scatter by ring +64 +10.366697472GB +2\n`, `1 collectives of no bytes, which send nothing, the first at .*csv:149:42\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(stdout) {
 			t.Errorf("no %q in\n%s", want, stdout)

@@ -176,6 +176,7 @@ type Job struct {
 	Ranks       []int32      `json:"ranks"` // host of each rank
 	StartUS     float64      `json:"startUs"`
 	TimeScale   float64      `json:"timeScale,omitempty"` // of its times and bytes; 0: 1, or not known
+	LatencyUS   float64      `json:"latencyUs,omitempty"` // of a step, not scaled; 0: not known
 	Steps       int          `json:"steps"`
 	Schedule    *Schedule    `json:"schedule,omitempty"` // nil: it has none
 	Phases      []string     `json:"phases,omitempty"`
@@ -246,7 +247,7 @@ func Jobs(infos []metrics.JobInfo) []Job {
 	var jobs []Job
 	for i := range infos {
 		j := &infos[i]
-		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: units.Duration(j.Start).Microseconds(), TimeScale: j.TimeScale, Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
+		one := Job{Job: j.Job, Name: j.Name, Ranks: j.Ranks, StartUS: units.Duration(j.Start).Microseconds(), TimeScale: j.TimeScale, LatencyUS: j.Latency.Microseconds(), Steps: j.Steps, Phases: j.Phases, FirstSteps: j.Kept.First, Messages: j.Kept.Messages}
 		if s := j.Schedule; s.Period > 0 {
 			one.Schedule = &Schedule{s.Period.Microseconds(), s.Offset.Microseconds(), s.Correction.Microseconds()}
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,29 +36,39 @@ func Names() []string {
 	return names
 }
 
-// embedded returns the text of an embedded experiment, and the folder that the names of its
-// files are relative to; "" without files.
-func embedded(name string) (text []byte, dir string, err error) {
-	if text, err = library.ReadFile("library/" + name + ".yaml"); err != nil {
+// Embedded returns the text of an embedded experiment, and the files that it reads by their names
+// relative to the experiment's; nil without any.
+func Embedded(name string) (text []byte, files map[string][]byte) {
+	text, err := library.ReadFile("library/" + name + ".yaml")
+	if err != nil {
 		panic("experiment: " + err.Error())
 	}
-	files := map[string][]byte{}
-	digest := sha256.New()
 	err = fs.WalkDir(library, "library/"+name, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		data, err := library.ReadFile(path)
-		relative := strings.TrimPrefix(path, "library/")
-		files[relative] = data
-		fmt.Fprintf(digest, "%s %d\n%s", relative, len(data), data)
+		if files == nil {
+			files = map[string][]byte{}
+		}
+		files[strings.TrimPrefix(path, "library/")], err = library.ReadFile(path)
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		panic("experiment: " + err.Error())
+	}
+	return text, files
+}
+
+// embedded returns the text of an embedded experiment, and the folder that the names of its
+// files are relative to; "" without files.
+func embedded(name string) (text []byte, dir string, err error) {
+	text, files := Embedded(name)
+	if files == nil {
 		return text, "", nil
 	}
-	if err != nil {
-		panic("experiment: " + err.Error())
+	digest := sha256.New()
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(digest, "%s %d\n%s", file, len(files[file]), files[file])
 	}
 	dir, err = unpack(fmt.Sprintf("%s-%x", name, digest.Sum(nil)[:8]), files)
 	return text, dir, err

@@ -25,6 +25,7 @@ type TraceJob struct {
 	Algorithm collective.Algorithm `yaml:"algorithm" default:"auto" doc:"of the collectives that have it, the others have their default; see 'jobs[].collective.algorithm'"`
 	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"of collectives"`
 	Chunk     units.Size           `yaml:"chunk" is:"some payload" default:"0B" doc:"of collectives; 0B: not cut"`
+	Scale     float64              `yaml:"scale" default:"1" doc:"multiplies times of compute and sizes of messages, so that a step is short enough to emulate"`
 
 	// Limits bound what is read of the file; no key of an experiment.
 	Limits trace.Limits
@@ -59,7 +60,11 @@ func checkFormat(text string) error {
 }
 
 // Check implements JobSpec: the file is read when the job is built.
-func (TraceJob) Check(*Check) {}
+func (t TraceJob) Check(c *Check) {
+	if !(t.Scale > 0 && t.Scale <= 1) {
+		c.Fail("scale", "%v, want above 0 and at most 1", t.Scale)
+	}
+}
 
 // Load implements JobLoader.
 func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
@@ -84,7 +89,11 @@ func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
 	for _, lost := range in.Loss.Items() {
 		notes = append(notes, fmt.Sprintf("not used of %s: %d %s, the first at %s", t.File, lost.Count, lost.What, lost.First))
 	}
-	return loadedTrace{t, in.Source}, notes, nil
+	source := in.Source
+	if t.Scale != 1 {
+		source = graph.NewScaled(source, t.Scale)
+	}
+	return loadedTrace{t, source}, notes, nil
 }
 
 // Ranks implements JobSpec.

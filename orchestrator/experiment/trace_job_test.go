@@ -45,6 +45,9 @@ func TestKeysOfTraces(t *testing.T) {
 	if _, sends, compute := played(", algorithm: halving_doubling, time_unit: us"); sends != 2*4 || compute != 2*units.Millisecond {
 		t.Errorf("by halving and doubling, in us: %d messages and %v; want 8 and 2ms", sends, compute)
 	}
+	if _, sends, compute := played(", scale: 0.25"); sends != 2*6 || compute != units.Microsecond/2 {
+		t.Errorf("at scale 0.25: %d messages and %v; want 12 and 500ns", sends, compute)
+	}
 	if _, sends, _ := played(", channels: 2"); sends != 2*12 {
 		t.Errorf("with two channels %d messages, want 24", sends)
 	}

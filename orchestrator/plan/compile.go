@@ -89,7 +89,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	length, interval := newInterval(e, &fabric, &first, jobs.loads)
 	return &Shape{
 		experiment: e, fabric: fabric, first: first, jobs: jobs, buffers: buffers, signals: signals, faults: faults, captured: captured,
-		controlDelay: delay, length: length, interval: interval, notes: slices.Concat(fabric.notes, notes, stuck),
+		controlDelay: delay, length: length, interval: interval, notes: slices.Concat(fabric.notes, notes, stuck, v.balanceNotes(e, &fabric)),
 	}, nil
 }
 

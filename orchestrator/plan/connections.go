@@ -196,6 +196,9 @@ func (c *counter) failedAt() int {
 // inMemory reports whether the programs of a source are in memory. They are read to their
 // end then: the steps of a trace may differ.
 func inMemory(s graph.Source) bool {
+	if scaled, ok := s.(*graph.Scaled); ok {
+		s = scaled.Of
+	}
 	_, static := s.(*graph.Static)
 	return static
 }

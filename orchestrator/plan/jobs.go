@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
@@ -17,6 +18,7 @@ type playedJobs struct {
 	loads  []JobLoad
 	alone  []units.Duration  // an iteration on links at the NIC's rate without congestion and schedule, about: at least
 	shares [][]metrics.Share // of links; nil: there are no two jobs
+	full   []fullScale       // by job
 }
 
 // JobLoad is what playing a job takes, for predictions.
@@ -40,8 +42,8 @@ func playJobs(e *experiment.Experiment, f *fabric, w *workload) (played playedJo
 	for i := range w.Jobs {
 		job, load, seed := &w.Jobs[i], w.jobs[i].load, jobSeed(e.Seeds[0], i)
 		stuck := func(err error) error { return failure.At("jobs", fmt.Errorf("job %s: %w", job.Name, err)) }
-		if s, ok := job.Source.(*graph.Static); ok {
-			if err := graph.Check(s, seed); err != nil {
+		if inMemory(job.Source) {
+			if err := graph.Check(job.Source, seed); err != nil {
 				return played, nil, stuck(err)
 			}
 		}
@@ -67,9 +69,19 @@ func playJobs(e *experiment.Experiment, f *fabric, w *workload) (played playedJo
 			load.note(load.Live, float64(steps-1)*float64(period)+float64(load.Length)/float64(steps))
 		}
 		played.loads = append(played.loads, load)
+		if isTrace(e, job.Name) && w.jobs[i].load.Length == 0 {
+			notes = append(notes, fmt.Sprintf("job %s: its trace has no times of compute: the ranks do nothing but communicate, and its steps are shorter than those of the job that was traced", job.Name))
+		}
+		full := newFullScale(f, e.Links, job, w.jobs[i].records, seed)
+		played.full, notes = append(played.full, full), append(notes, full.notes(job.Name)...)
 	}
 	played.shares = newShares(f, w)
 	return played, notes, nil
+}
+
+// isTrace reports whether the job of a name is from a file of another tool.
+func isTrace(e *experiment.Experiment, name string) bool {
+	return slices.ContainsFunc(e.Jobs, func(j experiment.Job) bool { _, trace := j.Spec.(experiment.TraceJob); return trace && j.Name == name })
 }
 
 // newJobInfos describes the jobs for records, and returns a note if the tables do not keep all
@@ -87,6 +99,10 @@ func newJobInfos(r *run) (infos []metrics.JobInfo, notes []string) {
 		}
 		if scaled, ok := job.Source.(interface{ TimeScale() float64 }); ok {
 			info.TimeScale = scaled.TimeScale()
+		}
+		info.Latency = r.jobs.full[i].latency
+		if model, ok := job.Source.(interface{ FLOPs() (step, peak float64) }); ok {
+			info.FLOPs, info.PeakFLOPS = model.FLOPs()
 		}
 		for _, h := range job.Hosts {
 			info.Ranks = append(info.Ranks, int32(h))

@@ -28,6 +28,7 @@ type Variants struct {
 	topologies              []*topology
 	steps, nodes, transfers int64 // so far
 	memory                  units.Size
+	balancers               []experiment.Algorithm // hosts.lb, each once
 }
 
 // topology is a topology that was built, with what has been computed of it so far.
@@ -64,6 +65,18 @@ func EachVariant(set *experiment.Set, visit func(i int, p *Plan)) error {
 		visit(i, p)
 	}
 	return nil
+}
+
+// balanceNotes remarks on a variant with another hosts.lb than one before, in a fabric in which
+// all of them do the same.
+func (v *Variants) balanceNotes(e *experiment.Experiment, f *fabric) []string {
+	if !slices.ContainsFunc(v.balancers, func(a experiment.Algorithm) bool { return reflect.DeepEqual(a, e.Hosts.LB) }) {
+		v.balancers = append(v.balancers, e.Hosts.LB)
+	}
+	if len(v.balancers) < 2 || f.groups != nil || f.manyPaths() {
+		return nil
+	}
+	return []string{"hosts.lb: variants differ in it, but there is one path between any two hosts of this fabric, so there is nothing to balance"}
 }
 
 // fabric returns the fabric of an experiment.

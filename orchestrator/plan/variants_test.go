@@ -39,3 +39,33 @@ func TestFabricsOfVariantsAreLimited(t *testing.T) {
 		}
 	}
 }
+
+// Variants with different balancers have a note where a fabric has one path between any two
+// hosts, and none where it has several, or where they balance alike.
+func TestOnePathHasNothingToBalance(t *testing.T) {
+	const dumbbell, spines = "dumbbell: {left: 2, right: 2, rate: 100Gbps, delay: 1us}", "leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}"
+	for _, test := range []struct {
+		fabric, variants string
+		want             bool
+	}{
+		{dumbbell, "{a: {hosts.lb: ecmp}, b: {hosts.lb: reps}, c: {hosts.lb: plb}, d: {hosts.lb: mixed}}", true},
+		{dumbbell, "{a: {hosts.cc: nscc}, b: {hosts.cc: swift}}", false},
+		{spines, "{a: {hosts.lb: ecmp}, b: {hosts.lb: reps}}", false},
+	} {
+		text := "schema: 1\nname: x\ntopology: {" + test.fabric + "}\nworkload: {transfers: [0 -> 3 1MB]}\nvariants: " + test.variants + "\n"
+		set, err := experiment.Parse("x.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		var notes [][]string
+		if err := EachVariant(set, func(i int, p *Plan) {
+			names, notes = append(names, set.Variants[i].Name), append(notes, p.Notes)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(Attribute(names, notes), "\n"); strings.Contains(all, "so there is nothing to balance") != test.want {
+			t.Errorf("%s, %s: got %q", test.fabric, test.variants, all)
+		}
+	}
+}

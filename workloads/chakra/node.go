@@ -199,11 +199,11 @@ func cut(name string) string { return name[:min(len(name), 60)] }
 func (r *reader) entry(n *node) (trace.Entry, error) {
 	e := trace.Entry{ID: n.id, Name: n.name, Pos: n.pos, Deps: r.keep(n.data, n.control)}
 	for _, name := range n.others {
-		r.lost("attributes "+name, n)
+		r.lost("attributes "+name+", which csiglab has no use for", n)
 	}
 	switch n.kind {
 	case typeInvalid:
-		r.lost("nodes of type INVALID_NODE", n)
+		r.lost("nodes of type INVALID_NODE, which do nothing", n)
 	case typeMetadata:
 	case typeMemLoad, typeMemStore:
 		e.Kind, e.Unit = trace.Compute, unitMemory
@@ -294,7 +294,7 @@ func (r *reader) collective(n *node, e *trace.Entry) error {
 		return r.errorf(n, "comm_size is %d, want 0 to %d", size, int64(trace.MaxBytes))
 	}
 	if size == 0 && part.Kind != collective.Barrier {
-		r.lost("collectives of 0 B", n)
+		r.lost("collectives of 0 B, which send nothing", n)
 		return nil
 	}
 	part.Bytes = units.Size(size)

@@ -145,10 +145,10 @@ func TestNodes(t *testing.T) {
 		t.Errorf("compute (-want +got):\n%s", diff)
 	}
 	want := []string{
-		"nodes of type MEM_STORE_NODE without duration", "nodes of type INVALID_NODE", "attributes unheard of", "nodes of unknown type 12",
-		"nodes of type COMM_COLL_NODE without comm_type", "collectives of unknown comm_type 77", "collectives of 0 B",
+		"nodes of type MEM_STORE_NODE without duration", "nodes of type INVALID_NODE, which do nothing", "attributes unheard of, which csiglab has no use for", "nodes of unknown type 12",
+		"nodes of type COMM_COLL_NODE without comm_type", "collectives of unknown comm_type 77", "collectives of 0 B, which send nothing",
 		"nodes of type COMM_SEND_NODE without comm_dst", "nodes of type COMP_NODE with num_ops and without duration",
-		"attributes comm_priority that are not 0", "collectives with a pg_name, of a trace without groups (all ranks take part)",
+		"attributes comm_priority that are not 0, which csiglab has no use for", "collectives with a pg_name, of a trace without groups (all ranks take part)",
 		"dependencies on nodes that the trace does not have",
 	}
 	got = nil

@@ -13,9 +13,19 @@ import (
 type Link struct {
 	Rate    units.Rate     // of a NIC; 0: messages take no time to send
 	Latency units.Duration // from the end of a message at its sender to the receiver; acknowledgements take none
+	// Between returns the way of a message of a stream, in place of Rate and Latency. nil: they
+	// are those of all messages.
+	Between func(s Stream, bytes units.Size) Way
 
 	Sink metrics.Sink // takes the operations of all ranks; may be nil
 	Most int          // operations of all ranks together, of more Ideal returns an error; 0: mostIdeal
+}
+
+// Way is what a message of one rank to another crosses.
+type Way struct {
+	NIC     int            // that sends it, from 0; several ranks may share one
+	Rate    units.Rate     // of the NIC; 0: messages take no time to send
+	Latency units.Duration // as Link.Latency
 }
 
 // mostIdeal is how many operations Ideal plays unless it is told otherwise: about ten
@@ -46,7 +56,7 @@ func Ideal(s Source, seed uint64, l Link) (*Timeline, error) {
 	}
 	e := NewEngine(Config{Source: s, Ranks: ranks, Seed: seed, Sink: l.Sink, Most: most})
 	n := network{link: l, free: make([]units.Time, len(ranks))}
-	if l.Rate > 0 {
+	if l.Rate > 0 && l.Between == nil {
 		n.nics = make([]units.Serialiser, len(ranks))
 		for i := range n.nics {
 			n.nics[i] = units.NewSerialiser(l.Rate)
@@ -108,12 +118,22 @@ func (n *network) arrive(now units.Time, e *Engine) {
 }
 
 func (n *network) send(now units.Time, e *Engine, p *Post) {
-	at := now
-	if n.nics != nil {
-		from := e.StreamOf(p.Stream).From
+	at, latency := now, n.link.Latency
+	switch stream := e.StreamOf(p.Stream); {
+	case n.link.Between != nil:
+		way := n.link.Between(stream, p.Bytes)
+		for way.NIC >= len(n.free) {
+			n.free = append(n.free, 0)
+		}
+		if latency = way.Latency; way.Rate > 0 {
+			at = max(now, n.free[way.NIC]).Add(way.Rate.Serialisation(p.Bytes))
+		}
+		n.free[way.NIC] = at
+	case n.nics != nil:
+		from := stream.From
 		at = n.nics[from].Departure(max(now, n.free[from]), p.Bytes)
 		n.free[from] = at
 	}
-	n.queue.push(due{at: at.Add(n.link.Latency), rank: int32(n.posts >> 32), id: uint32(n.posts), slot: int32(p.Stream)})
+	n.queue.push(due{at: at.Add(latency), rank: int32(n.posts >> 32), id: uint32(n.posts), slot: int32(p.Stream)})
 	n.posts++
 }

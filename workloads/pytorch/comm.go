@@ -191,7 +191,7 @@ func (t *rank) communicate(n *node, e *trace.Entry) (bool, error) {
 	c := n.comm
 	what, k := c.kind()
 	if what == unknown {
-		t.lost("collectives "+clip(c.name), n)
+		t.lost("collectives "+clip(c.name)+", whose kind csiglab does not know", n)
 		return false, nil
 	}
 	group, err := t.group(n)

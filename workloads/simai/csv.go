@@ -221,7 +221,7 @@ func (r *csvReader) heading(words []lines.Word) error {
 		at := slices.Index(csvColumns, w.Text)
 		switch {
 		case at < 0:
-			r.loss.Add("columns "+strconv.Quote(w.Text[:min(len(w.Text), 40)]), r.Place(w.Pos))
+			r.loss.Add("columns "+strconv.Quote(w.Text[:min(len(w.Text), 40)])+", which csiglab has no use for", r.Place(w.Pos))
 			continue
 		case r.columns[at] >= 0:
 			return r.Errorf(w.Pos, "column %s is given twice", w.Text)
@@ -335,7 +335,7 @@ func (r *csvReader) item(what string, at lines.Word, words []lines.Word) (*Item,
 		return nil, e
 	}
 	if t := r.field(words, "_elapsed_time"); t.Text != "" {
-		r.loss.Add("measured times", r.Place(t.Pos))
+		r.loss.Add("measured times, as a run has times of its own", r.Place(t.Pos))
 	}
 	if what == "isend" || what == "irecv" {
 		return r.pipe(what, words, bytes, w)
@@ -346,7 +346,7 @@ func (r *csvReader) item(what string, at lines.Word, words []lines.Word) (*Item,
 		return nil, r.Unknown("communication", lines.Word{Pos: at.Pos, Text: what}, names...)
 	}
 	if bytes == 0 && kind != collective.Barrier {
-		r.loss.Add("collectives of no bytes", r.Place(w.Pos))
+		r.loss.Add("collectives of no bytes, which send nothing", r.Place(w.Pos))
 		return nil, nil
 	}
 	item := &Item{Do: Collective, Kind: kind, Group: kindOf, Bytes: units.Size(max(1, bytes))}

@@ -52,7 +52,7 @@ func TestStages(t *testing.T) {
 	if diff := cmp.Diff(s.Names.Phases, []string{"init", "forward", "backward", "step"}); diff != "" {
 		t.Errorf("phases: %s", diff)
 	}
-	if got := loss.String(); got != "1 measured times, the first at s.csv:14:75" {
+	if got := loss.String(); got != "1 measured times, as a run has times of its own, the first at s.csv:14:75" {
 		t.Errorf("lost %q", got)
 	}
 	if _, loss, err = simai.ReadCSV("s.csv", strings.NewReader(staged), simai.Options{}); err != nil || !strings.Contains(loss.String(), "1 computations whose time, or its unit, the file does not say, the first at s.csv:9:1") {

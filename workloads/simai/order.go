@@ -96,7 +96,7 @@ func (r *reader) pipeline(l Layout) error {
 	v, ok := r.header["pp_comm"]
 	switch {
 	case l.PP == 1 && ok && v.value > 0:
-		r.loss.Add("sizes of pipeline messages of a single stage", r.Place(v.word.Pos))
+		r.loss.Add("sizes of pipeline messages of a single stage, which sends none", r.Place(v.word.Pos))
 		return nil
 	case l.PP == 1:
 		return nil

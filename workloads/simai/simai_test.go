@@ -115,7 +115,7 @@ func TestBytes(t *testing.T) {
 	if want := (simai.Layout{TP: 2, DP: 64, PP: 1, EP: 1}); s.Layout != want {
 		t.Errorf("layout %+v, want %+v", s.Layout, want)
 	}
-	if got := loss.String(); got != "1 collectives of no bytes, the first at l7b.csv:149:42" {
+	if got := loss.String(); got != "1 collectives of no bytes, which send nothing, the first at l7b.csv:149:42" {
 		t.Errorf("lost %q", got)
 	}
 }

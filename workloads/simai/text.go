@@ -340,7 +340,7 @@ func (r *reader) readPart(p *part, i int, layer string, words []lines.Word) erro
 	text := words[1].Text
 	if text == "NONE" {
 		if bytes > 0 {
-			r.loss.Add("bytes of no collective", r.Place(words[2].Pos))
+			r.loss.Add("bytes of layers without a collective, which send nothing", r.Place(words[2].Pos))
 		}
 		return nil
 	}
@@ -366,7 +366,7 @@ func (r *reader) readPart(p *part, i int, layer string, words []lines.Word) erro
 		r.loss.Add("collectives ALLREDUCEALLTOALL, played as all-reduces", r.Place(words[1].Pos))
 	}
 	if bytes == 0 {
-		r.loss.Add("collectives of no bytes", r.Place(words[2].Pos))
+		r.loss.Add("collectives of no bytes, which send nothing", r.Place(words[2].Pos))
 		return nil
 	}
 	dropped := r.policy.has>>i&1 == 0

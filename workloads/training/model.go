@@ -79,3 +79,13 @@ func (m *Model) layer(tokens float64) flops {
 
 // output returns the operations of the output layer.
 func (m *Model) output(tokens float64) float64 { return 2 * float64(m.embedding()) * tokens }
+
+// FLOPs returns the floating-point operations of training on a number of tokens: forward and
+// backward pass, which is twice the forward pass. That is 6 for each weight and token that
+// meet, plus 12 times layers, sequence and hidden for each token (Chowdhery et al.,
+// appendix B). The embedding is a table and multiplies nothing.
+func (m *Model) FLOPs(tokens float64) float64 {
+	f := m.layer(tokens)
+	layers := float64(m.Layers) * (float64(f.weights+f.scores) + f.experts)
+	return 3 * (layers + m.output(tokens))
+}

@@ -400,3 +400,25 @@ func BenchmarkExpand(b *testing.B) {
 		b.ReportMetric(float64(operations), "operations/op")
 	}
 }
+
+// The operations of a source are those of the real model in one step, whatever its scale and its
+// steps are, and the peak is that of all ranks.
+func TestSourceFLOPs(t *testing.T) {
+	m, _ := training.FindPreset("llama3-70b")
+	c := training.Config{
+		Model: m, Parallel: training.Parallel{TP: 8, DP: 2}, MicroBatch: 1, GlobalBatch: 4, Compute: training.Compute{FLOPS: 1e15, MFU: 0.5}, Scale: 0.01, Steps: 3,
+	}
+	for _, want := range [][2]float64{{m.FLOPs(4 * 8192), 16e15}, {0, 0}} {
+		source, err := training.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step, peak := source.(*training.Source).FLOPs(); step != want[0] || peak != want[1] {
+			t.Errorf("%+v: got %g operations and a peak of %g, want %g", c.Compute, step, peak, want)
+		}
+		if once := source.(*training.Source).Once(); once.Steps() != 1 || source.Steps() != 3 {
+			t.Errorf("once: %d steps of %d", once.Steps(), source.Steps())
+		}
+		c.Compute = training.Compute{Forward: units.Millisecond} // which says nothing of operations
+	}
+}

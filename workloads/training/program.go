@@ -33,6 +33,23 @@ func (s *Source) Ranks() int { return s.Config.Parallel.Ranks() }
 // TimeScale returns what times and bytes of the real job are multiplied by, 1 for all of it.
 func (s *Source) TimeScale() float64 { return cmp.Or(s.Config.Scale, 1) }
 
+// Once returns the programs of a single step.
+func (s *Source) Once() graph.Source {
+	once := *s
+	once.Config.Steps, once.layout = 1, nil
+	return &once
+}
+
+// FLOPs returns the floating-point operations of the real model in a step, on all ranks, and how
+// many per second the ranks have together at their peak; 0 and 0 if compute times are given.
+func (s *Source) FLOPs() (step, peak float64) {
+	c := &s.Config
+	if c.Compute.FLOPS == 0 {
+		return 0, 0
+	}
+	return c.Model.FLOPs(float64(c.GlobalBatch) * float64(c.Model.Sequence)), c.Compute.FLOPS * float64(s.Ranks())
+}
+
 // PerStage returns how many ranks a stage of the pipeline has, 0 without a pipeline: those
 // from 0 on are the first stage.
 func (s *Source) PerStage() int {

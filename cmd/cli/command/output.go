@@ -131,6 +131,11 @@ func (o *Output) fail(err error) {
 	}
 }
 
+// Exists is the error of a file that is not overwritten.
+func Exists(name string) error {
+	return Usage("%s is there already and is not overwritten; choose another name, or remove it", name)
+}
+
 // Create writes a file that is not there yet.
 func Create(name, text string) error {
 	file, err := own.CreateNew(name, 0o644)
@@ -143,7 +148,7 @@ func Create(name, text string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return Usage("%s is there already and is not overwritten; choose another name, or remove it", name)
+		return Exists(name)
 	case err != nil:
 		return Infrastructure(fmt.Errorf("%s: %w", name, cause.Of(err)))
 	}

@@ -242,6 +242,9 @@ func (i *WorkloadView) text(link graph.Link) string {
 		fmt.Fprintf(t, "failure\tlink %d upwards of %s%d\n", f.Link, f.Tier, f.Switch)
 	}
 	fmt.Fprintf(t, "messages\t%d\nbytes\t%v\ncomputing\t%v of all ranks together\n", s.Messages, s.Bytes, s.Compute)
+	if i.Transfers == 0 && s.Compute == 0 {
+		fmt.Fprintln(t, "  \tthe file has no times of compute: ranks do nothing but communicate")
+	}
 	for _, k := range s.Kinds {
 		fmt.Fprintf(t, "  %s\t%v in %d messages\n", k.Kind, k.Bytes, k.Messages)
 	}

@@ -100,7 +100,7 @@ func writePrograms(w io.Writer, f *reading.Facts) {
 // jobMetrics are shown of each job, trafficMetrics of each item of workload.traffic, where a
 // variant has them.
 var (
-	jobMetrics     = []string{"iteration_us.mean.", "compute_us.mean.", "bubble_us.mean.", "exposed_us.mean.", "skew_wait_us.mean."}
+	jobMetrics     = []string{"iteration_us.mean.", "full_iteration_us.", "latency_share.", "mfu.", "compute_us.mean.", "bubble_us.mean.", "exposed_us.mean.", "skew_wait_us.mean."}
 	trafficMetrics = []string{"rpc_us.p50.", "message_us.p50.", "fct_us.p50."}
 )
 

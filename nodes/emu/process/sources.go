@@ -16,6 +16,7 @@ import (
 // know them, in the process that sends a Spec and in the one that receives it.
 var sources = []graph.Source{
 	new(graph.Static),
+	new(graph.Scaled),
 	new(collective.Source),
 	new(pipeline.Source),
 	new(simai.Source),

@@ -56,6 +56,7 @@ func samples(t *testing.T) []graph.Source {
 			Model: training.Model{Layers: 4, Hidden: 64, FFN: 256, Heads: 4, Sequence: 16}, Parallel: training.Parallel{TP: 2, PP: 2},
 			MicroBatch: 1, GlobalBatch: 2, Compute: training.Compute{Forward: units.Microsecond}, Steps: 2,
 		})),
+		graph.NewScaled(made(training.NewProfile(training.Profile{Ranks: 2, Compute: units.Microsecond, Bytes: units.KB, Steps: 1})), 0.5),
 		made(training.NewProfile(training.Profile{Ranks: 2, Compute: units.Microsecond, Bytes: units.KB, Steps: 2})),
 	}
 }

@@ -17,7 +17,7 @@ import (
 // jobMetrics are of jobs and their collectives.
 var jobMetrics = Group{Title: "Jobs", Of: "jobs",
 	Doc:     "These are of the whole run, whatever the measuring window. A `<collective>` is one of a job, `train.gradients-0`. Each value is of a step, or of one collective of one group of ranks in a step.",
-	Entries: []*Entry{iterationTime, settledTime, straggling, stragglerRank, stepsDone, messageTime, holdTime, lateTime, collectiveTime, arrivalSkew, algorithmRate, busRate},
+	Entries: []*Entry{iterationTime, settledTime, fullTime, latencyShare, utilisation, straggling, stragglerRank, stepsDone, messageTime, holdTime, lateTime, collectiveTime, arrivalSkew, algorithmRate, busRate},
 	More:    "Percentiles of `message_us`, `schedule_hold_us` and `schedule_late_us` are off by up to 1/32 of the value. Connections of jobs have rates, windows and samples as other flows, but no completion time.",
 }
 
@@ -34,6 +34,12 @@ var (
 		Doc: "the steps' times, start to start: from when the first rank begins a step to when the first rank begins the next one; of the last step to when its last rank ends it. So the mean is the time of all steps over their number, also where steps overlap"}
 	settledTime = &Entry{Form: "iteration_settled_us.<job>", Words: []*words{jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noStep,
 		Doc: "mean of the second half of the steps' times: without the first steps, in which jobs that share links find their places"}
+	fullTime = &Entry{Form: "full_iteration_us.<job>", Words: []*words{scaledJobs}, Better: meaning.Lower, Needs: scaled, Absent: noStep,
+		Doc: "of a job with a `scale`: what a step of the real job takes, by `iteration_us.mean`: its latency, which the scale does not shrink, plus the rest of it over the scale. The latency is that on the critical path of a step without congestion, which follows from the plan"}
+	latencyShare = &Entry{Form: "latency_share.<job>", Words: []*words{scaledJobs}, Share: true, Needs: scaled, Absent: noStep,
+		Doc: "of a job with a `scale`: the share of `iteration_us.mean` that is latency. `full_iteration_us` of two scales agree to this share, as far as congestion control does the same at both"}
+	utilisation = &Entry{Form: "mfu.<job>", Words: []*words{modelJobs}, Better: meaning.Higher, Share: true, Needs: countedFLOPs, Absent: noStep,
+		Doc: "model flops utilisation of a job of kind model whose compute times follow from `tflops`: the operations of the model in a step, without recomputation, over what all ranks could do at their peak in the mean time of a step of the real job"}
 	straggling = &Entry{Form: "straggler_ratio.<statistic>.<job>", Words: []*words{statisticNames, jobNames}, Better: meaning.Lower, Needs: ofJobs, Absent: noCompute,
 		Doc: "the most that a rank computes in a step, over the mean of the ranks; 1 without stragglers"}
 	stragglerRank = &Entry{Form: "straggler_rank.<job>", Words: []*words{jobNames}, Unit: "rank", Needs: ofJobs, Absent: noCompute, Doc: "the rank that computed longest in most steps"}
@@ -57,16 +63,25 @@ var (
 
 // What jobs need, and their words.
 var (
-	ofJobs    = []*need{{"jobs", func(p *plan.Plan) bool { return len(p.Jobs) > 0 }, "it has no jobs"}}
-	scheduled = append(ofJobs[:1:1], &need{"one with a schedule", func(p *plan.Plan) bool { return len(jobsThat(p, hasSchedule)) > 0 }, "no job has a schedule"})
+	ofJobs       = []*need{{"jobs", func(p *plan.Plan) bool { return len(p.Jobs) > 0 }, "it has no jobs"}}
+	scaled       = append(ofJobs[:1:1], &need{"one with a scale whose latency is known", func(p *plan.Plan) bool { return len(jobsThat(p, hasLatency)) > 0 }, "no job has a scale below 1 and steps that were played"})
+	countedFLOPs = append(ofJobs[:1:1], &need{"one of kind model with `tflops`", func(p *plan.Plan) bool { return len(jobsThat(p, hasFLOPs)) > 0 }, "no job has a model whose operations are counted"})
+	scheduled    = append(ofJobs[:1:1], &need{"one with a schedule", func(p *plan.Plan) bool { return len(jobsThat(p, hasSchedule)) > 0 }, "no job has a schedule"})
 
 	jobNames         = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, func(*metrics.JobInfo) bool { return true }) }}
+	scaledJobs       = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, hasLatency) }}
+	modelJobs        = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, hasFLOPs) }}
 	scheduledJobs    = &words{of: func(s *subjects) []string { return jobsThat(s.Plan, hasSchedule) }}
 	collectives      = &words{of: func(s *subjects) []string { return collectivesOf(s.Plan, false) }}
 	sizedCollectives = &words{of: func(s *subjects) []string { return collectivesOf(s.Plan, true) }}
 )
 
 func hasSchedule(j *metrics.JobInfo) bool { return j.Schedule.Period > 0 }
+
+func hasLatency(j *metrics.JobInfo) bool { return j.Latency > 0 }
+
+// hasFLOPs leaves out jobs of a scale whose time at full scale is not known.
+func hasFLOPs(j *metrics.JobInfo) bool { return j.FLOPs > 0 && (j.TimeScale == 1 || j.Latency > 0) }
 
 func jobsThat(p *plan.Plan, are func(*metrics.JobInfo) bool) (names []string) {
 	for i := range p.Jobs {
@@ -428,6 +443,7 @@ func (s *jobSums) measure(e *emitter) {
 		name := j.info.Name
 		e.set(stepsDone, float64(j.done), name)
 		j.iterations.measure(e, name)
+		measureFullScale(e, j.info, &j.iterations)
 		messages := distributionOf(&j.messages, perMicrosecond)
 		e.distribution(messageTime, &messages, name)
 		if hasSchedule(j.info) {
@@ -451,6 +467,26 @@ func (s *jobSums) measure(e *emitter) {
 			e.values(busRate, c.bus, subject)
 		}
 		s.measureOverlaps(e, j)
+	}
+}
+
+// measureFullScale emits what the mean of the steps' times means for the real job.
+func measureFullScale(e *emitter, j *metrics.JobInfo, t *iterations) {
+	if len(t.times) == 0 {
+		return
+	}
+	step := t.length / units.Duration(len(t.times))
+	if step <= 0 {
+		return
+	}
+	whole := step
+	if hasLatency(j) {
+		whole = metrics.FullScale(step, j.Latency, j.TimeScale)
+		e.set(fullTime, whole.Microseconds(), j.Name)
+		e.set(latencyShare, min(1, float64(j.Latency)/float64(step)), j.Name)
+	}
+	if hasFLOPs(j) {
+		e.set(utilisation, metrics.MFU(j.FLOPs, j.PeakFLOPS, whole), j.Name)
 	}
 }
 

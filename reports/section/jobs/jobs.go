@@ -22,6 +22,7 @@ type Job struct {
 	Steps       int     `json:"steps"`
 	Done        float64 `json:"done"` // steps that all ranks have ended
 	IterationUS *Stats  `json:"iterationUs,omitempty"`
+	Full        *Full   `json:"fullScale,omitempty"`
 	// Parts are what an iteration is made of, in the order of partNames: together all of it.
 	Parts          []Part       `json:"parts,omitempty"`
 	StragglerRatio *Stats       `json:"stragglerRatio,omitempty"`
@@ -100,7 +101,7 @@ func newJob(r *reading.Reading, of *waits.Job) Job {
 	}
 	j := Job{
 		Variant: of.Run.Variant, Seed: of.Run.Seed, Name: info.Name, Ranks: len(info.Ranks), Steps: info.Steps, Done: medians["steps_done."+info.Name], Slowest: -1,
-		IterationUS: stats("iteration_us", info.Name), Parts: partsOf(medians, info.Name),
+		IterationUS: stats("iteration_us", info.Name), Parts: partsOf(medians, info.Name), Full: newFull(medians, info),
 		StragglerRatio: stats("straggler_ratio", info.Name), MessageUS: stats("message_us", info.Name), Collectives: []Collective{}, Paths: []Path{},
 	}
 	if rank, ok := medians["straggler_rank."+info.Name]; ok {

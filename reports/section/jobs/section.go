@@ -49,6 +49,9 @@ func (s *Section) Parts() []section.Part {
 		return nil
 	}
 	all := section.Part{ID: "jobs", Title: "Jobs", Level: section.Plain, Blocks: []section.Block{s.table()}}
+	if t := s.fullScale(); t != nil {
+		all.Blocks = append(all.Blocks, t)
+	}
 	if text := s.take(); text != "" {
 		all.Says = words.Capital(text) + "."
 	}
