@@ -38,6 +38,14 @@ func (s *lateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 }
 
+// count returns how often the server was asked for the Job. A request whose client has given up may
+// still be answered.
+func (s *lateServer) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
 // Job says whether there may be a Job after an error: not when the server has refused it.
 func TestJobMayExist(t *testing.T) {
 	for code, may := range map[int]bool{403: false, 422: false, 409: false, 500: true, 504: true, 0: true} {
@@ -55,14 +63,14 @@ func TestAwaitJob(t *testing.T) {
 	c := connected(t, s)
 	c.times.late = time.Minute
 	c.AwaitJob(t.Context(), "j")
-	if s.asked != 4 {
-		t.Errorf("asked %d times, want 4: the Job was there then", s.asked)
+	if n := s.count(); n != 4 {
+		t.Errorf("asked %d times, want 4: the Job was there then", n)
 	}
 	s = &lateServer{misses: -1}
 	c = connected(t, s)
 	c.times.late = 20 * time.Millisecond
 	c.AwaitJob(t.Context(), "j")
-	if s.asked == 0 {
+	if s.count() == 0 {
 		t.Error("asked nobody")
 	}
 }
