@@ -160,27 +160,26 @@ func (r *resolver) reach(trees []*tree) {
 			continue
 		}
 		c, param := &choices[k], l.path[len(choices[k].path)+1:]
-		has := make([]bool, len(trees))
+		reached, lack := false, []*tree{}
+		var notes []string
 		for j, t := range trees {
-			_, has[j] = c.parameter(&r.opts.Tables, cmp.Or(t, r.base), param)
+			t = cmp.Or(t, r.base)
+			algorithm, has := c.parameter(&r.opts.Tables, t, param)
+			if reached = reached || has; !has {
+				lack = append(lack, t)
+				notes = append(notes, fmt.Sprintf("%s changes nothing of variant %s: %s has no such parameter", l.name(), r.declared[j].name, algorithm))
+			}
 		}
-		if !slices.Contains(has, true) {
+		if !reached {
 			continue // which the decoder says
 		}
-		for j := range trees {
-			if !has[j] {
-				algorithm, _ := c.parameter(&r.opts.Tables, cmp.Or(trees[j], r.base), param)
-				r.notes = append(r.notes, fmt.Sprintf("%s changes nothing of variant %s: %s has no such parameter", l.name(), r.declared[j].name, algorithm))
-			}
+		if _, has := c.parameter(&r.opts.Tables, r.base, param); !has {
+			lack = append(lack, r.base)
 		}
-		for _, t := range append(slices.Clone(trees), r.base) {
-			if t == nil {
-				continue
-			}
-			if _, ok := c.parameter(&r.opts.Tables, t, param); !ok {
-				t.find(c.path).remove(param)
-			}
+		for _, t := range lack {
+			t.find(c.path).remove(param) // the base may be there more than once
 		}
+		r.notes = append(r.notes, notes...)
 	}
 }
 

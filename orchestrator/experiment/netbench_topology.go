@@ -31,14 +31,7 @@ func (f NetBench) Build() (Built, error) {
 	if err != nil {
 		return Built{}, inputError{err}
 	}
-	size, err := custom.Size()
-	if err == nil {
-		err = fits(size) // before it takes the memory
-	}
-	if err != nil {
-		return Built{}, err
-	}
-	return buildGraph(custom.Build())
+	return buildCustom(custom)
 }
 
 // Auto implements Deriver.

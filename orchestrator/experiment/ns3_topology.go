@@ -25,14 +25,7 @@ func (f NS3) Build() (Built, error) {
 	if err != nil {
 		return Built{}, inputError{err}
 	}
-	size, err := custom.Size()
-	if err == nil {
-		err = fits(size) // before it takes the memory
-	}
-	if err != nil {
-		return Built{}, err
-	}
-	b, err := buildGraph(custom.Build())
+	b, err := buildCustom(custom)
 	if inner > 0 {
 		b.Notes = append(b.Notes, fmt.Sprintf("%s: %d NVSwitches are left out with their links: what GPUs of one server say to each other does not cross the fabric", f.File, inner))
 	}

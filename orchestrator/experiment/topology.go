@@ -87,5 +87,17 @@ func buildTree(tree topologies.FatTree, err error) (Built, error) {
 	return Built{Graph: graph, Tree: &tree}, err
 }
 
+// buildCustom returns the fabric of a file, unless it is too large.
+func buildCustom(c *topologies.Custom) (Built, error) {
+	size, err := c.Size()
+	if err == nil {
+		err = fits(size) // before it takes the memory
+	}
+	if err != nil {
+		return Built{}, err
+	}
+	return buildGraph(c.Build())
+}
+
 // buildGraph returns a fabric that is no tree. A generator's error is passed on.
 func buildGraph(g *topologies.Graph, err error) (Built, error) { return Built{Graph: g}, err }

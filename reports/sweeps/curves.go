@@ -151,7 +151,6 @@ func (s *Sweep) valueCurves(m Metric, a *amounts) *chart.Figure {
 		ID: figureID(m.Name, "curves"), Title: m.Title,
 		Caption: fmt.Sprintf("Medians over %s; bands reach from the least to the greatest.", words.Plural(len(s.Plan.Seeds), "seed")),
 	}
-	unit, factor := s.of(m.Name).Unit, 1.0
 	titles, cells := s.along(a)
 	var all []float64
 	for i, list := range cells {
@@ -172,7 +171,7 @@ func (s *Sweep) valueCurves(m Metric, a *amounts) *chart.Figure {
 		}
 		f.Panels = append(f.Panels, chart.Panel{Title: titles[i], Chart: lines})
 	}
-	unit, factor = words.ScaleOf(unit, all...)
+	unit, factor := words.ScaleOf(s.of(m.Name).Unit, all...)
 	for i := range f.Panels {
 		lines := f.Panels[i].Chart.(*chart.Lines)
 		lines.Y = chart.Scaling{Name: m.Title, Unit: unit}

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 )
@@ -150,7 +151,7 @@ func (r *reader) switchNumbers(words []lines.Word) error {
 // link takes a link. Those of NVSwitches are counted alone.
 func (r *reader) link(words []lines.Word) error {
 	if len(words) != 5 {
-		return r.Errorf(words[0].Pos, "want a link: two nodes, rate, delay and loss; the line has %s", plural(len(words)))
+		return r.Errorf(words[0].Pos, "want a link: two nodes, rate, delay and loss; the line has %s", spelling.Plural(len(words), "word"))
 	}
 	var ends [2]int
 	for i := range ends {
@@ -191,13 +192,6 @@ func (r *reader) link(words []lines.Word) error {
 	r.list = append(r.list, topologies.CustomLink{A: ends[0], B: ends[1], Rate: rate, Delay: delay, Count: 1})
 	r.places = append(r.places, words[0].Pos)
 	return nil
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return "1 word"
-	}
-	return fmt.Sprintf("%d words", n)
 }
 
 // build returns the fabric.

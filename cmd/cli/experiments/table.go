@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
@@ -40,18 +39,21 @@ func metricTableOf(w *csv.Writer, folder string) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][][]string, len(f.Manifest.Runs)) // runs are in the order of variants and seeds, the table in that of their ends
+	type run struct {
+		variant string
+		seed    uint64
+	}
+	rows := map[run][][]string{}
 	for row, err := range f.Metrics() {
 		if err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(f.Manifest.Runs, func(r runfolder.Run) bool { return r.Variant == row.Variant && r.Seed == row.Seed }); i >= 0 {
-			rows[i] = append(rows[i], []string{row.Variant, strconv.FormatUint(row.Seed, 10), row.Name, number(row.Value)})
-		}
+		of := run{row.Variant, row.Seed}
+		rows[of] = append(rows[of], []string{row.Variant, strconv.FormatUint(row.Seed, 10), row.Name, number(row.Value)})
 	}
 	w.Write([]string{"variant", "seed", "metric", "value"}) //nolint:errcheck // a buffer takes everything
-	for _, list := range rows {
-		w.WriteAll(list) //nolint:errcheck // a buffer takes everything
+	for i := range f.Manifest.Runs {                        // by variant and seed; the table is in the order in which they ended
+		w.WriteAll(rows[run{f.Manifest.Runs[i].Variant, f.Manifest.Runs[i].Seed}]) //nolint:errcheck // a buffer takes everything
 	}
 	return nil
 }
