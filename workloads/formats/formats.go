@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lines"
-	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
@@ -132,14 +131,16 @@ func choose(path, name string) (*format, error) {
 		}
 		return &table[i], nil
 	}
-	sample := path
-	if info, err := os.Stat(path); err != nil || info.IsDir() {
+	sample := tracefile.One(path)
+	if info, err := os.Stat(path); err != nil || info.IsDir() || tracefile.IsArchive(path) {
 		var ends []string
 		for i := range table {
 			ends = append(ends, table[i].ranks...)
 		}
+		slices.Sort(ends)
+		ends = slices.Compact(ends)
 		if files, e := tracefile.Find(path, ends...); e == nil && len(files) > 0 {
-			sample = files[0].Name
+			sample = files[0]
 		} else if err == nil {
 			return nil, cmp.Or(e, fmt.Errorf("%s: there is no trace in this folder", path))
 		}
@@ -158,7 +159,7 @@ func choose(path, name string) (*format, error) {
 			return f, nil
 		}
 	}
-	if f, err := lines.Open(sample, math.MaxInt64); err != nil {
+	if f, err := lines.Open(sample.Name, math.MaxInt64); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	} else if f.Close(); start == "" { // opened for reading
 		return nil, fmt.Errorf("%s:1:1: the file is empty", path)
@@ -167,19 +168,20 @@ func choose(path, name string) (*format, error) {
 }
 
 // beginning returns up to 4 KiB of a file, unpacked.
-func beginning(path string) (string, error) {
-	f, err := own.Input(path, math.MaxInt64)
+func beginning(file tracefile.File) (string, error) {
+	const most = 4096
+	f, err := file.Open()
 	if err != nil {
 		return "", err
 	}
 	defer f.Close() // opened for reading
-	start, err := f.Start(4096)
+	start, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil || !strings.HasPrefix(string(start), "\x1f\x8b") {
 		return string(start), err
 	}
 	if packed, err := gzip.NewReader(bytes.NewReader(start)); err == nil {
 		// That what was read ends is no end of the file.
-		if unpacked, _ := io.ReadAll(io.LimitReader(packed, 4096)); len(unpacked) > 0 {
+		if unpacked, _ := io.ReadAll(io.LimitReader(packed, most)); len(unpacked) > 0 {
 			return string(unpacked), nil
 		}
 	}

@@ -1,12 +1,9 @@
 package pytorch
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,23 +20,19 @@ import (
 // fixture returns the trace of rank 0 of two of Chakra's tests, read through its archive.
 func fixture(t *testing.T) string {
 	t.Helper()
-	packed, err := gzip.NewReader(checkout.Open(t, "fixtures/mlcommons+chakra/tests/data/1.0.2-chakra.0.0.4.tgz"))
+	members, err := tracefile.Find(checkout.Shared(t, "fixtures/mlcommons+chakra/tests/data/1.0.2-chakra.0.0.4.tgz"), Endings()...)
+	if err != nil || len(members) != 1 {
+		t.Fatal(members, err)
+	}
+	in, err := members[0].Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for archive := tar.NewReader(packed); ; {
-		h, err := archive.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if base := filepath.Base(h.Name); strings.HasSuffix(base, ".json") && !strings.HasPrefix(base, "._") {
-			data, err := io.ReadAll(archive)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(data)
-		}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return string(data)
 }
 
 // files returns files in memory, by rank.

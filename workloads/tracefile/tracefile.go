@@ -39,8 +39,15 @@ const maxFiles = 1 << 17
 // of the files, or what their names begin with. The last number of a name, before the endings,
 // is the rank; the names of one trace differ in it alone. endings are those of the format,
 // such as .et; .gz may follow. A file on its own, in whose name no rank has its place, is
-// Unknown.
+// Unknown. An archive (.tgz, .tar.gz, .tar) is as the folder of all its files.
 func Find(path string, endings ...string) ([]File, error) {
+	if IsArchive(path) {
+		members, err := unpackArchive(path, DefaultBytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return members.find(path, endings)
+	}
 	dir, base := filepath.Split(path)
 	want := func(name, family string) bool { return strings.HasPrefix(name, base) }
 	info, err := os.Stat(path)
@@ -50,7 +57,7 @@ func Find(path string, endings ...string) ([]File, error) {
 	case err == nil:
 		own, rank, ok := split(base, endings)
 		if !ok || rank == Unknown {
-			return []File{file(path, Unknown)}, nil
+			return []File{One(path)}, nil
 		}
 		want = func(_, family string) bool { return family == own }
 	case !errors.Is(err, fs.ErrNotExist):
@@ -73,16 +80,22 @@ func Find(path string, endings ...string) ([]File, error) {
 			keys = []string{key}
 		}
 	}
+	if len(keys) == 0 && err != nil {
+		return nil, err
+	}
+	return only(path, "name one of them", keys, families, endings)
+}
+
+// only returns the files of the one trace of a path, by rank. keys name its families; remedy
+// is what to do where there are several.
+func only(path, remedy string, keys []string, families map[string][]File, endings []string) ([]File, error) {
 	switch len(keys) {
 	case 0:
-		if err != nil {
-			return nil, err
-		}
 		return nil, fmt.Errorf("%s: no file <name>.<rank>%s", path, strings.Join(endings, " or "))
 	case 1:
 	default:
-		return nil, fmt.Errorf("%s: files of several traces, such as %s and %s; name one of them", path,
-			filepath.Base(families[keys[0]][0].Name), filepath.Base(families[keys[1]][0].Name))
+		return nil, fmt.Errorf("%s: files of several traces, such as %s and %s; %s", path,
+			filepath.Base(families[keys[0]][0].Name), filepath.Base(families[keys[1]][0].Name), remedy)
 	}
 	files := families[keys[0]]
 	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(a.Rank, b.Rank) })
@@ -135,6 +148,9 @@ func split(name string, endings []string) (family string, rank int, ok bool) {
 	}
 	return stem[:begin] + rankMark + stem[end:], rank, true
 }
+
+// One returns the file of a name, of unknown rank.
+func One(name string) File { return file(name, Unknown) }
 
 func file(name string, rank int) File {
 	return File{Name: name, Rank: rank, Open: func() (io.ReadCloser, error) { return own.Input(name, math.MaxInt64) }}

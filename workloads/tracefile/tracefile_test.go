@@ -1,6 +1,7 @@
 package tracefile
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -72,6 +73,81 @@ func TestFind(t *testing.T) {
 	t.Chdir(filepath.Join(dir, "ring"))
 	if files, err := Find("job_8npus", ".et"); len(files) != 3 || err != nil {
 		t.Errorf("in the folder: %v, %v", files, err)
+	}
+}
+
+// TestArchive: an archive is as a folder of what it holds, whatever folders that is in.
+func TestArchive(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, members ...string) string {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, m := range members {
+			h := &tar.Header{Name: m, Mode: 0o644, Size: int64(len(m))}
+			if strings.HasSuffix(m, "/") {
+				h.Typeflag, h.Size = tar.TypeDir, 0
+			}
+			if err := w.WriteHeader(h); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(w, m[:h.Size]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		data := b.Bytes()
+		if !strings.HasSuffix(name, ".tar") {
+			data = pack(t, data)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		path, want string // rank and content of each file, or the error
+	}{
+		{write("a.tgz", "job/", "job/a.10.et", "./job/a.2.et", "job/._a.2.et", "groups.json"), "2 ./job/a.2.et, 10 job/a.10.et"},
+		{write("a.tar.gz", "a.1.et", "a.0.et.gz"), "0 a.0.et.gz, 1 a.1.et"},
+		{write("a.tar", "a.1.et"), "1 a.1.et"},
+		{write("one.tar", "x/only.et", "README"), "-1 x/only.et"},
+		{write("two.tar", "x/a.0.et", "y/a.0.et"), "files of several traces, such as a.0.et and a.0.et; unpack it"},
+		{write("none.tgz", "README"), "no file <name>.<rank>.et"},
+		{filepath.Join(dir, "nowhere.tgz"), "no such file"},
+	} {
+		files, err := Find(c.path, ".et")
+		var list []string
+		for _, f := range files {
+			in, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, fmt.Sprint(f.Rank, " ", string(data)))
+		}
+		if got := strings.Join(list, ", "); got != c.want && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %s, %v; want %s", c.path, got, err, c.want)
+		}
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, "a.tgz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(dir, "cut.tgz")
+	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(cut, ".et"); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("half an archive: %v", err)
+	}
+	if _, err := unpackArchive(filepath.Join(dir, "a.tar"), 100); err == nil || !strings.Contains(err.Error(), "more than 100 bytes") {
+		t.Errorf("an archive above its bound: %v", err)
 	}
 }
 
