@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -40,6 +41,12 @@ func execute(ctx context.Context, linked command.Linked, l command.Work, args, e
 	var elsewhere *programs.ElsewhereError
 	if errors.As(err, &elsewhere) && l.Become != nil {
 		err = l.Become(ctx, a, elsewhere.Program)
+	}
+	if errors.Is(results.Err, syscall.EPIPE) {
+		if err != nil && !command.Printed(err) && !errors.Is(err, syscall.EPIPE) {
+			fmt.Fprintf(stderr, "csiglab: %v\n", err)
+		}
+		return command.ExitPipe
 	}
 	if results.Err != nil && (err == nil || command.ExitCode(err) < command.ExitInfrastructure) {
 		if err != nil && !command.Printed(err) {

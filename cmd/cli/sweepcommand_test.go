@@ -214,6 +214,7 @@ func TestSweepRefuses(t *testing.T) {
 		{args: "points.yaml --list points.txt", want: "want a file that ends in .csv, .yaml or .yml"},
 		{args: "points.yaml --seeds 0", want: "--seeds 0: want at least 1"},
 		{args: "points.yaml --parallel 0", want: "--parallel 0: want at least 1"},
+		{args: "points.yaml --metric fct_us.p99 --metric fct_uss.*", want: `--metric: no run has a metric "fct_uss.*" (did you mean "fct_us.*"?)`},
 		{args: "points.yaml --variant rum", want: `(did you mean "run"?)`},
 		{args: "points.yaml --shard 0/4", want: `--shard "0/4": want I/N, from 1/N to N/N`},
 		{args: "points.yaml --shard 5/4", want: `--shard "5/4": want I/N`},
@@ -291,6 +292,10 @@ func TestInterruptedSweep(t *testing.T) {
 			if got, want := names(t, dir), []string{"sweep.json", "trials.jsonl"}; !slices.Equal(got, want) {
 				t.Errorf("files %q, want %q", got, want)
 			}
+		}
+		// What has ended can be read.
+		if code, out, text := separately(t, "report", dir, "--csv"); code != command.ExitOK || strings.Count(out, "\n") != bytes.Count(journal, []byte(`"trial":`))+1 || strings.Contains(out, ".0-1,") {
+			t.Errorf("%v: report: exit code %d\n%s%s", signal, code, out, text)
 		}
 		code, out, text := separately(t, "sweep", "--resume", dir)
 		if code != command.ExitOK || !strings.Contains(text, " have ended already") {

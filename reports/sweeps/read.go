@@ -101,7 +101,7 @@ const variantAxis = "variant"
 func Read(folder string, p *Plan, key func(metrics []string) []string, of meaning.Of) (*Sweep, error) {
 	t, err := results.Open(filepath.Join(folder, results.File))
 	if err != nil {
-		return nil, fmt.Errorf("%w; csiglab sweep --resume %s writes the table", err, folder)
+		return nil, err
 	}
 	defer t.Close() // opened for reading
 	s := &Sweep{Plan: p, Folder: folder, of: of, judged: map[judged]Judgement{}}
@@ -120,7 +120,7 @@ func Read(folder string, p *Plan, key func(metrics []string) []string, of meanin
 	if p.Judge == nil {
 		s.Judge.Metrics = slices.DeleteFunc(s.Judge.Metrics, func(m Metric) bool { return !s.known(m.Name) })
 		if len(s.Judge.Metrics) == 0 {
-			return nil, fmt.Errorf("%s: no metric is known of both sides", folder)
+			return nil, fmt.Errorf("%s: no metric is known of both sides; %d of %s have ended", folder, s.Runs, spelling.Plural(p.Trials, "run"))
 		}
 	}
 	return s, nil

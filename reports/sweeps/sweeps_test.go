@@ -72,7 +72,7 @@ func swept(t *testing.T, text string, r trial.Runner) (folder string, of *Plan) 
 	if err := sw.Run(t.Context(), r, 2, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sw.Finish(nil, sweep.Key); err != nil {
+	if _, err := sw.Finish(sweep.Key); err != nil {
 		t.Fatal(err)
 	}
 	of = &Plan{Name: p.Name, Experiment: p.Experiment, Paths: p.Paths, Axes: p.Axes, Variants: p.Variants, Seeds: p.Seeds, Trials: p.Trials()}

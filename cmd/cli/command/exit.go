@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
@@ -16,6 +17,9 @@ const (
 	ExitUsage          = 2 // usage or configuration
 	ExitInfrastructure = 3 // the run is invalid, or the infrastructure failed
 	ExitInconclusive   = 4 // a comparison came to no verdict
+	// ExitPipe: the reader of standard output has gone, as head does, which is no fault. It is
+	// what a shell says of a program that SIGPIPE ended.
+	ExitPipe = 128 + int(syscall.SIGPIPE)
 )
 
 // ExitError ends the command with a code. A nil err means that the user has already

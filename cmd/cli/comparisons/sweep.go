@@ -139,7 +139,7 @@ func sweepPlan(a *command.App, cmd *cobra.Command, s *sweepFlags, nameOrPath str
 		return nil, command.Infrastructure(err)
 	}
 	r := sweep.Request{
-		Experiment: nameOrPath, Points: points, At: s.At, Identity: identity, Version: command.Version(), Command: a.Command(), Started: time.Now().UTC(), Shard: shard, Parallel: runtime.NumCPU(),
+		Experiment: nameOrPath, Points: points, At: s.At, Identity: identity, Version: command.Version(), Command: a.Command(), Started: time.Now().UTC(), Shard: shard, Parallel: runtime.NumCPU(), Metrics: s.metrics,
 		Options: experiment.Options{Override: set, Seeds: s.Seeds, Variants: s.Variants, Tables: experiment.StandardTables(), Names: measure.NamesOfSet},
 	}
 	plan, err := command.Interruptible(cmd.Context(), func() (*sweep.Plan, error) { return r.Plan(cmd.Context()) })
@@ -165,6 +165,9 @@ func sweepResume(a *command.App, cmd *cobra.Command, s *sweepFlags, args []strin
 		return sweepError(err)
 	}
 	defer sw.Close() // the journal is on the disk
+	if err := s.choose(cmd, sw); err != nil {
+		return err
+	}
 	identity, err := trial.Identity("")
 	if err != nil {
 		return command.Infrastructure(err)
@@ -207,7 +210,21 @@ func sweepMerge(a *command.App, cmd *cobra.Command, s *sweepFlags, folders []str
 		return sweepError(sweep.PlaceError(err))
 	}
 	defer sw.Close() // the journal is on the disk
+	if err := s.choose(cmd, sw); err != nil {
+		return err
+	}
 	return sweepEnd(a, s, sw)
+}
+
+// choose gives a sweep that was begun other metrics, if some are named.
+func (s *sweepFlags) choose(cmd *cobra.Command, sw *sweep.Sweep) error {
+	if !cmd.Flags().Changed("metric") {
+		return nil
+	}
+	if err := sw.Choose(s.metrics); err != nil {
+		return sweepError(err)
+	}
+	return nil
 }
 
 // excluded returns an error if a flag is given that is not one of some.
@@ -246,13 +263,13 @@ func sweepRun(a *command.App, cmd *cobra.Command, s *sweepFlags, sw *sweep.Sweep
 // sweepEnd writes the table and prints the results.
 func sweepEnd(a *command.App, s *sweepFlags, sw *sweep.Sweep) error {
 	shown := sweep.Key
-	if len(s.metrics) > 0 || sw.Plan.Judge != nil {
+	if len(sw.Plan.Metrics) > 0 || sw.Plan.Judge != nil {
 		shown = sweep.First
 	}
-	sum, err := sw.Finish(s.metrics, shown)
+	sum, err := sw.Finish(shown)
 	if err != nil {
 		if errors.Is(err, failure.ErrConfiguration) {
-			err = fmt.Errorf("--metric: %w; the trials are kept: csiglab sweep --resume %s --metric PATTERN writes the table", err, sw.Folder)
+			err = fmt.Errorf("%w; the trials are kept: csiglab sweep --resume %s --metric PATTERN writes the table", err, sw.Folder)
 		} else {
 			err = fmt.Errorf("%w\nthe trials are kept; csiglab sweep --resume %s writes the table", err, sw.Folder)
 		}

@@ -82,7 +82,7 @@ func reportCommand(a *command.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the report as Markdown instead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
-	cmd.Flags().BoolVar(&asCSV, "csv", false, "print the metrics of the runs, or the table of the sweep, as CSV instead")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print the metrics of the runs, or the table of the sweep without those of single flows and ports, as CSV instead")
 	figures.add(cmd.Flags())
 	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
 	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")
@@ -119,6 +119,9 @@ func reportSweep(ctx context.Context, a *command.App, folder string, markdown bo
 
 // readSweep reads the folder of a sweep.
 func readSweep(folder string) (*sweeps.Sweep, error) {
+	if err := sweep.WriteTable(folder); err != nil {
+		return nil, err
+	}
 	p, err := sweep.ReadPlan(folder)
 	if err != nil {
 		return nil, err

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"fmt"
+	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
+	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports/compare"
 )
 
@@ -58,21 +61,30 @@ func metricTableOf(w *csv.Writer, folder string) error {
 	return nil
 }
 
+// sweepTable writes the table of a sweep, without the metrics of single flows, ports and so on,
+// of which there may be thousands, unless the sweep's metrics were chosen.
 func sweepTable(w *csv.Writer, folder string) error {
+	if err := sweep.WriteTable(folder); err != nil && !errors.Is(err, sweep.ErrNoSweep) { // the table is enough
+		return err
+	}
 	t, err := results.Open(filepath.Join(folder, results.File))
 	if err != nil {
-		return fmt.Errorf("%w; csiglab sweep --resume %s writes the table", err, folder)
+		return err
 	}
 	defer t.Close() // opened for reading
+	metrics := t.Metrics
+	if p, err := sweep.ReadPlan(folder); err != nil || len(p.Metrics) == 0 {
+		metrics = slices.DeleteFunc(slices.Clone(metrics), func(name string) bool { return measure.Meaning(name).Single })
+	}
 	head := append([]string{"point"}, t.Paths...)
-	w.Write(append(append(head, "variant", "seed", "outcome"), t.Metrics...)) //nolint:errcheck // a buffer takes everything
+	w.Write(append(append(head, "variant", "seed", "outcome"), metrics...)) //nolint:errcheck // a buffer takes everything
 	for row, err := range t.Rows() {
 		if err != nil {
 			return err
 		}
 		cells := append([]string{strconv.Itoa(row.Point)}, row.Set...)
 		cells = append(cells, row.Variant, strconv.FormatUint(row.Seed, 10), row.Outcome)
-		for _, name := range t.Metrics {
+		for _, name := range metrics {
 			cell := ""
 			if v, ok := row.Metrics[name]; ok {
 				cell = number(v)

@@ -106,7 +106,7 @@ func (s *Session) one(ctx context.Context, p *Plan) (*Result, error) {
 			return nil, err
 		}
 	}
-	if _, err := sw.Finish(nil, func([]string) []string { return nil }); err != nil {
+	if _, err := sw.Finish(func([]string) []string { return nil }); err != nil {
 		return nil, err
 	}
 	return p.Judge(sw)

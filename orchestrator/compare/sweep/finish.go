@@ -70,12 +70,12 @@ const maxBad = 100
 const summarySchema = 1
 
 // Finish writes results.parquet from what the folder has. Of the metrics it writes those that
-// match one of the patterns; without patterns those that the plan judges, or all. Those that
+// match one of the plan's patterns; without patterns those that the plan judges, or all. Those that
 // differ from run to run (meaning.Meaning.Machine) it leaves out unless they are named. An error
 // of class failure.ErrConfiguration says that a pattern matches none. shown returns the metrics
 // of the Summary, of those that the table has.
-func (s *Sweep) Finish(patterns []string, shown func(metrics []string) []string) (*Summary, error) {
-	names, err := s.metrics(patterns)
+func (s *Sweep) Finish(shown func(metrics []string) []string) (*Summary, error) {
+	names, err := s.metrics()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,8 @@ func (s *Sweep) Finish(patterns []string, shown func(metrics []string) []string)
 }
 
 // metrics returns the sorted names of the metrics that trials have and a pattern matches.
-func (s *Sweep) metrics(patterns []string) ([]string, error) {
+func (s *Sweep) metrics() ([]string, error) {
+	patterns := s.Plan.Metrics
 	all := map[string]bool{}
 	for i := range s.Plan.Trials() {
 		out, ok, err := s.journal.Get(s.Plan.trial(i))
@@ -131,8 +132,7 @@ func (s *Sweep) metrics(patterns []string) ([]string, error) {
 			}
 		}
 		if !found {
-			near := spelling.Nearest(pattern, slices.Sorted(maps.Keys(all)))
-			return nil, failure.Configuration(fmt.Errorf("no run has a metric %q%s", pattern, spelling.Hint(near)))
+			return nil, failure.Configuration(noMetric(pattern, spelling.Nearest(pattern, slices.Sorted(maps.Keys(all)))))
 		}
 	}
 	return slices.Sorted(maps.Keys(chosen)), nil

@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/internal/own"
+	"github.com/csiglab/csiglab/orchestrator/compare/results"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
@@ -70,7 +71,11 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 	case err == nil && (old.Digest != p.Digest || old.Shard != p.Shard):
 		return nil, fmt.Errorf("%s: %w; name a new one, or go on with that sweep: csiglab sweep --resume %s", folder, trial.ErrOtherPlan, folder)
 	case err == nil:
-		p = old
+		s, err := open(folder, old)
+		if err != nil {
+			return nil, err
+		}
+		return s, s.Choose(p.Metrics)
 	case errors.Is(err, fs.ErrNotExist):
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -83,17 +88,60 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 		return nil, err
 	}
 	s, err := open(folder, p)
-	if err != nil || old != nil {
-		return s, err
-	}
-	text, err := json.Marshal(p)
-	if err == nil {
-		err = own.WriteFile(filepath.Join(folder, planFile), checksum.Append(text), 0o644)
-	}
 	if err != nil {
-		return nil, errors.Join(failure.Infrastructure(fmt.Errorf("%s: %w", folder, cause.Of(err))), s.Close())
+		return nil, err
+	}
+	if err := s.savePlan(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func (s *Sweep) savePlan() error {
+	text, err := json.Marshal(s.Plan)
+	if err == nil {
+		err = own.WriteFile(filepath.Join(s.Folder, planFile), checksum.Append(text), 0o644)
+	}
+	if err != nil {
+		return failure.Infrastructure(fmt.Errorf("%s: %w", s.Folder, cause.Of(err)))
+	}
+	return nil
+}
+
+// Choose replaces the plan's patterns of metrics (Plan.Metrics).
+func (s *Sweep) Choose(patterns []string) error {
+	if slices.Equal(patterns, s.Plan.Metrics) {
+		return nil
+	}
+	s.Plan.Metrics = patterns
+	return s.savePlan()
+}
+
+// WriteTable writes the table of a sweep's folder from the trials that have ended, also while
+// another process runs more. It leaves a table alone that is not older than they are. The error
+// wraps ErrNoSweep, or trial.ErrDamaged.
+func WriteTable(folder string) error {
+	p, err := ReadPlan(folder)
+	if err != nil {
+		return err
+	}
+	ended, err := os.Stat(filepath.Join(folder, trial.JournalFile))
+	if errors.Is(err, fs.ErrNotExist) { // a copy of the results alone
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if table, err := os.Stat(filepath.Join(folder, results.File)); err == nil && !table.ModTime().Before(ended.ModTime()) {
+		return nil
+	}
+	j, err := trial.ReadJournal(folder)
+	if err != nil {
+		return err
+	}
+	defer j.Close() // opened for reading
+	_, err = (&Sweep{Plan: p, Folder: folder, journal: j}).Finish(Key)
+	return err
 }
 
 // Open opens the folder of a sweep to do what it lacks. The error wraps ErrNoSweep if it is

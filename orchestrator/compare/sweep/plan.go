@@ -59,6 +59,8 @@ type Plan struct {
 	Seeds      []uint64  `json:"seeds"`
 	// Judge is what the page of the sweep compares; it decides nothing about results.
 	Judge *experiment.Judge `json:"judge,omitempty"`
+	// Metrics are patterns of those that the table has; none: those of Judge, or all.
+	Metrics []string `json:"metrics,omitempty"`
 	// Share: trials that differ in their seeds alone may share a process (trial.Local).
 	Share bool `json:"share,omitempty"`
 	// Axes is how many of the first of Paths are names of axes of the experiment.
@@ -143,6 +145,8 @@ type Request struct {
 	Started  time.Time
 	Shard    Shard
 	Parallel int // points that are validated at once
+	// Metrics are Plan.Metrics. A pattern that matches no metric which a run can have is an error.
+	Metrics []string
 	// Parts are what is run at each point; nil: every variant with every seed.
 	Parts []Part
 	// Lenient keeps a point at which the experiment is wrong, without a trial
@@ -206,6 +210,7 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	p := &Plan{
 		Schema: planSchema, Name: base.Base.Name, Version: r.Version, Command: r.Command, Experiment: r.Experiment, Identity: r.Identity,
 		Started: r.Started, Shard: r.Shard, Clock: base.Base.Clock, Paths: append([]string{}, points.Paths()...), Points: make([]Point, points.Points()), Seeds: base.Base.Seeds,
+		Metrics: r.Metrics,
 	}
 	for _, v := range base.Variants {
 		p.Variants = append(p.Variants, v.Name)
@@ -265,11 +270,12 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	wrong := make([]error, len(p.Points))
 	files, clocks, texts := make([][]string, len(p.Points)), make([]string, len(p.Points)), make([]variantTexts, len(p.Points))
 	next := make(chan int)
+	metrics := newWanted(r.Metrics)
 	var workers sync.WaitGroup
 	for range max(1, min(r.Parallel, len(p.Points))) {
 		workers.Go(func() {
 			for i := range next {
-				files[i], clocks[i], texts[i], wrong[i] = r.point(&p.Points[i], points, i, text, dir)
+				files[i], clocks[i], texts[i], wrong[i] = r.point(&p.Points[i], points, i, text, dir, metrics)
 			}
 		})
 	}
@@ -290,6 +296,9 @@ func (r *Request) validate(ctx context.Context, p *Plan, points *experiment.Swee
 	}
 	if err := p.wrong(wrong); err != nil {
 		return nil, err
+	}
+	if err := metrics.missing(); err != nil {
+		return nil, failure.Configuration(err)
 	}
 	if err := p.distinct(); err != nil {
 		return nil, failure.Configuration(err)
@@ -389,7 +398,7 @@ const startHops = 500_000
 
 // point fills in a point and validates the experiment there. It returns the files that it
 // reads, its clock and its variants.
-func (r *Request) point(pt *Point, points *experiment.Sweep, i int, text []byte, dir string) (files []string, clock string, texts variantTexts, err error) {
+func (r *Request) point(pt *Point, points *experiment.Sweep, i int, text []byte, dir string, metrics *wanted) (files []string, clock string, texts variantTexts, err error) {
 	overrides := points.Point(i)
 	pt.Values = points.Values(i)
 	pt.Set = []string{}
@@ -405,6 +414,9 @@ func (r *Request) point(pt *Point, points *experiment.Sweep, i int, text []byte,
 	}
 	v, err := predict.Validate(set, nil)
 	if err != nil {
+		return nil, "", nil, err
+	}
+	if err := metrics.look(set); err != nil {
 		return nil, "", nil, err
 	}
 	pt.Weight = startHops + float64(v.PacketHops)

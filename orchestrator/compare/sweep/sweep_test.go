@@ -110,7 +110,8 @@ func swept(t testing.TB, s *Sweep, r trial.Runner, parallel int) (*Summary, []by
 
 func finished(t testing.TB, s *Sweep, patterns ...string) (*Summary, []byte) {
 	t.Helper()
-	sum, err := s.Finish(patterns, func(m []string) []string { return m })
+	s.Plan.Metrics = patterns
+	sum, err := s.Finish(func(m []string) []string { return m })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,8 @@ func TestPatterns(t *testing.T) {
 	if sum, _ := finished(t, s, "cpu_seconds"); !slices.Equal(sum.Metrics, []string{"cpu_seconds"}) {
 		t.Errorf("%q", sum.Metrics)
 	}
-	if _, err := s.Finish([]string{"only.*", "fct.p99"}, func(m []string) []string { return m }); !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(err.Error(), `"fct.p99"`) {
+	s.Plan.Metrics = []string{"only.*", "fct.p99"}
+	if _, err := s.Finish(func(m []string) []string { return m }); !errors.Is(err, failure.ErrConfiguration) || !strings.Contains(err.Error(), `"fct.p99"`) {
 		t.Error(err)
 	}
 }
