@@ -117,6 +117,21 @@ func TestDivergingScale(t *testing.T) {
 	}
 }
 
+// Parts of bars differ, as there are more kinds of steps of congestion control in a figure than of
+// anything else.
+func TestActionsDiffer(t *testing.T) {
+	for scheme, palette := range map[string]*Palette{"light": Light, "dark": Dark} {
+		for i := range Actions {
+			for k := range i {
+				p, q := lab(palette.Colour(Action(i)), "all"), lab(palette.Colour(Action(k)), "all")
+				if d := math.Hypot(math.Hypot(p[0]-q[0], p[1]-q[1]), p[2]-q[2]); d < 15 {
+					t.Errorf("%s: %s and %s differ by %.1f", scheme, Action(i).Variable(), Action(k).Variable(), d)
+				}
+			}
+		}
+	}
+}
+
 // Levels of differences: nothing near 0, the same on either side, the last at the end.
 func TestLevelsOfDifferences(t *testing.T) {
 	for _, c := range []struct {

@@ -49,7 +49,7 @@ const (
 // Counts of paints of a kind.
 const (
 	Flows   = 8  // strong colours that differ: of flows, variants, ports, jobs
-	Actions = 6  // pale colours that differ: of parts of bars
+	Actions = 12 // pale colours that differ: of parts of bars
 	Loads   = 4  // classes of load, from idle to full
 	Levels  = 10 // of the sequential scale
 	Changes = 5  // of the diverging scale, on each side
@@ -183,15 +183,15 @@ type Palette struct {
 // neighbours apart.
 var (
 	Light = newPalette(nil, "1c2330 566072 8b94a3 e4e7ec d9dde4 eef1f6 ffffff f6f7f9 b3123f 7a8291 10151d 12703f 8a5a00 b3123f eef3fa ffffff f1f3f6 ffffff 10151d",
-		"0072b2 d55e00 00875f b65190 2a8fc8 b07a00 4b4fb8 3b4150", "d3d8e0 9fd8c4 8ec3ea d7b3e0 f4ab7f f2d778", "ccd2db e6dcae f2d26b f0bd00",
+		"0072b2 d55e00 00875f b65190 2a8fc8 b07a00 4b4fb8 3b4150", "d3d8e0 9fd8c4 8ec3ea d7b3e0 f4ab7f f2d778 b4bdf5 c3dd7f f5b5c8 7fd3e0 d0b89a 93ac93", "ccd2db e6dcae f2d26b f0bd00",
 		"f7fcd5 e4f4b6 bfe5b5 8fd3ba 5bbfc1 36a5c2 1f78ae 2460a6 253f8f 0b1d5e", "d3e5f3 92c5de 4a9bc9 2166ac 053061", "fde3bf fdb863 e08214 b35806 6b3106", "3a0517 940f36 d8386b f093b3")
 	Dark = newPalette(nil, "e6eaf1 a3adbd 6d7889 28303c 313a48 1f2733 12161d 1a2029 ff7d9c 97a1b1 f4f6fa 5fd39a f0c04a ff7d9c 223044 171d26 1d242e 10151d 10151d",
-		"4fb3f0 ff9350 3fd0a0 ea94c6 8fd4ff f0c04a a8abff d3d9e3", "465062 1f6f59 245f92 74468a a24d1b 80660f", "333d4b 6b6236 8f7726 c79c00",
+		"4fb3f0 ff9350 3fd0a0 ea94c6 8fd4ff f0c04a a8abff d3d9e3", "465062 1f6f59 245f92 74468a a24d1b 80660f 4a4fae 4f6b16 96365c 0f6c7c 6e5238 3c5a48", "333d4b 6b6236 8f7726 c79c00",
 		"2b2258 3b2f77 3f4a8a 35648d 287889 21948a 35ad79 66c85d aadc32 fde725", "1c3452 28568a 4a97dd 7dbdf2 c4e3ff", "47331a 7d4d14 d0852a f0ae58 ffdfae", "ffe3ea ff9db5 e2456f 8f2346")
 	// Print's flows and actions alternate between dark and bright ones.
-	Print = newPalette(map[Paint]Hatch{Action(1): Rising, Action(3): Falling, Action(4): Upright, Action(5): Across, Change(1): Rising, Change(2): Rising, Change(3): Rising, Change(4): Rising, Change(5): Rising,
+	Print = newPalette(map[Paint]Hatch{Action(1): Rising, Action(3): Falling, Action(4): Upright, Action(5): Across, Action(6): Falling, Action(7): Upright, Action(8): Across, Action(9): Rising, Action(10): Upright, Action(11): Falling, Change(1): Rising, Change(2): Rising, Change(3): Rising, Change(4): Rising, Change(5): Rising,
 		Flow(2): Rising, Flow(4): Falling, Flow(6): Upright, inPath(InQueue): Rising, inPath(InWait): Falling}, "000000 404040 606060 dcdcdc c8c8c8 ededed ffffff f6f6f6 a0002c 6e6e6e 000000 0b5a32 7a4e00 a0002c eef3fa ffffff f2f2f2 ffffff 000000",
-		"00446b e08a3c 1d6b50 d68fc0 123f63 c99a2e 2f2f80 909090", "cfd4db 6fae98 dbe9f6 a57fb1 fbdcc4 c2a233", "c8ccd2 9a9a9a 5c5c5c 000000",
+		"00446b e08a3c 1d6b50 d68fc0 123f63 c99a2e 2f2f80 909090", "cfd4db 6fae98 dbe9f6 a57fb1 fbdcc4 c2a233 e3e6fb 8fae4e f9dfe7 5aa9b6 e8dcc8 86a083", "c8ccd2 9a9a9a 5c5c5c 000000",
 		"fbfbe8 e6f0cf cbe4c6 abd5c2 86c1c2 61a6bd 3f83ab 2e6496 254682 0b1d5e", "dfebf5 a9cbe3 6ea3c9 3a6ea5 0d2f5c", "fbe6cb f2c08a cc8f45 96601e 5c3006", "1a0007 8c1034 c2577a e59db4")
 )
 
