@@ -15,8 +15,8 @@ type Lines struct {
 	Shade  [2]float64 // a span of X that is set off; empty when both are equal
 }
 
-// Line is a line of points; a NaN in Y is a gap. A point between two gaps is a dot. Low and
-// High are the edges of a band around it, below and above the points, or left and right of
+// Line is a line of points; a NaN in Y is a gap. A point between two gaps is a dot; with Dots all
+// are. Low and High are the edges of a band around it, below and above the points, or left and right of
 // them when it is Beside. They are nil, or as long as Y. X ascends and is as long as Y.
 type Line struct {
 	Name      string
@@ -24,6 +24,7 @@ type Line struct {
 	X, Y      []float64
 	Low, High []float64
 	Beside    bool
+	Dots      bool
 }
 
 // LevelMark is a value of Y to compare lines with.
@@ -150,9 +151,12 @@ func (c *Lines) line(p *plotter, l *Line, series int) {
 		for to < len(l.Y) && finite(l.Y[to]) && finite(l.X[to]) {
 			to++
 		}
-		if to-from == 1 {
-			dots = append(dots, &Circle{Style: Style{Fill: l.Look.Paint}, Tag: tag, X: p.x(l.X[from]), Y: p.y(l.Y[from]), Radius: 2.5})
-		} else {
+		if to-from == 1 || l.Dots {
+			for i := from; i < to; i++ {
+				dots = append(dots, &Circle{Style: Style{Fill: l.Look.Paint}, Tag: tag, X: p.x(l.X[i]), Y: p.y(l.Y[i]), Radius: 2.5})
+			}
+		}
+		if to-from > 1 {
 			p.trace(&o, thinned(l.X[from:to], l.Y[from:to], (p.x1-p.x0)/p.area.Width))
 		}
 		from = to

@@ -189,7 +189,7 @@ func (s *Sweep) valueCurves(m Metric, a *amounts) *chart.Figure {
 
 // line begins the line of a rival. A colour is a rival's in all figures.
 func (s *Sweep) line(rival int, a *amounts) chart.Line {
-	l := chart.Line{Name: s.Rivals[rival].Name(), Look: chart.Nth(rival)}
+	l := chart.Line{Name: s.Rivals[rival].Name(), Look: chart.Nth(rival), Dots: true}
 	for _, i := range a.order {
 		l.X = append(l.X, a.values[i])
 	}
