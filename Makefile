@@ -25,7 +25,8 @@ core: ## build what runs without docker: csiglab, csig-switch and csig-host
 images: build ## build the images of csig-switch and csig-host with docker, tagged by content
 	@for part in switch host; do \
 		image=csiglab/csig-$$part:$$(cat nodes/$$part/Dockerfile bin/csig-$$part | sha256sum | cut -c 1-12); \
-		tar -c -C nodes/$$part Dockerfile -C ../../bin csig-$$part | docker build --quiet --network none --tag $$image - >/dev/null || exit 1; \
+		shell=$$(mktemp -d) && mkdir $$shell/bin && ln -s /csig-$$part $$shell/bin/sh && \
+		tar -c -C $$PWD/nodes/$$part Dockerfile -C $$PWD/bin csig-$$part -C $$shell bin | docker build --quiet --network none --tag $$image - >/dev/null && rm -r $$shell || exit 1; \
 		echo $$image; \
 	done
 

@@ -81,6 +81,9 @@ const exitFailed = 3
 // has returned the process has to exit: where the run ended before the node did,
 // the node is still driven.
 func Main() int {
+	if code, ok := asShell(os.Stderr); ok {
+		return code
+	}
 	given, err := takeFiles()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

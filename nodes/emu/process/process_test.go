@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,23 @@ func TestMainEndsWithItsConnection(t *testing.T) {
 		t.Errorf("Main returned %d, want 3", got)
 	}
 	spec.Close() // lets the driver, which has waited for it, end
+}
+
+// The image's sh is the node's program, which says what to type instead.
+func TestShell(t *testing.T) {
+	args := os.Args
+	t.Cleanup(func() { os.Args = args })
+	t.Setenv(process.EnvironmentNode, "tor1")
+	read, write := pipe(t)
+	stderr := os.Stderr
+	os.Args, os.Stderr = []string{"/bin/sh", "-c", "ip link"}, write
+	code := process.Main()
+	os.Stderr = stderr
+	write.Close()
+	said, err := io.ReadAll(read)
+	if code != 127 || err != nil || !strings.Contains(string(said), "csiglab exec LAB tor1 -- ip address ") {
+		t.Errorf("exit code %d, %v\n%s", code, err, said)
+	}
 }
 
 // A node that fails says why in its report, and keeps its interfaces until the

@@ -14,6 +14,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
+
+	"github.com/csiglab/csiglab/nodes/emu/process"
 )
 
 // Binaries are the paths of the programs that the images hold: static, for Linux.
@@ -39,11 +41,11 @@ func (e *Engine) EnsureImages(ctx context.Context, b Binaries) (Images, error) {
 	return Images{Switch: sw, Host: host}, err
 }
 
-// dockerfile returns the Dockerfile of an image that holds one static program:
-// nodes/switch/Dockerfile and nodes/host/Dockerfile, which a binary cannot embed
-// from here.
+// dockerfile returns the Dockerfile of an image that holds one static program, and a link to it
+// in the place of a shell, which says that there is none: nodes/switch/Dockerfile and
+// nodes/host/Dockerfile, which a binary cannot embed from here.
 func dockerfile(program string) []byte {
-	return fmt.Appendf(nil, "FROM scratch\nCOPY %[1]s /%[1]s\nENTRYPOINT [\"/%[1]s\"]\n", program)
+	return fmt.Appendf(nil, "FROM scratch\nCOPY %[1]s /%[1]s\nCOPY bin /bin\nENTRYPOINT [\"/%[1]s\"]\n", program)
 }
 
 // Tags returns the images that EnsureImages would return. It makes none.
@@ -119,13 +121,14 @@ func checkStatic(binary []byte) error {
 	return nil
 }
 
-// archive returns a tar of one program.
+// archive returns a tar of one program and the link to it.
 func archive(program string, content []byte) *bytes.Buffer {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	err := w.WriteHeader(&tar.Header{Name: program, Mode: 0o755, Size: int64(len(content))})
 	_, written := w.Write(content)
-	if err := errors.Join(err, written, w.Close()); err != nil {
+	linked := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + process.Shell, Linkname: "/" + program, Mode: 0o777})
+	if err := errors.Join(err, written, linked, w.Close()); err != nil {
 		panic("containerlab: a tar in memory: " + err.Error())
 	}
 	return &out

@@ -1,6 +1,7 @@
 package containerlab_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -9,11 +10,43 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
 )
+
+// runImage runs a container until it ends.
+func runImage(t *testing.T, b *bench, c *container.Config) (code int64, said string) {
+	t.Helper()
+	made, err := b.docker.ContainerCreate(t.Context(), c, nil, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.docker.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{Force: true}) //nolint:errcheck // the engine ends with the test
+	if err := b.docker.ContainerStart(t.Context(), made.ID, container.StartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ended, failed := b.docker.ContainerWait(t.Context(), made.ID, container.WaitConditionNotRunning)
+	select {
+	case err := <-failed:
+		t.Fatal(err)
+	case status := <-ended:
+		code = status.StatusCode
+	}
+	logs, err := b.docker.ContainerLogs(t.Context(), made.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	var out bytes.Buffer
+	if _, err := stdcopy.StdCopy(&out, &out, logs); err != nil {
+		t.Fatal(err)
+	}
+	return code, out.String()
+}
 
 func testImages(t *testing.T, b *bench, programs containerlab.Binaries) {
 	list := func() int {
@@ -45,6 +78,10 @@ func testImages(t *testing.T, b *bench, programs containerlab.Binaries) {
 		}
 		if got := info.Config.Entrypoint; len(got) != 1 || got[0] != "/"+row.program {
 			t.Errorf("image of %s starts %q", row.program, got)
+		}
+		code, said := runImage(t, b, &container.Config{Image: row.got, Entrypoint: []string{"sh", "-c", "ip link"}, Env: []string{"CSIGLAB_NODE=tor1"}, NetworkDisabled: true})
+		if code != 127 || !strings.Contains(said, "csiglab exec LAB tor1 -- ") {
+			t.Errorf("a shell in the image of %s: exit code %d\n%s", row.program, code, said)
 		}
 	}
 	before := list()
