@@ -1,7 +1,6 @@
 package containerlab_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -12,40 +11,24 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
 )
 
-// runImage runs a container until it ends.
-func runImage(t *testing.T, b *bench, c *container.Config) (code int64, said string) {
+// shellOf returns what sh is in an image: the target of the link.
+func shellOf(t *testing.T, b *bench, image string) string {
 	t.Helper()
-	made, err := b.docker.ContainerCreate(t.Context(), c, nil, nil, nil, "")
+	made, err := b.docker.ContainerCreate(t.Context(), &container.Config{Image: image, NetworkDisabled: true}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.docker.ContainerRemove(t.Context(), made.ID, container.RemoveOptions{Force: true}) //nolint:errcheck // the engine ends with the test
-	if err := b.docker.ContainerStart(t.Context(), made.ID, container.StartOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	ended, failed := b.docker.ContainerWait(t.Context(), made.ID, container.WaitConditionNotRunning)
-	select {
-	case err := <-failed:
-		t.Fatal(err)
-	case status := <-ended:
-		code = status.StatusCode
-	}
-	logs, err := b.docker.ContainerLogs(t.Context(), made.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	file, err := b.docker.ContainerStatPath(t.Context(), made.ID, "/bin/sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer logs.Close()
-	var out bytes.Buffer
-	if _, err := stdcopy.StdCopy(&out, &out, logs); err != nil {
-		t.Fatal(err)
-	}
-	return code, out.String()
+	return file.LinkTarget
 }
 
 func testImages(t *testing.T, b *bench, programs containerlab.Binaries) {
@@ -79,9 +62,8 @@ func testImages(t *testing.T, b *bench, programs containerlab.Binaries) {
 		if got := info.Config.Entrypoint; len(got) != 1 || got[0] != "/"+row.program {
 			t.Errorf("image of %s starts %q", row.program, got)
 		}
-		code, said := runImage(t, b, &container.Config{Image: row.got, Entrypoint: []string{"sh", "-c", "ip link"}, Env: []string{"CSIGLAB_NODE=tor1"}, NetworkDisabled: true})
-		if code != 127 || !strings.Contains(said, "csiglab exec LAB tor1 -- ") {
-			t.Errorf("a shell in the image of %s: exit code %d\n%s", row.program, code, said)
+		if got := shellOf(t, b, row.got); got != "/"+row.program {
+			t.Errorf("sh in the image of %s is %q", row.program, got)
 		}
 	}
 	before := list()
