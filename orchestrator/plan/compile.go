@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -39,6 +40,7 @@ type Shape struct {
 	length       units.Duration // predicted, of a run whose telemetry interval is auto; 0 of others
 	interval     units.Duration // of telemetry
 	notes        []string       // on how files were read, and on what was not checked
+	rival        bool           // a variant before has no CSIG
 }
 
 // NewShape builds the topology and the workload of a resolved experiment and
@@ -87,7 +89,10 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 		return nil, err
 	}
 	length, interval := newInterval(e, &fabric, &first, jobs.loads)
+	rival := v.untagged
+	v.untagged = v.untagged || e.CSIG.Format == csig.FormatNone
 	return &Shape{
+		rival:      rival,
 		experiment: e, fabric: fabric, first: first, jobs: jobs, buffers: buffers, signals: signals, faults: faults, captured: captured,
 		controlDelay: delay, length: length, interval: interval, notes: slices.Concat(fabric.notes, notes, stuck, v.balanceNotes(e, &fabric)),
 	}, nil

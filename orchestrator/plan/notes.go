@@ -30,6 +30,7 @@ var noteRules = []noteRule{
 	eachFormat(hiddenLastHop),
 	eachFormat(silentHops),
 	nothingTagged,
+	nobodyReads,
 	interval,
 	fewFrames,
 	eachFormat(sharedLocators),
@@ -413,6 +414,16 @@ func (c *signalling) endless(lastHop bool) (notes []string) {
 		}
 	}
 	return notes
+}
+
+// nobodyReads finds a variant whose tags no algorithm reads, beside one without tags: a comparison
+// of the two shows nothing of CSIG.
+func nobodyReads(c *signalling) []string {
+	if !c.run.rival || c.transfers == [csig.Types]bool{} || slices.ContainsFunc(c.customers, func(one customer) bool { return one.wants.Any() }) {
+		return nil
+	}
+	hosts := &c.run.experiment.Hosts
+	return []string{fmt.Sprintf("csig: neither congestion control %s nor load balancing %s reads the tags with these parameters: they are for telemetry alone, and change no result against a variant without CSIG", hosts.CC.Name, hosts.LB.Name)}
 }
 
 // nothingTagged finds algorithms that want signals which no packet of some of their flows

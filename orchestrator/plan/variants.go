@@ -29,6 +29,7 @@ type Variants struct {
 	steps, nodes, transfers int64 // so far
 	memory                  units.Size
 	balancers               []experiment.Algorithm // hosts.lb, each once
+	untagged                bool                   // one has no CSIG
 }
 
 // topology is a topology that was built, with what has been computed of it so far.

@@ -40,6 +40,32 @@ func TestFabricsOfVariantsAreLimited(t *testing.T) {
 	}
 }
 
+// A variant whose tags no algorithm reads has a note where another one has no tags.
+func TestTagsThatNobodyReads(t *testing.T) {
+	for _, test := range []struct {
+		variants string
+		want     bool
+	}{
+		{"{a: {csig.format: none}, b: {csig.format: wide, hosts.cc: swift}}", true},
+		{"{a: {csig.format: none}, b: {csig.format: wide, hosts.cc: {name: nscc, csig: max-delay}}}", false},
+		{"{a: {csig.format: none}, b: {csig.format: wide, hosts.cc: swift, hosts.lb: csig-weighted}}", false},
+		{"{a: {csig.format: wide, hosts.cc: swift}, b: {csig.format: compact, hosts.cc: swift}}", false},
+	} {
+		text := "schema: 1\nname: x\ntopology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}\nworkload: {transfers: [0 -> 3 1MB]}\nvariants: " + test.variants + "\n"
+		set, err := experiment.Parse("x.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := EachVariant(set, func(i int, p *Plan) {
+			if got := strings.Contains(strings.Join(p.Notes, "\n"), "neither congestion control swift nor load balancing "); got != (test.want && i == 1) {
+				t.Errorf("%s: variant %d: %q", test.variants, i, p.Notes)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Variants with different balancers have a note where a fabric has one path between any two
 // hosts, and none where it has several, or where they balance alike.
 func TestOnePathHasNothingToBalance(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/phrases"
+	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/words"
 )
@@ -36,10 +37,13 @@ func (s *Section) limited() string {
 	}
 	p := &ports[0]
 	use := p.Busiest()
-	if first, ok := p.In(s.r.Variants[0].Name); ok {
+	in := ""
+	if first, ok := p.In(s.r.Variants[0].Name); ok && (first.Utilisation > reading.FullShare || !p.Full) {
 		use = first
+	} else if len(s.r.Variants) > 1 {
+		in = " in " + use.Variant
 	}
-	load := fmt.Sprintf("%s busy, with a mean queue of %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, p.RateBPS))
+	load := fmt.Sprintf("%s busy%s, with a mean queue of %s", words.Percent(use.Utilisation), in, words.Depth(use.MeanQueueBytes, p.RateBPS))
 	switch {
 	case p.Full && len(ports) > 1:
 		return fmt.Sprintf("two links limit the flows: %s, %s, and %s", phrases.Port(&p.Place), load, phrases.Port(&ports[1].Place))

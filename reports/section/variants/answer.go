@@ -68,6 +68,9 @@ func (s *Section) does(e *effect) string {
 	if d := s.of(e); d != nil && d.OtherFlows && len(s.Steps) == 0 { // steps are those of the same job
 		who, in = who+", which has other flows,", in+", which has other flows"
 	}
+	if s.otherFaults(e.base, e.variant) {
+		who, in = who+", which has other faults,", in+", which has other faults"
+	}
 	if e.outcome == Same {
 		return who + " makes no difference to " + e.topic + ": " + e.clause
 	}
@@ -80,6 +83,7 @@ func (s *Section) topic() []effect {
 	for _, effects := range []func() []effect{s.onJobs, s.onSharing, s.onTimes, s.onCompleted, s.onSlowest} {
 		if all := effects(); len(all) > 0 {
 			for i := range all {
+				all[i].other = all[i].other || s.otherFaults(all[i].base, all[i].variant)
 				all[i].tagged = s.r.Variants[0].CSIG == reading.NoCSIG && s.r.Variants[s.r.Variant(all[i].variant)].CSIG != reading.NoCSIG
 			}
 			return all
@@ -157,6 +161,14 @@ func (s *Section) with(text string, e *effect, all []effect) string {
 			most = len(others) - 1
 		}
 	}
+	if rival := rivalOf(e, others); rival >= 0 && rival != most {
+		o := others[rival]
+		text += fmt.Sprintf("; without CSIG, in %s, %s", o.variant, o.figure)
+		others = slices.Delete(others, rival, rival+1)
+		if rival < most {
+			most--
+		}
+	}
 	if most >= 0 {
 		o := others[most]
 		switch {
@@ -201,6 +213,18 @@ func (s *Section) with(text string, e *effect, all []effect) string {
 		}
 	}
 	return fmt.Sprintf("%s; of the other %d variants %s", text, len(others), strings.Join(parts, " and "))
+}
+
+// rivalOf returns the place of the effect without CSIG that gains most, if the one that is told has
+// CSIG and gains less; -1 otherwise.
+func rivalOf(e *effect, others []*effect) int {
+	rival := -1
+	for i, o := range others {
+		if e.tagged && !o.tagged && o.outcome == Better && o.gain > e.gain && (rival < 0 || o.gain > others[rival].gain) {
+			rival = i
+		}
+	}
+	return rival
 }
 
 // maxFaults bounds the faults whose cost is told one by one.
@@ -302,8 +326,8 @@ func (s *Section) moved(all []Quantity, o Effect) (texts []string) {
 		if unit != "" {
 			text += "\u00a0" + unit
 		}
-		if q.Base.Median != 0 && q.Value.Median != 0 {
-			text += " (" + words.Change(q.Change) + ")"
+		if change := q.change(); change != "" && q.Value.Median != 0 {
+			text += " (" + change + ")"
 		}
 		texts = append(texts, text)
 	}

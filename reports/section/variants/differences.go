@@ -23,6 +23,8 @@ type Difference struct {
 	// OtherFlows: the two do not have the same transfers. Figures over all flows differ
 	// for that reason too.
 	OtherFlows bool `json:"otherFlows,omitempty"`
+	// OtherFaults: the two do not have the same faults.
+	OtherFaults bool `json:"otherFaults,omitempty"`
 	// OtherCompleted: mean and p99 FCT are not among Quantities, because they are of the
 	// flows that completed, and these are not the same in all runs of the two.
 	OtherCompleted bool       `json:"otherCompleted,omitempty"`
@@ -130,6 +132,7 @@ func (s *Section) differences() []Difference {
 		d := Difference{Variant: v.Name, Quantities: []Quantity{},
 			CSIG:           base.CSIG == reading.NoCSIG && v.CSIG != reading.NoCSIG && s.alike(base, v),
 			OtherFlows:     !slices.Equal(s.r.Manifest.FlowsOf(base.Name), s.r.Manifest.FlowsOf(v.Name)),
+			OtherFaults:    s.otherFaults(base.Name, v.Name),
 			OtherCompleted: s.otherCompleted(i + 1)}
 		add := func(name, unit string, higher bool, a, b []float64) {
 			if len(a) > 0 && len(b) > 0 {

@@ -78,10 +78,15 @@ func (s *Section) otherwise(base, v *runfolder.Variant) (list []string) {
 	if !slices.Equal(m.FlowsOf(base.Name), m.FlowsOf(v.Name)) && !placed && len(first) == 0 {
 		list = append(list, "other transfers than "+base.Name)
 	}
-	if faults(m, v.Name) != faults(m, base.Name) {
+	if s.otherFaults(base.Name, v.Name) {
 		list = append(list, "other faults than "+base.Name)
 	}
 	return list
+}
+
+// otherFaults reports whether two variants have different faults.
+func (s *Section) otherFaults(a, b string) bool {
+	return faults(s.r.Manifest, a) != faults(s.r.Manifest, b)
 }
 
 // faults are the faults of the first run of a variant, as text.

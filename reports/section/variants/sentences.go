@@ -46,6 +46,14 @@ func (q *Quantity) Texts() (base, value, unit string) {
 	return words.Three(a * u.Factor), words.Three(b * u.Factor), u.Unit
 }
 
+// change prints the change, "" if there is none, or it cannot be told as the base is next to nothing.
+func (q *Quantity) change() string {
+	if base, _, _ := q.Texts(); base == "0" || q.Base.Median == 0 || q.Change == 0 {
+		return ""
+	}
+	return words.Change(q.Change)
+}
+
 // arrow prints a quantity as "mean FCT (24 → 26.5 ms, +11 %)".
 func (s *Section) arrow(q *Quantity) string {
 	base, value, unit := q.Texts()
@@ -53,8 +61,8 @@ func (s *Section) arrow(q *Quantity) string {
 	if unit != "" {
 		text += "\u00a0" + unit
 	}
-	if q.Base.Median != 0 && q.Change != 0 {
-		text += ", " + words.Change(q.Change)
+	if change := q.change(); change != "" {
+		text += ", " + change
 	}
 	return text + ")"
 }
@@ -126,6 +134,9 @@ func (s *Section) cautions(d *Difference) string {
 	text := ""
 	if d.OtherFlows {
 		text += fmt.Sprintf(" The variants %s and %s have different flows, and figures over all flows differ for that reason too.", s.r.Variants[0].Name, d.Variant)
+	}
+	if d.OtherFaults {
+		text += " They have different faults, and what these cost is in the figures."
 	}
 	if d.OtherCompleted {
 		text += " Mean and p99 FCT are not compared, because not every run completed the same flows."

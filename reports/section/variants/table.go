@@ -112,8 +112,8 @@ func (s *Section) compared() *section.Table {
 		}
 		t.Rows[at].Cells[1].Text = inBase + unit
 		c := section.Cell{Text: value + unit}
-		if q.Base.Median != 0 && q.Change != 0 {
-			c.Text += ", " + words.Change(q.Change)
+		if change := q.change(); change != "" {
+			c.Text += ", " + change
 			if q.Low != nil {
 				c.Text += fmt.Sprintf(" [%s, %s]", bare(words.Change(*q.Low)), bare(words.Change(*q.High)))
 				intervals = true

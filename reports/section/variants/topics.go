@@ -39,9 +39,9 @@ func inPlace(q *Quantity, base string) string {
 
 // share prints the change of a quantity as " (+65 %)"; "" if it is none or cannot be told.
 func share(q *Quantity) string {
-	text := words.Change(q.Change)
+	text := q.change()
 	switch {
-	case q.Base.Median == 0 || strings.Trim(text, "+−0.\u00a0%") == "":
+	case strings.Trim(text, "+−0.\u00a0%") == "":
 		return ""
 	case q.Outcome == Same && math.Abs(q.Change) > leastChange && q.Base.Seeds.Count > 1:
 		return " (" + text + ", less than the seeds differ)"
