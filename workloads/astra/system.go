@@ -5,6 +5,7 @@
 package astra
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -40,10 +41,19 @@ var kinds = map[string]collective.Kind{
 	"all-gather" + suffix: collective.AllGather, "all-to-all" + suffix: collective.AllToAll,
 }
 
-// algorithms are the names of algorithms. With one in front of it, such as oneRing, a name stands for
-// all dimensions together, and direct may have a window behind it, such as direct4.
-var algorithms = map[string]collective.Algorithm{
-	"ring": collective.Ring, "direct": collective.Direct, "halvingDoubling": collective.HalvingDoubling, "doubleBinaryTree": collective.Tree,
+// algorithms are the names of algorithms. The direct ones may have a window behind them, such as direct4.
+var algorithms = map[string]choice{
+	"ring": {algorithm: collective.Ring}, "oneRing": {algorithm: collective.Ring, all: true},
+	"direct": {algorithm: collective.Direct}, "oneDirect": {algorithm: collective.Direct, all: true},
+	"halvingDoubling": {algorithm: collective.HalvingDoubling}, "oneHalvingDoubling": {algorithm: collective.HalvingDoubling, all: true},
+	"doubleBinaryTree": {algorithm: collective.Tree},
+}
+
+// choice is an algorithm as a file names it.
+type choice struct {
+	algorithm collective.Algorithm
+	window    int  // messages on the way; 0: to all
+	all       bool // for all dimensions together
 }
 
 // MaxChannels bounds System.Channels and System.Peers.
@@ -94,6 +104,9 @@ func Read(name string, in io.Reader, local int) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kind, err := r.Peek(); err != nil || kind != jsonread.None {
+		return nil, cmp.Or(err, error(r.Errorf(r.Pos(), "%v follows the end", kind)))
+	}
 	if !slices.ContainsFunc(lists, func(key string) bool { return seen[key] }) {
 		return nil, r.Errorf(begin, "the file names no algorithms; want one or more of %s", strings.Join(lists, ", "))
 	}
@@ -121,13 +134,6 @@ func (r *reader) pieces() {
 	default:
 		r.note("%s %d with %s %d is not used: csiglab has the pieces of a buffer all at the same time, up to %d, or one piece, as here", splitsKey, r.splits, activeKey, r.active, MaxChannels)
 	}
-}
-
-// choice is an algorithm as a file names it.
-type choice struct {
-	algorithm collective.Algorithm
-	window    int  // 0: none
-	all       bool // for all dimensions
 }
 
 // implementation reads the list of a kind.
@@ -205,24 +211,20 @@ func (r *reader) choose(key string, kind collective.Kind, dims []choice, names [
 }
 
 // parse returns the algorithm of a name.
-func parse(name string) (c choice, ok bool) {
-	if rest, all := strings.CutPrefix(name, "one"); all && rest != "" {
-		name, c.all = strings.ToLower(rest[:1])+rest[1:], true
+func parse(name string) (choice, bool) {
+	base := strings.TrimRight(name, "0123456789")
+	c, ok := algorithms[base]
+	if base == name {
+		return c, ok
 	}
-	if window, direct := strings.CutPrefix(name, "direct"); direct && window != "" {
-		n, err := strconv.ParseUint(window, 10, 31)
-		if err != nil || n == 0 {
-			return c, false
-		}
-		c.window, name = int(n), "direct"
-	}
-	c.algorithm, ok = algorithms[name]
-	return c, ok && !(c.all && c.algorithm == collective.Tree)
+	n, err := strconv.ParseUint(name[len(base):], 10, 31)
+	c.window = int(n)
+	return c, ok && err == nil && n > 0 && c.algorithm == collective.Direct
 }
 
 // unknown is the error about a name that stands for no algorithm.
 func (r *reader) unknown(name string) error {
-	names := []string{"ring", "direct", "halvingDoubling", "oneRing", "oneDirect", "oneHalvingDoubling", "doubleBinaryTree"}
+	names := slices.Sorted(maps.Keys(algorithms))
 	if near := spelling.Nearest(name, names); near != "" {
 		return r.Errorf(r.Pos(), "unknown algorithm %q%s", name, spelling.Hint(near))
 	}
