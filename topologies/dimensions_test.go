@@ -130,6 +130,6 @@ func ExampleDimensions() {
 	// Output:
 	// n7 r7 900Gbps 3ns
 	// r0 r1 400Gbps 294ns
+	// r0 r3 400Gbps 294ns
 	// r1 r2 400Gbps 294ns
-	// r2 r3 400Gbps 294ns
 }

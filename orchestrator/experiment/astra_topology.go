@@ -34,14 +34,7 @@ func (f Astra) Build() (Built, error) {
 		return Built{}, inputError{err}
 	}
 	r := astraReader{root: t}
-	r.keys()
-	dims := r.dimensions()
-	var custom *topologies.Custom
-	if len(r.errs) == 0 {
-		if custom, err = topologies.Dimensions(fileStem(f.File), dims); err != nil {
-			r.fail(t.get("npus_count"), "npus_count", "", "%v", err)
-		}
-	}
+	custom := r.read(fileStem(f.File))
 	if len(r.errs) > 0 {
 		return Built{}, inputError{sortErrors(f.File, r.errs)}
 	}
@@ -64,95 +57,103 @@ type astraReader struct {
 }
 
 // fail adds an error at a place of the file.
-func (r *astraReader) fail(t *tree, path, suggestion, format string, args ...any) {
-	r.errs = append(r.errs, t.at.error(path, fmt.Sprintf(format, args...), suggestion))
+func (r *astraReader) fail(at origin, path, format string, args ...any) {
+	r.errs = append(r.errs, at.error(path, fmt.Sprintf(format, args...), ""))
 }
 
-// keys reports keys that are unknown or missing, and values that are no lists of one length.
-func (r *astraReader) keys() {
-	if r.root.kind != mapping {
-		r.fail(r.root, "", "", "want a mapping with %s, got %v", strings.Join(astraKeys, ", "), r.root.kind)
-		return
-	}
-	for _, e := range r.root.keys {
-		if !slices.Contains(astraKeys, e.name) {
-			r.fail(&tree{at: e.at}, e.name, spelling.Nearest(e.name, astraKeys), "unknown key %q; the file has %s", e.name, strings.Join(astraKeys, ", "))
-		}
-	}
-	dims := -1
-	for _, key := range astraKeys {
-		switch t := r.root.get(key); {
-		case t == nil:
-			r.fail(r.root, key, "", "the key %q is missing", key)
-		case t.kind != sequence:
-			r.fail(t, key, "", "want a list with a value for each dimension, got %v", t.kind)
-		case len(t.items) == 0:
-			r.fail(t, key, "", "the list is empty; it has a value for each dimension")
-		case dims < 0:
-			dims = len(t.items)
-		case len(t.items) != dims:
-			r.fail(t, key, "", "%s, and %s above: the lists have one for each dimension", spelling.Plural(len(t.items), "value"), spelling.Plural(dims, "value"))
-		}
-	}
-}
-
-// dimensions returns what the lists say; what is wrong with their values is reported.
-func (r *astraReader) dimensions() []topologies.Dimension {
+// read returns the fabric, unless something is wrong, which it reports.
+func (r *astraReader) read(name string) *topologies.Custom {
+	dims := make([]topologies.Dimension, r.keys())
 	if len(r.errs) > 0 {
 		return nil
 	}
-	dims := make([]topologies.Dimension, len(r.root.get("topology").items))
-	r.each("topology", func(i int, text string) (string, error) {
+	r.each("topology", func(i int, text string) error {
 		block := slices.Index(astraBlocks, text)
 		if block < 0 {
-			return spelling.Nearest(text, astraBlocks), unknown("topology", text, astraBlocks)
+			return fmt.Errorf("%w%s", unknown("topology", text, astraBlocks), spelling.Hint(spelling.Nearest(text, astraBlocks)))
 		}
 		dims[i].Block = topologies.Block(block)
-		return "", nil
+		return nil
 	})
-	r.each("npus_count", func(i int, text string) (_ string, err error) {
+	r.each("npus_count", func(i int, text string) (err error) {
 		if dims[i].Hosts, err = strconv.Atoi(text); err != nil {
-			return "", fmt.Errorf("%q is not a whole number", text)
+			return fmt.Errorf("%q is not a whole number", text)
 		}
 		if n := dims[i].Hosts; n < 2 || n > topologies.MaxRadix {
-			return "", fmt.Errorf("%d NPUs, want 2 to %d", n, topologies.MaxRadix)
+			return fmt.Errorf("%d NPUs, want 2 to %d", n, topologies.MaxRadix)
 		}
-		return "", nil
+		return nil
 	})
-	r.each("bandwidth", func(i int, text string) (string, error) {
-		n, err := number(text, "GB/s", astraGB, int64(minRate), int64(maxRate))
+	r.each("bandwidth", func(i int, text string) error {
+		n, err := number(text, "GB/s", astraGB, float64(minRate), float64(maxRate))
 		dims[i].Rate = units.Rate(n)
-		return "", err
+		return err
 	})
-	r.each("latency", func(i int, text string) (string, error) {
-		n, err := number(text, "ns", float64(units.Nanosecond), int64(topologies.LeastDelay(dims)), int64(maxDelay))
+	r.each("latency", func(i int, text string) error {
+		n, err := number(text, "ns", float64(units.Nanosecond), float64(topologies.LeastDelay), float64(maxDelay))
 		dims[i].Delay = units.Duration(n)
-		return "", err
+		return err
 	})
+	if len(r.errs) > 0 {
+		return nil
+	}
+	c, err := topologies.Dimensions(name, dims)
+	if err != nil {
+		r.fail(r.root.get("npus_count").at, "npus_count", "%v", err)
+	}
+	return c
+}
+
+// keys reports keys that are unknown or missing, and values that are no lists of one length, which it
+// returns.
+func (r *astraReader) keys() (dims int) {
+	all := strings.Join(astraKeys, ", ")
+	if r.root.kind != mapping {
+		r.fail(r.root.at, "", "want a mapping with %s, got %v", all, r.root.kind)
+		return 0
+	}
+	for _, e := range r.root.keys {
+		if !slices.Contains(astraKeys, e.name) {
+			r.fail(e.at, e.name, "unknown key %q; the file has %s%s", e.name, all, spelling.Hint(spelling.Nearest(e.name, astraKeys)))
+		}
+	}
+	for _, key := range astraKeys {
+		switch t := r.root.get(key); {
+		case t == nil:
+			r.fail(r.root.at, key, "the key %q is missing", key)
+		case t.kind != sequence || len(t.items) == 0:
+			r.fail(t.at, key, "want a list with a value for each dimension")
+		case dims == 0:
+			dims = len(t.items)
+		case len(t.items) != dims:
+			r.fail(t.at, key, "%s, and %s above: the lists have one for each dimension", spelling.Plural(len(t.items), "value"), spelling.Plural(dims, "value"))
+		}
+	}
 	return dims
 }
 
 // each calls read for the values of a list, and reports its errors.
-func (r *astraReader) each(key string, read func(i int, text string) (suggestion string, err error)) {
+func (r *astraReader) each(key string, read func(i int, text string) error) {
 	for i, t := range r.root.get(key).items {
-		path := fmt.Sprintf("%s[%d]", key, i)
-		if t.kind != scalar {
-			r.fail(t, path, "", "want a single value, got %v", t.kind)
-		} else if suggestion, err := read(i, t.text); err != nil {
-			r.fail(t, path, suggestion, "%v", err)
+		err := fmt.Errorf("want a single value, got %v", t.kind)
+		if t.kind == scalar {
+			err = read(i, t.text)
+		}
+		if err != nil {
+			r.fail(t.at, fmt.Sprintf("%s[%d]", key, i), "%v", err)
 		}
 	}
 }
 
 // number returns a number of a unit, of which one is so large, rounded to a whole number from
 // low to high.
-func number(text, unit string, one float64, low, high int64) (int64, error) {
+func number(text, unit string, one, low, high float64) (int64, error) {
 	v, err := parseNumber(text)
 	if err != nil {
 		return 0, err
 	}
-	if n := math.Round(v * one); n >= float64(low) && n <= float64(high) {
+	if n := math.Round(v * one); n >= low && n <= high {
 		return int64(n), nil
 	}
-	return 0, fmt.Errorf("%s %s, want %.4g to %.4g, between which links of csiglab are", text, unit, float64(low)/one, float64(high)/one)
+	return 0, fmt.Errorf("%s %s, want %.4g to %.4g", text, unit, low/one, high/one)
 }

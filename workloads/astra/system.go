@@ -73,33 +73,34 @@ type reader struct {
 // of the first of two dimensions, 0 if it is not known.
 func Read(name string, in io.Reader, local int) (*System, error) {
 	r := &reader{Reader: jsonread.New(name, in), name: name, local: local, splits: 1, active: 1}
-	r.s = System{Algorithms: make([]collective.Algorithm, len(collective.Kind(0).Names())), Channels: 1}
+	r.s = System{Algorithms: make([]collective.Algorithm, len(collective.Kind(0).Names())), Channels: 1, Peers: 1}
 	if err := r.Want(jsonread.Object, "a system file of ASTRA-sim"); err != nil {
 		return nil, err
 	}
 	begin, seen, lists := r.Pos(), map[string]bool{}, slices.Sorted(maps.Keys(kinds))
-	err := r.Object(func(key string) error {
+	known := append([]string{splitsKey, activeKey}, lists...)
+	err := r.Object(func(key string) (err error) {
 		at := r.Pos()
-		if seen[key] {
-			return r.Errorf(at, "the key %q is there twice", key)
-		}
-		seen[key] = true
-		if kind, ok := kinds[key]; ok {
-			return r.implementation(key, kind)
-		}
-		near := spelling.Nearest(key, append([]string{splitsKey, activeKey}, lists...))
+		kind, list := kinds[key]
+		near := spelling.Nearest(key, known)
 		switch {
+		case seen[key]:
+			return r.Errorf(at, "the key %q is there twice", key)
+		case list:
+			err = r.implementation(key, kind)
 		case key == splitsKey:
-			return r.number(key, &r.splits)
+			r.splits, err = r.Int(key, 1, math.MaxInt32)
 		case key == activeKey:
-			return r.number(key, &r.active)
+			r.active, err = r.Int(key, 1, math.MaxInt32)
 		case strings.HasSuffix(key, suffix+"-custom"), key == "per-node-custom"+suffix:
 			return r.Errorf(at, "%s names a trace of one collective, and csiglab does not put such a trace into another; it can be a job of its own", key)
 		case near != "":
 			return r.Errorf(at, "unknown key %q%s", key, spelling.Hint(near))
+		default:
+			r.unused, err = append(r.unused, key), r.Skip()
 		}
-		r.unused = append(r.unused, key)
-		return r.Skip()
+		seen[key] = true
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -110,7 +111,11 @@ func Read(name string, in io.Reader, local int) (*System, error) {
 	if !slices.ContainsFunc(lists, func(key string) bool { return seen[key] }) {
 		return nil, r.Errorf(begin, "the file names no algorithms; want one or more of %s", strings.Join(lists, ", "))
 	}
-	r.pieces()
+	if r.splits <= min(r.active, MaxChannels) {
+		r.s.Channels = int(r.splits)
+	} else {
+		r.note("%s %d with %s %d is not used: csiglab has the pieces of a buffer all at the same time, up to %d, or one piece, as here", splitsKey, r.splits, activeKey, r.active, MaxChannels)
+	}
 	if len(r.unused) > 0 {
 		r.note("not used: %s", strings.Join(r.unused, ", "))
 	}
@@ -119,21 +124,6 @@ func Read(name string, in io.Reader, local int) (*System, error) {
 
 func (r *reader) note(format string, args ...any) {
 	r.s.Notes = append(r.s.Notes, r.name+": "+fmt.Sprintf(format, args...))
-}
-
-func (r *reader) number(key string, into *int64) (err error) {
-	*into, err = r.Int(key, 1, math.MaxInt32)
-	return err
-}
-
-// pieces takes the pieces of a buffer. Those that are on the way at the same time are channels.
-func (r *reader) pieces() {
-	switch {
-	case r.splits <= min(r.active, MaxChannels):
-		r.s.Channels = int(r.splits)
-	default:
-		r.note("%s %d with %s %d is not used: csiglab has the pieces of a buffer all at the same time, up to %d, or one piece, as here", splitsKey, r.splits, activeKey, r.active, MaxChannels)
-	}
 }
 
 // implementation reads the list of a kind.
@@ -151,7 +141,8 @@ func (r *reader) implementation(key string, kind collective.Kind) error {
 		}
 		c, ok := parse(name)
 		if !ok {
-			return r.unknown(name)
+			known := slices.Sorted(maps.Keys(algorithms))
+			return r.Errorf(r.Pos(), "unknown algorithm %q; known: %s%s", name, strings.Join(known, " "), spelling.Hint(spelling.Nearest(name, known)))
 		}
 		if c.algorithm == collective.Tree && kind != collective.AllReduce || c.algorithm == collective.HalvingDoubling && kind == collective.AllToAll {
 			return r.Errorf(r.Pos(), "there is no %s of %s", name, strings.TrimSuffix(key, suffix))
@@ -220,13 +211,4 @@ func parse(name string) (choice, bool) {
 	n, err := strconv.ParseUint(name[len(base):], 10, 31)
 	c.window = int(n)
 	return c, ok && err == nil && n > 0 && c.algorithm == collective.Direct
-}
-
-// unknown is the error about a name that stands for no algorithm.
-func (r *reader) unknown(name string) error {
-	names := slices.Sorted(maps.Keys(algorithms))
-	if near := spelling.Nearest(name, names); near != "" {
-		return r.Errorf(r.Pos(), "unknown algorithm %q%s", name, spelling.Hint(near))
-	}
-	return r.Errorf(r.Pos(), "unknown algorithm %q; want %s, direct also with a window such as direct4", name, lines.Alternatives(names))
 }
