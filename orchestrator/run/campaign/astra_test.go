@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
@@ -15,8 +16,8 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/packets"
 )
 
-// TestAstraMicrobenchmarks plays ASTRA-sim's public collectives of 1 MiB at 4 NPUs over its networks of
-// one dimension, with its system files. Each rank sends the bytes of the algorithm. The time is that of
+// TestAstraMicrobenchmarks plays ASTRA-sim's public collectives of 1 MiB at 4 NPUs over networks and with
+// system files of its formats. Each rank sends the bytes of the algorithm. The time is that of
 // ASTRA-sim's arithmetic, hops · latency + bytes / bandwidth for each step, with what csiglab counts
 // beside: headers and ACKs, a packet for each switch that stores it, and the last ACK's way back.
 func TestAstraMicrobenchmarks(t *testing.T) {
@@ -31,6 +32,9 @@ func TestAstraMicrobenchmarks(t *testing.T) {
 	// each is a message to each other NPU over links of their own, of which the NIC serves the
 	// last one when it has sent a packet to the others.
 	each := func(bytes float64) float64 { return l.seconds(onLine(bytes, true)) + l.delay + packet }
+	// pair is a message to the only other NPU of a dimension, which sends as much back. A switch
+	// between them is one more latency and one more packet.
+	pair := func(bytes float64) float64 { return l.seconds(onLine(bytes, true)) + l.delay + packet }
 	for _, c := range []struct {
 		network, system, kind string
 		sent                  int
@@ -51,6 +55,9 @@ func TestAstraMicrobenchmarks(t *testing.T) {
 		{"FullyConnected", "direct", "all_reduce", 6 * x, 2*each(x) + l.delay},
 		{"FullyConnected", "direct", "all_gather", 3 * MiB, each(MiB) + l.delay},
 		{"FullyConnected", "direct", "all_to_all", 3 * x, each(x) + l.delay},
+		// Two dimensions of two: halves within the first, quarters across.
+		{"Ring, Switch", "ring, ring", "all_reduce", 6 * x, 2*pair(2*x) + 2*(pair(x)+l.delay+packet) + l.delay},
+		{"Ring, Switch", "direct, direct", "all_to_all", 4 * x, pair(2*x) + l.delay + pair(2*x) + l.delay + packet + 2*l.delay},
 	} {
 		t.Run(c.network+" "+c.system+" "+c.kind, func(t *testing.T) {
 			dir := t.TempDir()
@@ -61,11 +68,15 @@ func TestAstraMicrobenchmarks(t *testing.T) {
 				}
 				return name
 			}
-			network := write("network.yml", "topology: [ %s ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n", c.network)
+			npus, bandwidth, latency := "4", "50.0", "500.0"
+			if strings.Contains(c.network, ",") {
+				npus, bandwidth, latency = "2, 2", "50.0, 50.0", "500.0, 500.0"
+			}
+			network := write("network.yml", "topology: [ %s ]\nnpus_count: [ %s ]\nbandwidth: [ %s ]\nlatency: [ %s ]\n", c.network, npus, bandwidth, latency)
 			key := map[string]string{"all_reduce": "all-reduce", "reduce_scatter": "reduce-scatter", "all_gather": "all-gather", "all_to_all": "all-to-all"}[c.kind]
-			system := write("system.json", `{"%s-implementation": ["%s"]}`, key, c.system)
+			system := write("system.json", `{"%s-implementation": ["%s"]}`, key, strings.ReplaceAll(c.system, ", ", `", "`))
 			trace := checkout.Shared(t, "fixtures/astra-sim+astra-sim/examples/workload/microbenchmarks/"+c.kind+"/4npus_1MB")
-			e := parseText(t, fmt.Sprintf("schema: 1\nname: astra\ntopology: {astra: %q}\njobs: [{name: a, trace: {file: %q, system: %q}}]\n", network, trace, system)).Variants[0].Experiment
+			e := parseText(t, fmt.Sprintf("schema: 1\nname: astra\ntopology: {astra: %q}\njobs: [{name: a, trace: {file: %q, system: %q, local: 2}}]\n", network, trace, system)).Variants[0].Experiment
 			p, err := plan.Compile(e, 1)
 			if err != nil {
 				t.Fatal(err)
