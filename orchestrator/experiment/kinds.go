@@ -73,6 +73,7 @@ var (
 		{Kind: Kind{Name: "clab", Doc: "the hosts, switches and links of a containerlab topology file"}, Spec: Clab{}},
 		{Kind: Kind{Name: "netbench", Doc: "a NetBench topology file"}, Spec: NetBench{}},
 		{Kind: Kind{Name: "ns3", Doc: "a topology file of the ns-3 simulators of HPCC and SimAI"}, Spec: NS3{}},
+		{Kind: Kind{Name: "astra", Doc: "a network file of ASTRA-sim", Value: "the file alone, or a mapping"}, Spec: Astra{}},
 	}
 	workloadKinds = []WorkloadKind{
 		{

@@ -12,6 +12,7 @@ import (
 const (
 	maxFile         = 1 << 20 // bytes of an experiment file
 	maxTopologyFile = 1 << 20
+	maxSystemFile   = 1 << 20 // of ASTRA-sim
 	maxTokens       = 200_000 // words and signs of YAML
 	maxNesting      = 100     // of mappings and lists in each other
 	maxKeys         = 1000    // of one mapping

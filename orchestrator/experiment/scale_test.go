@@ -27,6 +27,7 @@ var scaledFabrics = map[string]string{
 	"clab":        "{file: testdata/fabric.clab.yml, rate: 100Gbps, delay: 2us}",
 	"netbench":    "{file: testdata/pair.topology, rate: 1Gbps, host_rate: 2Gbps, delay: 1us}",
 	"ns3":         "{file: testdata/pair.txt, switch_delay: 1us}",
+	"astra":       "testdata/npus.yml",
 	"file":        "",
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/units"
+	"github.com/csiglab/csiglab/workloads/astra"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/formats"
 	"github.com/csiglab/csiglab/workloads/graph"
@@ -22,6 +23,8 @@ type TraceJob struct {
 	// Groups is the JSON file of a Chakra trace's communicator groups; "": none.
 	Groups    string               `yaml:"groups" is:"file" doc:"JSON file of a Chakra trace's groups of ranks, as ASTRA-sim's '--comm-group-configuration'"`
 	TimeUnit  string               `yaml:"time_unit" is:"auto|ns|us|ms" default:"auto" doc:"of compute times where a format leaves it open: 'ns', 'us' or 'ms'; auto: the format's"`
+	System    string               `yaml:"system" is:"file" doc:"system file of ASTRA-sim (JSON), which says algorithm and channels for each kind of collective"`
+	Local     int                  `yaml:"local" is:"hosts or none" default:"none" doc:"of algorithm hierarchical, and of a system file for two dimensions: ranks of an inner group, which is the first dimension"`
 	Algorithm collective.Algorithm `yaml:"algorithm" default:"auto" doc:"of the collectives that have it, the others have their default; see 'jobs[].collective.algorithm'"`
 	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"of collectives"`
 	Chunk     units.Size           `yaml:"chunk" is:"some payload" default:"0B" doc:"of collectives; 0B: not cut"`
@@ -64,14 +67,21 @@ func (t TraceJob) Check(c *Check) {
 	if !(t.Scale > 0 && t.Scale <= 1) {
 		c.Fail("scale", "%v, want above 0 and at most 1", t.Scale)
 	}
+	if t.System != "" && (t.Algorithm != collective.Auto || t.Channels != 1) {
+		c.Fail("system", "excludes algorithm and channels, which the file says")
+	}
 }
 
 // Load implements JobLoader.
 func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
 	o := formats.Options{Format: t.Format, Groups: t.Groups, Limits: t.Limits, Training: simai.Options{
-		Ranks: ranks, Passes: steps, TimeUnit: timeUnits[t.TimeUnit], Channels: t.Channels, Chunk: t.Chunk,
+		Ranks: ranks, Passes: steps, TimeUnit: timeUnits[t.TimeUnit],
 	}}
-	o.Training.Algorithm = t.Algorithm
+	choices, notes, err := t.choices()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Training.Choices = choices
 	if o.Format == algorithm.Auto {
 		o.Format = ""
 	}
@@ -85,7 +95,7 @@ func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
 	if has := in.Source.Steps(); has != steps && steps > 1 {
 		return nil, nil, &PathError{"file", fmt.Errorf("%s has %d steps, the job's key steps says %d; format %s is not repeated", t.File, has, steps, in.Format)}
 	}
-	notes := in.Notes
+	notes = append(notes, in.Notes...)
 	for _, lost := range in.Loss.Items() {
 		notes = append(notes, fmt.Sprintf("not used of %s: %d %s, the first at %s", t.File, lost.Count, lost.What, lost.First))
 	}
@@ -94,6 +104,25 @@ func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
 		source = graph.NewScaled(source, t.Scale)
 	}
 	return loadedTrace{t, source}, notes, nil
+}
+
+// choices returns how collectives are done, and notes on the system file.
+func (t TraceJob) choices() (c collective.Choices, notes []string, err error) {
+	c = collective.Choices{Algorithms: collective.Everywhere(t.Algorithm), Channels: t.Channels, Chunk: t.Chunk, Local: t.Local}
+	if t.System == "" {
+		return c, nil, nil
+	}
+	r, err := openInput(t.System, maxSystemFile)
+	if err != nil {
+		return c, nil, err
+	}
+	defer r.Close() // opened for reading
+	system, err := astra.Read(t.System, r, t.Local)
+	if err != nil {
+		return c, nil, inputError{err}
+	}
+	c.Algorithms, c.Channels, c.Peers = system.Algorithms, system.Channels, system.Peers
+	return c, system.Notes, nil
 }
 
 // Ranks implements JobSpec.

@@ -211,10 +211,10 @@ func TestOptions(t *testing.T) {
 		t.Errorf("three steps: %+v", got)
 	}
 	algorithms := []collective.Algorithm{collective.AllReduce: collective.HalvingDoubling}
-	if got := sum(read(Options{Options: trace.Options{Algorithms: algorithms}}), 0); got.sends != 4 || got.bytes != 1800 {
+	if got := sum(read(Options{Options: trace.Options{Choices: collective.Choices{Algorithms: algorithms}}}), 0); got.sends != 4 || got.bytes != 1800 {
 		t.Errorf("halving-doubling: %+v", got)
 	}
-	if got := sum(read(Options{Options: trace.Options{Channels: 2, Chunk: 100}}), 0); got.sends != 24 || got.bytes != 1800 {
+	if got := sum(read(Options{Options: trace.Options{Choices: collective.Choices{Channels: 2, Chunk: 100}}}), 0); got.sends != 24 || got.bytes != 1800 {
 		t.Errorf("two channels, chunks: %+v", got)
 	}
 	first := func(s graph.Source) (deps []uint32) {

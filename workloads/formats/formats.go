@@ -20,7 +20,6 @@ import (
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
 	"github.com/csiglab/csiglab/workloads/chakra"
-	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/goal"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/hpcc"
@@ -240,16 +239,9 @@ func readChakra(path string, o Options) (*Input, error) {
 	return source(chakra.Open(path, chakra.Options{Options: o.trace(), Groups: o.Groups, Unit: o.Training.TimeUnit}))
 }
 
-// trace returns the options of traces, with the algorithm for each kind of collective that has it.
+// trace returns the options of traces.
 func (o *Options) trace() trace.Options {
-	t := &o.Training
-	all := make([]collective.Algorithm, len(collective.Kind(0).Names()))
-	for kind := range all {
-		if slices.Contains(collective.AlgorithmsOf(collective.Kind(kind)), t.Algorithm) {
-			all[kind] = t.Algorithm
-		}
-	}
-	return trace.Options{Ranks: t.Ranks, Steps: t.Passes, Channels: t.Channels, Chunk: t.Chunk, Algorithms: all, Limits: o.Limits}
+	return trace.Options{Ranks: o.Training.Ranks, Steps: o.Training.Passes, Choices: o.Training.Choices, Limits: o.Limits}
 }
 
 func isPyTorch(start string) bool { return pytorch.IsTrace([]byte(start)) }

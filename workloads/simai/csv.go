@@ -109,7 +109,7 @@ func ReadCSV(name string, in io.Reader, o Options) (*Source, *graph.Loss, error)
 	}
 	s := &Source{
 		Names: r.labels.Labels, Layout: layout, Passes: max(1, o.Passes),
-		Algorithm: o.Algorithm, Channels: o.Channels, Chunk: o.Chunk,
+		Choices: o.Choices,
 	}
 	for i := range r.sections {
 		r.endPhase(&r.sections[i])

@@ -328,7 +328,7 @@ func TestTimeUnit(t *testing.T) {
 
 // A Source goes to the processes of the nodes with package gob.
 func TestGob(t *testing.T) {
-	s, _, err := simai.Read("two", checkout.Open(t, two), simai.Options{Algorithm: collective.HalvingDoubling, Channels: 2})
+	s, _, err := simai.Read("two", checkout.Open(t, two), simai.Options{Choices: collective.Choices{Algorithms: collective.Everywhere(collective.HalvingDoubling), Channels: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

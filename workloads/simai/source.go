@@ -10,8 +10,6 @@
 package simai
 
 import (
-	"slices"
-
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
@@ -53,13 +51,11 @@ type Item struct {
 // Source is a workload: Passes times what Items say. It implements graph.Source. Programs
 // are expanded item by item.
 type Source struct {
-	Names     graph.Labels
-	Layout    Layout
-	Passes    int
-	Stages    [][]Item // by pipeline stage; a single one is that of all
-	Algorithm collective.Algorithm
-	Channels  int        // see collective.Call
-	Chunk     units.Size // see collective.Call
+	Names  graph.Labels
+	Layout Layout
+	Passes int
+	Stages [][]Item // by pipeline stage; a single one is that of all
+	collective.Choices
 }
 
 // Ranks implements graph.Source.
@@ -98,16 +94,8 @@ func (s *Source) items(rank int) []Item {
 
 // call returns a collective of a rank without its group.
 func (s *Source) call(item *Item) collective.Call {
-	c := collective.Call{
-		Kind: item.Kind, Bytes: item.Bytes, Root: int(item.Root), Channel: item.Group.channel(),
-		Channels: s.Channels, Chunk: s.Chunk,
-	}
-	if item.Kind == collective.AllToAll {
-		c.Channels = 0 // of AllToAll: all peers at the same time
-	}
-	if slices.Contains(collective.AlgorithmsOf(item.Kind), s.Algorithm) {
-		c.Algorithm = s.Algorithm
-	}
+	c := s.Call(item.Kind, item.Bytes, int(item.Root))
+	c.Channel = item.Group.channel()
 	return c
 }
 

@@ -35,10 +35,7 @@ type Options struct {
 	// TimeUnit is the unit of compute times, which the files do not say; 0: nanoseconds, as
 	// SimAI takes them. Files that other tools wrote may be in microseconds.
 	TimeUnit units.Duration
-	// Algorithm of the collectives that have it; others have their default.
-	Algorithm collective.Algorithm
-	Channels  int        // see collective.Call
-	Chunk     units.Size // see collective.Call
+	collective.Choices
 }
 
 // policies are the first words of a file, with what waits for what.
@@ -169,7 +166,7 @@ func Read(name string, in io.Reader, o Options) (*Source, *graph.Loss, error) {
 	r.policy.order(r)
 	s := &Source{
 		Names: r.labels.Labels, Layout: layout, Passes: max(1, o.Passes), Stages: [][]Item{r.items},
-		Algorithm: o.Algorithm, Channels: o.Channels, Chunk: o.Chunk,
+		Choices: o.Choices,
 	}
 	if err := s.settle(r.Reader, r.time); err != nil {
 		return nil, nil, err

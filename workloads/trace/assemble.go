@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
@@ -53,14 +52,9 @@ func (l Limits) TooManyNodes() string { return fmt.Sprintf("more than %d nodes%s
 type Options struct {
 	// Ranks is the number of ranks; 0: those that there are traces of.
 	Ranks int
-	// Algorithms, by kind of collective; Auto if it is shorter.
-	Algorithms []collective.Algorithm
-	// Channels, Chunk and Local are those of collective.Call, for the kinds that use them.
-	Channels int
-	Chunk    units.Size
-	Local    int
-	Steps    int // how often the trace is played; 0: once
-	Limits   Limits
+	collective.Choices
+	Steps  int // how often the trace is played; 0: once
+	Limits Limits
 	// Replicate says that ranks without a trace do what the one rank does that has one, each in
 	// groups of its own.
 	Replicate bool

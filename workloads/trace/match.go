@@ -98,10 +98,7 @@ func (a *Assembler) collectives(s *Source) error {
 
 // call returns the collective that a part describes, of a group of n ranks.
 func (a *Assembler) call(p *Part, n int) collective.Call {
-	c := collective.Call{Kind: p.Kind, Bytes: p.Bytes, Root: p.Root, Channels: a.o.Channels, Chunk: a.o.Chunk, Local: a.o.Local}
-	if int(p.Kind) < len(a.o.Algorithms) {
-		c.Algorithm = a.o.Algorithms[p.Kind]
-	}
+	c := a.o.Call(p.Kind, p.Bytes, p.Root)
 	if p.Kind == collective.Barrier {
 		c.Bytes = 0
 	}

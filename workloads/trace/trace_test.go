@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 	if _, _, err := assemble(Options{Limits: Limits{Nodes: 2}}, []Entry{compute(1), compute(2)}, []Entry{compute(1)}); err == nil || !strings.Contains(err.Error(), "f.1:1: the traces have more than 2 nodes") {
 		t.Errorf("more nodes than allowed: %v", err)
 	}
-	if _, _, err := assemble(Options{Algorithms: []collective.Algorithm{collective.AllReduce: collective.HalvingDoubling}}, []Entry{coll(1, ring)}, []Entry{coll(1, ring)}, []Entry{coll(1, ring)}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), `f.0:1: node 1 "c1"`) {
+	if _, _, err := assemble(Options{Choices: collective.Choices{Algorithms: collective.Everywhere(collective.HalvingDoubling)}}, []Entry{coll(1, ring)}, []Entry{coll(1, ring)}, []Entry{coll(1, ring)}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), `f.0:1: node 1 "c1"`) {
 		t.Errorf("halving-doubling of three ranks: %v", err)
 	}
 }

@@ -84,9 +84,11 @@ func (f *inputFlags) options() (o formats.Options, err error) {
 	if o.StartUnit, err = htsim.ParseStartUnit(f.startUnit); err != nil {
 		return o, command.Usage("--start-unit: %w", err)
 	}
-	if o.Training.Algorithm, err = collective.ParseAlgorithm(f.algorithm); err != nil {
+	algorithm, err := collective.ParseAlgorithm(f.algorithm)
+	if err != nil {
 		return o, command.Usage("--algorithm: %w", err)
 	}
+	o.Training.Algorithms = collective.Everywhere(algorithm)
 	o.Training.Ranks, o.Training.Passes = f.ranks, f.passes
 	o.Training.TimeUnit = map[string]units.Duration{"ns": units.Nanosecond, "us": units.Microsecond, "ms": units.Millisecond}[f.timeUnit]
 	return o, nil

@@ -30,7 +30,8 @@ var smallFabrics = map[string]struct{ topology, transfers, text string }{
 		"delay: 1us\nnodes: [{name: a}, {name: left, kind: switch}, {name: right, kind: switch}, {name: b}]\nlinks: [{a: a, b: left, rate: 100Gbps}, {a: right, b: b, rate: 50Gbps}, {a: left, b: right, rate: 25Gbps, count: 3}]\n"},
 	"clab": {"clab: {file: FILE, delay: 1us}", "0 -> 1 20kB, 1 -> 0 20kB",
 		"name: x\ntopology: {nodes: {Leaf_1: {kind: nokia_srlinux}, srv.1: {kind: linux}, srv.2: {kind: linux}}, links: [{endpoints: ['srv.1:eth1', 'Leaf_1:e1'], vars: {rate: 10Gbps}}, {endpoints: ['srv.2:eth1', 'Leaf_1:e2'], vars: {rate: 40Gbps}}]}\n"},
-	"ns3": {"ns3: {file: FILE}", "0 -> 1 20kB, 1 -> 0 20kB", "3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 25Gbps 1000ns 0\n"},
+	"ns3":   {"ns3: {file: FILE}", "0 -> 1 20kB, 1 -> 0 20kB", "3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 25Gbps 1000ns 0\n"},
+	"astra": {"astra: FILE", "0 -> 3 20kB, 1 -> 0 20kB", "topology: [Switch, Ring]\nnpus_count: [2, 2]\nbandwidth: [12.5, 6.25]\nlatency: [1000, 2000]\n"},
 	"netbench": {"netbench: {file: FILE, rate: 100Gbps, delay: 1us}", "0 -> 1 20kB, 1 -> 0 20kB",
 		"|V|=3\n|E|=4\nToRs=set(0,1)\nServers=set(0,1)\nSwitches=set(2)\n0 2\n1 2\n2 0\n2 1\n"},
 }
