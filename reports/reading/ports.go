@@ -50,7 +50,7 @@ type Port struct {
 // shares of the measuring window.
 type Use struct {
 	Variant     string  `json:"variant"`
-	Utilisation float64 `json:"utilisation"` // share of the time that the port was sending, line overhead included
+	Utilisation float64 `json:"utilisation"` // share of the time that the port was sending, line overhead included, also while a fault slows it
 	// FullShare is the share of the telemetry windows that are used to FullWindow or more, and
 	// Peak the utilisation of the busiest one: a port may be full in bursts and idle between.
 	FullShare      float64 `json:"fullShare"`
@@ -184,7 +184,7 @@ func (t *Totals) use(v *runfolder.Variant, p *Place) (Use, bool) {
 		if sums == nil {
 			sums = &PortSums{}
 		}
-		busy = append(busy, float64(sums.TxBytes+sums.TxPackets*v.Overhead)*8e6/float64(p.RateBPS)/span)
+		busy = append(busy, sums.BusyUS/span)
 		queues = append(queues, sums.QueueByteNS/1000/span)
 		peaks = append(peaks, float64(sums.QueueMax))
 		most = append(most, sums.Peak)

@@ -31,8 +31,6 @@ type Totals struct {
 // PortSums are the sums over the windows of a port: of those in the measuring
 // window, drops and trims of all.
 type PortSums struct {
-	TxBytes     int64
-	TxPackets   int64
 	QueueByteNS float64
 	QueueMax    int64
 	Dropped     int64
@@ -81,8 +79,6 @@ func (t *Totals) port(row *runfolder.PortRow) {
 	sums.Dropped += row.Dropped
 	sums.Trimmed += row.Trimmed
 	if inWindow(t.manifest, row.StartUS) {
-		sums.TxBytes += row.TxBytes
-		sums.TxPackets += row.TxPackets
 		sums.QueueByteNS += float64(row.QueueByteNS)
 		sums.QueueMax = max(sums.QueueMax, row.QueueMax)
 		sums.see(row, t.manifest.IntervalUS)

@@ -158,7 +158,7 @@ func telling(ports map[reading.PortID]*reading.PortSums, places []reading.Place)
 		}
 		for i := range places {
 			s := ports[places[i].PortID]
-			if s == nil || places[i].NIC != nic || s.TxPackets == 0 && s.TxBytes == 0 || s.Peak < peak-0.01 {
+			if s == nil || places[i].NIC != nic || s.BusyUS == 0 || s.Peak < peak-0.01 {
 				continue
 			}
 			if best == nil || s.QueueByteNS > bestSums.QueueByteNS || s.QueueByteNS == bestSums.QueueByteNS && s.BusyUS > bestSums.BusyUS {
