@@ -37,7 +37,7 @@ var demonstrations = []demonstration{
 	{experiment: "training-step", seeds: 1, figure: "signature-gpt", shows: "the signature: which links are busy when in the step",
 		then: "csiglab demo fragmented is the second half: what CSIG is good for where jobs share a cluster",
 		intro: []string{
-			"One step of a GPT on 64 GPUs, three times: gradients stay on their rails (rails), cross an",
+			"Three steps of a GPT on 64 GPUs, in three ways: gradients stay on their rails (rails), cross an",
 			"oversubscribed spine (spread), and the same with CSIG (csig). Nothing is opened.",
 		}},
 	{experiment: "fragmented", seeds: 3, figure: "cluster-slowdown", shows: "how many times as long as alone each job takes",

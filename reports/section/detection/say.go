@@ -24,14 +24,14 @@ func (s *Section) first() *Detection {
 // Tell implements section.Teller.
 func (s *Section) Tell(story *section.Story) {
 	if d := s.first(); d != nil {
-		story.Also(section.Why, s.says(d, ""))
+		story.Also(section.Why, s.says(d))
 	}
 }
 
 // Findings implements section.Finder.
 func (s *Section) Findings() []string {
 	if d := s.first(); d != nil {
-		return []string{words.Capital(s.says(d, "")) + "."}
+		return []string{words.Capital(s.says(d)) + "."}
 	}
 	return nil
 }
@@ -40,38 +40,43 @@ func (s *Section) Findings() []string {
 // frequent ones miss the link.
 const toldPeriod = 10
 
-// says says how soon tags name the slow link, and what polls need; scaled stands behind their period.
-func (s *Section) says(d *Detection, scaled string) string {
+// says says how soon tags name the slow link, and what polls need.
+func (s *Section) says(d *Detection) string {
 	if d.Found == 0 {
 		return fmt.Sprintf("in %s tags do not name the slow link %s under any seed", d.Variant, d.Link)
 	}
 	text := fmt.Sprintf("in %s tags name the slow link %s %s after it slowed%s, under %d of %s", d.Variant, d.Link, words.Short(d.After.Median), inSteps(d), d.Found, words.Plural(d.Looks, "seed"))
-	if d.Wrong > 0 {
-		text += fmt.Sprintf(", and %s", words.Plural(d.Wrong, "wrong port"))
-	}
+	text += wrong(d)
 	for i := range s.Detections {
 		p := &s.Detections[i]
 		if p.Variant != d.Variant || p.Fault != d.Fault || p.By == ByTags {
 			continue
 		}
 		if p.Found == 0 {
-			return text + fmt.Sprintf("; %s%s do not, before the run ends", p.By, scaled)
+			return text + fmt.Sprintf("; %s%s do not, before the run ends", p.By, s.scaled(p))
 		}
 		if p.Found < p.Looks || p.By == byPolls(toldPeriod) {
-			return text + fmt.Sprintf("; %s%s need %s%s in the median, and find it in %s of the looks", p.By, scaled, words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)))
+			return text + fmt.Sprintf("; %s%s need %s%s in the median, and find it in %s of the looks%s", p.By, s.scaled(p), words.Short(p.After.Median), inSteps(p), words.Percent(float64(p.Found)/float64(p.Looks)), wrong(p))
 		}
 	}
 	return text
 }
 
-// scaled says how long the time between polls is in a scaled job, whose times are shorter than those
-// of the real one; "" of a job that is not scaled.
-func (s *Section) scaled(variant string) string {
-	scale := s.timeScale(variant)
-	if scale == 1 {
+// wrong says how many wrong ports were named; "" if none was.
+func wrong(d *Detection) string {
+	if d.Wrong == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s of this scaled job)", words.Short(toldPeriod*1e6*scale)) // µs
+	return fmt.Sprintf(", and %s", words.Plural(d.Wrong, "wrong port"))
+}
+
+// scaled says how long the time between polls is in a scaled job, whose times are shorter than those
+// of the real one; "" of a job that is not scaled.
+func (s *Section) scaled(polls *Detection) string {
+	if s.timeScale(polls.Variant) == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of this scaled job)", words.Short(polls.PeriodUS))
 }
 
 // inSteps prints a median in steps of the job, "" without a job.
@@ -89,7 +94,7 @@ func (s *Section) Parts() []section.Part {
 	}
 	p := section.Part{ID: "detection", Title: "Which link, since when, who waits", Level: section.Telling, Blocks: []section.Block{s.figure(), s.table()}}
 	if d := s.first(); d != nil {
-		p.Says = words.Capital(s.says(d, s.scaled(d.Variant))) + "."
+		p.Says = words.Capital(s.says(d)) + "."
 	} else {
 		p.Says = "No variant has CSIG: hosts do not know which link is slow."
 	}
