@@ -82,7 +82,7 @@ func (s *Section) gain() string {
 func changeOf(of reading.Median) string {
 	text := rangeOf(of)
 	if of.Count > 1 {
-		text += " over " + words.Plural(of.Count, "seed")
+		text = fmt.Sprintf("seed by seed %s over %s", text, words.Plural(of.Count, "seed"))
 	}
 	return text
 }
@@ -170,8 +170,8 @@ func (s *Section) figure() *chart.Figure {
 
 // together lists what all jobs together take in each variant.
 func (s *Section) together() *section.Table {
-	t := &section.Table{Label: "All jobs", Columns: phrases.Columns("Variant", "CSIG", "#Together", "#Change", "#Jain"),
-		Note: fmt.Sprintf("Together: the sum over the jobs of the mean time of their steps. Change: against %s, by seed. Jain: Jain's index over the jobs' slowdowns against %s, 1 if all lose the same share. Medians over the seeds, and their range.", s.Base, s.Alone)}
+	t := &section.Table{Label: "All jobs", Columns: phrases.Columns("Variant", "CSIG", "#Together", "#Change by seed", "#Jain"),
+		Note: fmt.Sprintf("Together: the sum over the jobs of the mean time of their steps. Change: against %s with the same seed, the median. Jain: Jain's index over the jobs' slowdowns against %s, 1 if all lose the same share. Medians over the seeds, and their range.", s.Base, s.Alone)}
 	for i := range s.Variants {
 		v := &s.Variants[i]
 		csig := "no"
@@ -189,8 +189,8 @@ func (s *Section) together() *section.Table {
 
 // table lists each job in each variant.
 func (s *Section) table() *section.Table {
-	t := &section.Table{Label: "Each job", Columns: phrases.Columns("Variant", "Job", "#Step", "#Over alone", "#Change"),
-		Note: fmt.Sprintf("Over alone: times as long as in %s. Change: against %s.", s.Alone, s.Base)}
+	t := &section.Table{Label: "Each job", Columns: phrases.Columns("Variant", "Job", "#Step", "#Over alone", "#Change by seed"),
+		Note: fmt.Sprintf("Over alone: times as long as in %s. Change: against %s with the same seed, the median.", s.Alone, s.Base)}
 	for i := range s.Variants {
 		for _, j := range s.Variants[i].Jobs {
 			cells := phrases.Cells(s.Variants[i].Variant, j.Name, words.Short(j.StepUS.Median), words.Three(j.Slowdown.Median), words.None)
