@@ -30,5 +30,7 @@ func Number(v float64, ok bool) string {
 	case v == math.Trunc(v) || math.Abs(v) >= 10000:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	// Halves go up, as in reports.
+	digits := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(v))))
+	return strconv.FormatFloat(math.Round(v*digits)/digits, 'g', 4, 64)
 }

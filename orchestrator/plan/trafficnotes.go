@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/transport"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/training"
 )
@@ -82,6 +83,32 @@ func (f *fabric) manyPaths() bool {
 		}
 	}
 	return false
+}
+
+// classNotes finds classes that no transfer is in, and settings of flow control that no class uses.
+// Packets of programs bring their class with them.
+func classNotes(r *run, p *Plan) (notes []string) {
+	used := make([]bool, len(p.Classes))
+	programs := false
+	for n := range p.Nodes[:p.Hosts()] {
+		programs = programs || p.HasPrograms(n)
+		if host := p.Nodes[n].Host; host != nil {
+			for i := range host.Sends {
+				if c := int(host.Sends[i].Class); c < len(used) {
+					used[c] = true
+				}
+			}
+		}
+	}
+	for i, c := range p.Classes {
+		if i > 0 && !used[i] && !programs {
+			notes = append(notes, fmt.Sprintf("classes: no transfer is in class %s; its match says which are", c.Name))
+		}
+	}
+	if !p.Format.PFC && r.experiment.Links.PFC != experiment.DefaultLinks().PFC {
+		notes = append(notes, "links.pfc: no class is lossless, so nothing is paused")
+	}
+	return notes
 }
 
 // serverNotes returns a remark on transfers between NICs of one server: they take the

@@ -3,6 +3,9 @@ package fabrics
 import (
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +25,9 @@ func graphCommand(a *command.App) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := command.Choice("format", f.format, "svg", "mermaid"); err != nil {
 				return err
+			}
+			if ext := strings.ToLower(filepath.Ext(f.out)); ext != "" && !slices.Contains([]string{".svg", ".mmd", ".md", ".txt"}, ext) {
+				return command.Usage("--out %s: the formats are svg and mermaid; csiglab topo export --format dot is for Graphviz, which makes %s of it", f.out, strings.TrimPrefix(ext, "."))
 			}
 			t, err := f.load(a, args)
 			if err != nil {

@@ -172,6 +172,7 @@ func TestIdleConnections(t *testing.T) {
 	l := newLink(t, func(c *transport.SenderConfig) {
 		c.Domain, c.Tagging = domain(t, csig.FormatCompact), transport.Tagging{Probe: 20 * units.Microsecond, Signal: csig.Delay}
 	})
+	l.cc.out.Wants = csig.Only(csig.Delay)
 	l.post(mss, 1, 0)
 	if at := l.NextTimeout(); at != units.Never {
 		t.Errorf("a timer at %v before anything is sent", at)
@@ -202,6 +203,7 @@ func TestLateSamplesBeginNoGap(t *testing.T) {
 	s := newSender(t, mss, units.NoLimit, func(c *transport.SenderConfig) {
 		c.Domain, c.Tagging = d, transport.Tagging{Probe: 20 * units.Microsecond, Signal: csig.Delay}
 	})
+	s.wants(csig.Delay)
 	s.send()
 	probe, reply := new(wire.Packet), new(wire.Packet)
 	s.Probe(s.now, probe)
@@ -213,6 +215,17 @@ func TestLateSamplesBeginNoGap(t *testing.T) {
 	got := s.Close(units.Time(units.Second))
 	if got.Samples != 1 || got.SampleGap != 3*units.Microsecond {
 		t.Errorf("%d samples, %v without one; want 1, and the 3 us until the flow was done", got.Samples, got.SampleGap)
+	}
+}
+
+// Tags that neither controller nor balancer reads are for telemetry: nothing waits for them.
+func TestNobodyWaitsForSamples(t *testing.T) {
+	s := newSender(t, mss, units.NoLimit, func(c *transport.SenderConfig) {
+		c.Domain, c.Tagging = domain(t, csig.FormatCompact), transport.Tagging{Probe: 20 * units.Microsecond, Signal: csig.Delay}
+	})
+	s.send()
+	if got := s.Close(units.Time(units.Second)); got.SampleGap != 0 {
+		t.Errorf("%v without a sample, want none", got.SampleGap)
 	}
 }
 

@@ -264,7 +264,7 @@ func (s *Sender) CanSend() bool {
 func (s *Sender) begin(now units.Time) {
 	s.starting = false
 	if s.signalling != nil {
-		s.signalling.start(now)
+		s.signalling.start(now, s.cc.Wants.Any())
 	}
 }
 

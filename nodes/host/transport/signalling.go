@@ -91,15 +91,16 @@ func newSignalling(c *SenderConfig) *signalling {
 	return g
 }
 
-// start is called when the flow's first data packet is sent.
-func (g *signalling) start(now units.Time) {
+// start is called when the flow's first data packet is sent. wanted says that the controller wants
+// samples: without it, and without a balancer that does, tags are for telemetry alone.
+func (g *signalling) start(now units.Time, wanted bool) {
 	if g.domain.Format() == csig.FormatNone {
 		return
 	}
 	if g.tagging.Probe > 0 {
 		g.nextProbe = now
 	}
-	if g.tagging.Probe > 0 || g.tagging.Every > 0 {
+	if (wanted || g.lb != nil) && (g.tagging.Probe > 0 || g.tagging.Every > 0) {
 		g.last = now
 	}
 }
