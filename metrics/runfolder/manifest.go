@@ -271,6 +271,7 @@ type Variant struct {
 	Overhead int64  `json:"overhead,omitempty"`
 	CC       string `json:"cc"`
 	LB       string `json:"lb"`
+	OnePath  bool   `json:"onePath,omitempty"` // LB keeps each flow to one path at a time
 	AQM      string `json:"aqm"`
 	Routing  string `json:"routing,omitempty"` // "": ecmp
 	CSIG     string `json:"csig"`              // format, or "none"

@@ -65,7 +65,8 @@ type Route struct {
 	Hops  []int32           // by port, how many links it is from the source
 
 	name   string
-	rate   float64 // bits/s: of the narrowest place
+	rate   float64 // bits/s: of the narrowest place, all ports there together if the flow takes all paths
+	one    bool    // path at a time
 	rttUS  float64
 	header float64 // wire bytes over payload bytes
 }
@@ -261,7 +262,8 @@ func (h *hops) findRoutes() {
 	ports := m.PortsOf(h.run.Variant)
 	g := reading.NewPaths(ports)
 	header := 1.0
-	if v := &m.Variants[slices.IndexFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == h.run.Variant })]; v.MTU > v.Header {
+	v := &m.Variants[slices.IndexFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == h.run.Variant })]
+	if v.MTU > v.Header {
 		header = float64(v.MTU+v.Overhead) / float64(v.MTU-v.Header)
 	}
 	flows := m.FlowsOfRun(h.run.Variant, h.run.Seed)
@@ -270,7 +272,7 @@ func (h *hops) findRoutes() {
 		if h.lists[f.Flow] == nil || h.routes[f.Flow] != nil {
 			continue
 		}
-		r := &Route{name: f.Name, header: header}
+		r := &Route{name: f.Name, one: v.OnePath, header: header}
 		h.routes[f.Flow] = r
 		if int(f.Flow) < len(h.rtts) {
 			r.rttUS = h.rtts[f.Flow]
@@ -279,16 +281,20 @@ func (h *hops) findRoutes() {
 		if !from.Has(f.Dst) {
 			continue
 		}
-		widest := map[int32]float64{} // by distance from the source
+		rates := map[int32]float64{} // by distance from the source
 		for i := range ports {
 			p := &ports[i]
 			if from.Has(p.Node) && to.Has(p.Peer) && from.Distance[p.Node]+1+to.Distance[p.Peer] == from.Distance[f.Dst] {
 				d := from.Distance[p.Node]
 				r.Ports, r.Hops = append(r.Ports, p), append(r.Hops, d)
-				widest[d] = max(widest[d], float64(p.RateBPS))
+				if v.OnePath {
+					rates[d] = max(rates[d], float64(p.RateBPS))
+				} else {
+					rates[d] += float64(p.RateBPS)
+				}
 			}
 		}
-		for _, rate := range widest {
+		for _, rate := range rates {
 			if r.rate == 0 || rate < r.rate {
 				r.rate = rate
 			}

@@ -167,15 +167,19 @@ func (c *Change) factor(p *runfolder.Port) float64 {
 	return 1
 }
 
-// pass returns what the bytes of a message take at a hop with the change: at the fastest of its
-// ports, or, where one of them is slower than that, what its part of the bytes takes there.
+// pass returns what the bytes of a message take at a hop with the change: what a port's part of them
+// takes at the slowest one, and of a flow with one path at a time all of them at the fastest one.
 func (h *hopMet) pass(m *message, r *Route, c *Change) float64 {
 	fastest, slowest := 0.0, math.Inf(1)
 	for _, p := range h.ports {
 		rate := float64(p.port.RateBPS) * c.factor(p.port)
 		fastest, slowest = max(fastest, rate), min(slowest, rate)
 	}
-	return max(serial(m.bytes, r, fastest), serial(m.bytes, r, slowest)/float64(max(1, len(h.ports))))
+	part := serial(m.bytes, r, slowest) / float64(max(1, len(h.ports)))
+	if r.one {
+		return max(serial(m.bytes, r, fastest), part)
+	}
+	return part
 }
 
 // behind returns when a message arrives that would arrive at a time if it had the links of the two

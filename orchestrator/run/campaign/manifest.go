@@ -7,6 +7,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/modules"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
@@ -81,6 +82,12 @@ func compiledModules() (list []runfolder.Module) {
 	return list
 }
 
+// onePath reports whether the load balancing of an experiment keeps flows to one path at a time.
+func onePath(e *experiment.Experiment) bool {
+	lb, ok := balance.Table.Lookup(e.Hosts.LB.Name)
+	return ok && lb.OnePath
+}
+
 // describe adds a variant, with its own ports and flows where they are not the
 // first variant's.
 func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
@@ -92,6 +99,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		Overhead: int64(e.Links.Overhead),
 		CC:       e.Hosts.CC.Name,
 		LB:       e.Hosts.LB.Name,
+		OnePath:  onePath(e),
 		CSIG:     e.CSIG.Format.String(),
 		Second:   secondFormat(e),
 		AQM:      p.AQM(),
