@@ -110,12 +110,23 @@ type waited struct {
 	from, to float64
 }
 
-// choose sets the place where the most time was lost. It returns nil if too little was.
+// choose sets the place where the most time was lost: in the network, if its places together cost
+// more than ranks do, as there are many ports and few ranks in the way of a message. It returns nil if
+// too little was lost.
 func (b *blamed) choose(places map[place]*waited) *blamed {
+	var byPorts, byRanks []float64
+	for p, of := range places {
+		if p.rank >= 0 {
+			byRanks = append(byRanks, of.us)
+		} else {
+			byPorts = append(byPorts, of.us)
+		}
+	}
+	late := sum(byRanks) > sum(byPorts)
 	var at place
 	var most *waited
 	for p, of := range places {
-		if of.us > 0 && (most == nil || cmp.Or(cmp.Compare(of.us, most.us), cmp.Compare(at.port, p.port), cmp.Compare(at.rank, p.rank), cmp.Compare(at.node, p.node)) > 0) {
+		if of.us > 0 && (p.rank >= 0) == late && (most == nil || cmp.Or(cmp.Compare(of.us, most.us), cmp.Compare(at.port, p.port), cmp.Compare(at.rank, p.rank), cmp.Compare(at.node, p.node)) > 0) {
 			at, most = p, of
 		}
 	}
@@ -138,6 +149,14 @@ func (b *blamed) choose(places map[place]*waited) *blamed {
 		b.By = ByQueues
 	}
 	return b
+}
+
+// sum adds values in order, as sums are rounded.
+func sum(values []float64) (total float64) {
+	for _, v := range slices.Sorted(slices.Values(values)) {
+		total += v
+	}
+	return total
 }
 
 // fault returns the name of the fault that touched a port, "" without.
