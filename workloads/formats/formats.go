@@ -114,7 +114,7 @@ func Open(path string, o Options) (*Input, error) {
 	}
 	if sized := f.name == "msccl"; sized != (o.Size > 0) {
 		if sized {
-			return nil, fmt.Errorf("%s: an algorithm does not say the size of its buffer; give a size", path)
+			return nil, fmt.Errorf("%s: an algorithm does not say how large its buffer is; give a size (--size 32MiB, or size of a job's trace)", path)
 		}
 		return nil, fmt.Errorf("%s: a size is for algorithms of MSCCL; files of format %s say their sizes", path, f.name)
 	}

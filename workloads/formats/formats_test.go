@@ -79,7 +79,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		path, format, want string
 	}{
-		{file("pair", small["msccl"]), "", "pair: an algorithm does not say the size of its buffer; give a size"},
+		{file("pair", small["msccl"]), "", "pair: an algorithm does not say how large its buffer is; give a size"},
 		{file("empty", ""), "", "empty:1:1: the file is empty"},
 		{file("empty.cm", ""), "", "empty.cm:1:1: the file is empty"},
 		{file("words", "hello\n"), "", "words:1:1: the file does not begin like any format that is known; say which it is: "},

@@ -15,7 +15,6 @@ type stream struct {
 
 // connection is the two blocks of a stream.
 type connection struct {
-	stream
 	from, to     *block
 	sends, recvs []int      // steps of from and to, in order
 	ready        [][]*value // messages that are sent and not yet received
@@ -32,26 +31,32 @@ type value struct {
 
 // connect finds the two ends of each message.
 func (r *reader) connect() error {
+	connections := map[stream]*connection{}
+	// attach appends a step of a block to one end of a connection.
+	attach := func(k stream, b *block, i int, does string, end func(*connection) (**block, *[]int)) (*connection, error) {
+		c := connections[k]
+		if c == nil {
+			c = &connection{}
+			connections[k] = c
+		}
+		owner, steps := end(c)
+		if *owner != nil && *owner != b {
+			return nil, r.Errorf(b.steps[i].at, "gpu %d, tb %d: it %s on channel %d, as tb %d in line %d does", b.gpu, b.id, does, b.channel, (*owner).id, (*owner).at.Line)
+		}
+		*owner, *steps = b, append(*steps, i)
+		return c, nil
+	}
+	var err error
 	for _, b := range r.blocks {
 		for i := range b.steps {
-			s := &b.steps[i]
-			if s.send {
-				c := r.connection(stream{b.gpu, b.send, b.channel})
-				if c.from == nil {
-					c.from, b.out = b, c
-				} else if c.from != b {
-					return r.Errorf(s.at, "gpu %d sends to gpu %d on channel %d from two thread blocks, tb %d and tb %d in line %d", b.gpu, b.send, b.channel, b.id, c.from.id, c.from.at.Line)
-				}
-				c.sends = append(c.sends, i)
+			if b.steps[i].send {
+				b.out, err = attach(stream{b.gpu, b.send, b.channel}, b, i, fmt.Sprintf("sends to gpu %d", b.send), func(c *connection) (**block, *[]int) { return &c.from, &c.sends })
 			}
-			if s.receive {
-				c := r.connection(stream{b.recv, b.gpu, b.channel})
-				if c.to == nil {
-					c.to, b.in = b, c
-				} else if c.to != b {
-					return r.Errorf(s.at, "gpu %d receives from gpu %d on channel %d in two thread blocks, tb %d and tb %d in line %d", b.gpu, b.recv, b.channel, b.id, c.to.id, c.to.at.Line)
-				}
-				c.recvs = append(c.recvs, i)
+			if b.steps[i].receive && err == nil {
+				b.in, err = attach(stream{b.recv, b.gpu, b.channel}, b, i, fmt.Sprintf("receives from gpu %d", b.recv), func(c *connection) (**block, *[]int) { return &c.to, &c.recvs })
+			}
+			if err != nil {
+				return err
 			}
 		}
 	}
@@ -74,15 +79,6 @@ func (r *reader) connect() error {
 		}
 	}
 	return nil
-}
-
-func (r *reader) connection(k stream) *connection {
-	c := r.connections[k]
-	if c == nil {
-		c = &connection{stream: k}
-		r.connections[k] = c
-	}
-	return c
 }
 
 // wait returns the step of another block that a step waits for, or nil. The flag of a block

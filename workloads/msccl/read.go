@@ -38,10 +38,11 @@ type Error = lines.Error
 // Limits; a value past them is a mistake rather than an algorithm.
 const (
 	maxRanks  = 1 << 12
-	maxSteps  = 1 << 20 // of all thread blocks, each counted as a step too
-	maxChunks = 1 << 20 // of a buffer
-	maxWork   = 1 << 25 // chunks that all steps move, each times the words of a set of ranks
-	maxOps    = 1 << 21 // of all ranks in one run of the collective
+	maxSteps  = 1 << 20                   // of all thread blocks, each counted as a step too
+	maxChunks = 1 << 20                   // of a buffer
+	maxWork   = 1 << 25                   // chunks that all steps move, each times the words of a set of ranks
+	maxBytes  = 1_000_000_000_000_000_000 // that all steps move
+	maxOps    = 1 << 21                   // of all ranks in one run of the collective
 )
 
 // Options say what a file leaves open.
@@ -136,7 +137,6 @@ type reader struct {
 	gpus        []gpu
 	blocks      []*block // of all GPUs, in the order of the file
 	steps, work int64
-	connections map[stream]*connection
 	memory      map[slot]*value
 }
 
@@ -151,7 +151,7 @@ type reader struct {
 func Read(name string, in io.Reader, o Options) (*Source, *graph.Loss, error) {
 	r := &reader{
 		Reader: lines.NewReader(name, in), xml: xml.NewDecoder(in), loss: &graph.Loss{}, o: o,
-		connections: map[stream]*connection{}, memory: map[slot]*value{},
+		memory: map[slot]*value{},
 	}
 	if err := r.read(); err != nil {
 		return nil, nil, err

@@ -7,31 +7,13 @@ import (
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
-// Source is a job of one algorithm that runs again and again.
-type Source struct {
-	Names      graph.Labels
-	Iterations int
-	All        int                // number of ranks
-	Of         map[int][]graph.Op // by rank, the operations of one iteration with ids from 0
-}
-
-// Ranks implements graph.Source.
-func (s *Source) Ranks() int { return s.All }
-
-// Steps implements graph.Source. An iteration is a step.
-func (s *Source) Steps() int { return s.Iterations }
-
-// Labels implements graph.Source.
-func (s *Source) Labels() *graph.Labels { return &s.Names }
+// Source is a job of one algorithm that runs again and again. Its Of are the operations of one
+// iteration, which is a step, with ids from 0.
+type Source struct{ graph.Static }
 
 // Only implements graph.Source.
 func (s *Source) Only(ranks []int) graph.Source {
-	part := *s
-	part.Of = make(map[int][]graph.Op, len(ranks))
-	for _, r := range ranks {
-		part.Of[r] = s.Of[r]
-	}
-	return &part
+	return &Source{*s.Static.Only(ranks).(*graph.Static)}
 }
 
 // Program implements graph.Source.
@@ -53,19 +35,22 @@ func (s *Source) Program(rank int, _ uint64) graph.Program {
 			deps = deps[:0]
 		}
 		iteration++
-		return iteration < s.Iterations
+		return iteration < s.Count
 	}}
 }
 
 // source makes the programs.
 func (r *reader) source() (*Source, error) {
-	s := &Source{Iterations: max(1, r.o.Iterations), All: len(r.gpus), Of: make(map[int][]graph.Op, len(r.gpus))}
-	if s.Iterations > math.MaxInt32 {
-		return nil, r.Errorf(r.algo, "%d iterations, want at most %d", s.Iterations, math.MaxInt32)
+	s := &Source{graph.Static{Count: max(1, r.o.Iterations), All: len(r.gpus), Of: make(map[int][]graph.Op, len(r.gpus))}}
+	if s.Count > math.MaxInt32 {
+		return nil, r.Errorf(r.algo, "%d iterations, want at most %d", s.Count, math.MaxInt32)
 	}
 	kind := kinds[r.coll]
 	s.Names.Collectives = []graph.Collective{{Name: kind, Kind: kind, Algorithm: r.name, Ranks: len(r.gpus), Bytes: r.o.Bytes}}
 	chunk := r.o.Bytes / units.Size(r.chunks)
+	if int64(chunk) > maxBytes/max(1, r.work) {
+		return nil, r.Errorf(r.algo, "a buffer of %v: the steps move more than %d bytes", r.o.Bytes, int64(maxBytes))
+	}
 	loops := int64(1)
 	if r.o.Cut > 0 {
 		loops = int64((chunk + r.o.Cut - 1) / r.o.Cut)
