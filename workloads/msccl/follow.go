@@ -13,14 +13,25 @@ type stream struct {
 	channel  uint16
 }
 
-// connection is the two blocks of a stream.
+// connection is what joins two blocks: the one that sends and the one that receives.
 type connection struct {
-	from, to     *block
-	sends, recvs []int      // steps of from and to, in order
-	ready        [][]*value // messages that are sent and not yet received
-	received     int
-	waiting      bool // to waits for a message
+	ends    [2]end
+	ready   [][]*value // messages that are sent and not yet received
+	got     int        // messages received
+	waiting bool       // the receiver waits for a message
 }
+
+// end is a block with its steps that use the connection, in order.
+type end struct {
+	*block
+	steps []int
+}
+
+// The ends of a connection.
+const (
+	sender = iota
+	receiver
+)
 
 // value is what a chunk holds: the sum of the chunks with one index, of a set of ranks. It is
 // never changed. nil is nothing that is known.
@@ -32,47 +43,40 @@ type value struct {
 // connect finds the two ends of each message.
 func (r *reader) connect() error {
 	connections := map[stream]*connection{}
-	// attach appends a step of a block to one end of a connection.
-	attach := func(k stream, b *block, i int, does string, end func(*connection) (**block, *[]int)) (*connection, error) {
-		c := connections[k]
-		if c == nil {
-			c = &connection{}
-			connections[k] = c
-		}
-		owner, steps := end(c)
-		if *owner != nil && *owner != b {
-			return nil, r.Errorf(b.steps[i].at, "gpu %d, tb %d: it %s on channel %d, as tb %d in line %d does", b.gpu, b.id, does, b.channel, (*owner).id, (*owner).at.Line)
-		}
-		*owner, *steps = b, append(*steps, i)
-		return c, nil
-	}
-	var err error
 	for _, b := range r.blocks {
 		for i := range b.steps {
-			if b.steps[i].send {
-				b.out, err = attach(stream{b.gpu, b.send, b.channel}, b, i, fmt.Sprintf("sends to gpu %d", b.send), func(c *connection) (**block, *[]int) { return &c.from, &c.sends })
-			}
-			if b.steps[i].receive && err == nil {
-				b.in, err = attach(stream{b.recv, b.gpu, b.channel}, b, i, fmt.Sprintf("receives from gpu %d", b.recv), func(c *connection) (**block, *[]int) { return &c.to, &c.recvs })
-			}
-			if err != nil {
-				return err
+			for side, uses := range [2]bool{b.steps[i].send, b.steps[i].receive} {
+				if !uses {
+					continue
+				}
+				k := stream{b.gpu, b.send, b.channel}
+				if side == receiver {
+					k = stream{b.recv, b.gpu, b.channel}
+				}
+				if connections[k] == nil {
+					connections[k] = &connection{}
+				}
+				b.ends[side] = connections[k]
+				e := &b.ends[side].ends[side]
+				if e.block != nil && e.block != b {
+					return r.Errorf(b.steps[i].at, "gpu %d, tb %d: tb %d in line %d has the same peer on channel %d", b.gpu, b.id, e.id, e.at.Line, b.channel)
+				}
+				e.block, e.steps = b, append(e.steps, i)
 			}
 		}
 	}
 	for _, b := range r.blocks { // in the order of the file
-		if c := b.out; c != nil {
-			if n := len(c.recvs); n < len(c.sends) {
-				return r.Errorf(b.steps[c.sends[n]].at, "gpu %d sends to gpu %d on channel %d what is not received", b.gpu, b.send, b.channel)
+		for side, c := range b.ends {
+			if c == nil {
+				continue
 			}
-		}
-		if c := b.in; c != nil {
-			if n := len(c.sends); n < len(c.recvs) {
-				return r.Errorf(b.steps[c.recvs[n]].at, "gpu %d receives from gpu %d on channel %d what is not sent", b.gpu, b.recv, b.channel)
+			own, other := c.ends[side].steps, c.ends[1-side].steps
+			if n := len(other); n < len(own) {
+				what := [2]string{"sends to gpu %d on channel %d what is not received", "receives from gpu %d on channel %d what is not sent"}[side]
+				return r.Errorf(b.steps[own[n]].at, "gpu %d "+what, b.gpu, [2]int32{b.send, b.recv}[side], b.channel)
 			}
-			for k, i := range c.recvs {
-				got, sent := &b.steps[i], &c.from.steps[c.sends[k]]
-				if got.count != sent.count {
+			for k := range own {
+				if got, sent := &b.steps[own[k]], &c.ends[1-side].block.steps[other[k]]; side == receiver && got.count != sent.count {
 					return r.Errorf(got.at, "gpu %d receives %d chunks of the %d that gpu %d sends in line %d", b.gpu, got.count, sent.count, b.recv, sent.at.Line)
 				}
 			}
@@ -119,16 +123,16 @@ func (r *reader) follow() error {
 				before.waited = append(before.waited, b)
 				break
 			}
-			if s.receive && len(b.in.ready) == 0 {
-				b.in.waiting = true
+			if s.receive && len(b.ends[receiver].ready) == 0 {
+				b.ends[receiver].waiting = true
 				break
 			}
 			r.run(b, s)
 			s.over = true
 			r.gpus[b.gpu].order = append(r.gpus[b.gpu].order, place{b, b.next})
-			if s.send && b.out.waiting {
-				b.out.waiting = false
-				queue = append(queue, b.out.to)
+			if c := b.ends[sender]; s.send && c.waiting {
+				c.waiting = false
+				queue = append(queue, c.ends[receiver].block)
 			}
 			queue = append(queue, s.waited...)
 			s.waited = nil
@@ -139,7 +143,8 @@ func (r *reader) follow() error {
 			s := &b.steps[b.next]
 			before, _ := r.wait(b, s) // without error, as it has been asked before
 			if before == nil || before.over {
-				before = &b.in.from.steps[b.in.sends[b.in.received]]
+				c := b.ends[receiver]
+				before = &c.ends[sender].block.steps[c.ends[sender].steps[c.got]]
 			}
 			return r.Errorf(s.at, "gpu %d, tb %d: step %d can never begin: it waits in a circle, for the step in line %d", b.gpu, b.id, b.next, before.at.Line)
 		}
@@ -154,8 +159,9 @@ func (r *reader) run(b *block, s *step) {
 	}
 	var data []*value
 	if s.receive {
-		data, b.in.ready = b.in.ready[0], b.in.ready[1:]
-		b.in.received++
+		c := b.ends[receiver]
+		data, c.ready = c.ready[0], c.ready[1:]
+		c.got++
 	} else {
 		data = make([]*value, s.count)
 		for i := range data {
@@ -178,7 +184,8 @@ func (r *reader) run(b *block, s *step) {
 		}
 	}
 	if s.send {
-		b.out.ready = append(b.out.ready, data)
+		c := b.ends[sender]
+		c.ready = append(c.ready, data)
 	}
 }
 

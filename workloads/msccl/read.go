@@ -104,8 +104,8 @@ type block struct {
 	send, recv int32 // peers, or -1
 	channel    uint16
 	steps      []step
-	out, in    *connection // of send and recv; nil until a step uses them
-	next       int         // the step that it is at
+	ends       [2]*connection // that its steps send and receive on, or nil
+	next       int            // the step that it is at
 }
 
 // gpu is a rank.
@@ -180,6 +180,7 @@ func (r *reader) token() (xml.Token, error) {
 			return nil, io.EOF
 		case errors.As(err, &syntax):
 			r.at.Line, r.at.Column = r.xml.InputPos()
+			r.at.Column = max(1, r.at.Column) // 0 behind the end of a line
 			return nil, r.Errorf(r.at, "no XML: %s", syntax.Msg)
 		case err != nil:
 			return nil, &Error{File: strings.TrimSuffix(r.Place(lines.Pos{}), ":0:0"), Line: r.at.Line, Column: r.at.Column, Msg: "cannot read the file: " + err.Error(), Cause: err}
