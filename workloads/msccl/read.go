@@ -307,7 +307,7 @@ func (r *reader) read() error {
 			return r.Errorf(r.algo, "ngpus is %d, but the file has no gpu %d", len(r.gpus), id)
 		}
 	}
-	if t, err = r.token(); err == io.EOF {
+	if _, err = r.token(); err == io.EOF {
 		return nil
 	} else if err != nil {
 		return err
