@@ -152,6 +152,7 @@ func TestWorkloadHostile(t *testing.T) {
 		{"b.txt", "MICRO all_gpus: 4\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 99999999999999999999 1\n", "b.txt:3:36: weight gradient bytes is 99999999999999999999"},
 		{"flow.txt", "5\n0 1 3 100 9 2.0\n", "flow.txt:1:1: the first line says 5 flows, the file has 1"},
 		{"a.csv", "[rank0 ~ rank1000000000]\n", "a.csv:1:14: rank is 1000000000, want 0 to 1048575"},
+		{"a.xml", "<algo name=\"a\"/>", "a.xml: an algorithm does not say how large its buffer is; give a size (--size 32MiB"},
 		{"words", "hello\n", "words:1:1: the file does not begin like any format that is known"},
 	} {
 		path := workloadFile(t, c.name, c.text)
@@ -185,6 +186,8 @@ func TestWorkloadUsage(t *testing.T) {
 		{"workload inspect FILE --start-unit ms", `--start-unit: start unit "ms": use auto, ps or us`},
 		{"workload inspect FILE --time-unit h", `--time-unit "h": want one of auto, ns, us, ms`},
 		{"workload inspect FILE --ranks -1", "--ranks -1, --passes 1: want 0 or more ranks"},
+		{"workload inspect FILE --size 1", `--size "1": want a size of 1B or more, such as 32MiB`},
+		{"workload inspect FILE --size 1MB", "job.goal: a size is for algorithms of MSCCL; files of format goal say their sizes"},
 		{"workload inspect FILE --algorithm star", "--algorithm: "},
 		{"workload convert FILE", `--to "": want one of cm, chakra, goal`},
 		{"workload convert FILE --to cm", "give --out: the file to write; - is standard output"},

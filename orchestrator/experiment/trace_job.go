@@ -28,6 +28,7 @@ type TraceJob struct {
 	Algorithm collective.Algorithm `yaml:"algorithm" default:"auto" doc:"of the collectives that have it, the others have their default; see 'jobs[].collective.algorithm'"`
 	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"of collectives"`
 	Chunk     units.Size           `yaml:"chunk" is:"some payload" default:"0B" doc:"of collectives; 0B: not cut"`
+	Size      units.Size           `yaml:"size" is:"some payload" default:"0B" doc:"of the buffer of an algorithm of MSCCL, as 'jobs[].collective.size'; 0B: other formats say their sizes"`
 	Scale     float64              `yaml:"scale" default:"1" doc:"multiplies times of compute and sizes of messages, so that a step is short enough to emulate"`
 
 	// Limits bound what is read of the file; no key of an experiment.
@@ -74,7 +75,7 @@ func (t TraceJob) Check(c *Check) {
 
 // Load implements JobLoader.
 func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
-	o := formats.Options{Format: t.Format, Groups: t.Groups, Limits: t.Limits, Training: simai.Options{
+	o := formats.Options{Format: t.Format, Groups: t.Groups, Limits: t.Limits, Size: t.Size, Training: simai.Options{
 		Ranks: ranks, Passes: steps, TimeUnit: timeUnits[t.TimeUnit],
 	}}
 	choices, notes, err := t.choices()

@@ -62,3 +62,37 @@ func TestTracesThatAreNotRepeated(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// An algorithm of MSCCL is the collective that it does: with size and steps it sends the same
+// bytes, and its results have the same kind, as a job of kind collective.
+func TestAlgorithmsAreCollectives(t *testing.T) {
+	source := func(job string) graph.Source {
+		t.Helper()
+		set, err := Parse("x.yaml", "", []byte(jobsOnly+"jobs: [{name: a, ranks: 4, steps: 3, "+job+"}]\n"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, _, err := set.Base.BuildJobs(built(t, set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return jobs[0].Source
+	}
+	xml := source("trace: {file: ../../docs/examples/workloads/ring.xml, size: 4MB}")
+	own := source("collective: {kind: all_reduce, algorithm: ring, size: 4MB}")
+	link := graph.Link{Rate: units.Gbps, Latency: units.Microsecond}
+	a, err := graph.Ideal(xml, 1, link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := graph.Ideal(own, 1, link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.End != b.End || a.Bytes != b.Bytes || a.Messages != b.Messages || xml.Steps() != 3 {
+		t.Errorf("%+v in %d steps, the collective %+v", a, xml.Steps(), b)
+	}
+	if got, want := xml.Labels().Collectives[0], own.Labels().Collectives[0]; got != want {
+		t.Errorf("labels %+v, of the collective %+v", got, want)
+	}
+}

@@ -79,9 +79,13 @@ func playJobs(e *experiment.Experiment, f *fabric, w *workload) (played playedJo
 	return played, notes, nil
 }
 
-// isTrace reports whether the job of a name is from a file of another tool.
+// isTrace reports whether the job of a name is from a file of another tool that is no
+// algorithm of a collective: those have a size.
 func isTrace(e *experiment.Experiment, name string) bool {
-	return slices.ContainsFunc(e.Jobs, func(j experiment.Job) bool { _, trace := j.Spec.(experiment.TraceJob); return trace && j.Name == name })
+	return slices.ContainsFunc(e.Jobs, func(j experiment.Job) bool {
+		t, trace := j.Spec.(experiment.TraceJob)
+		return trace && t.Size == 0 && j.Name == name
+	})
 }
 
 // newJobInfos describes the jobs for records, and returns a note if the tables do not keep all

@@ -24,6 +24,7 @@ import (
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/hpcc"
 	"github.com/csiglab/csiglab/workloads/htsim"
+	"github.com/csiglab/csiglab/workloads/msccl"
 	"github.com/csiglab/csiglab/workloads/pytorch"
 	"github.com/csiglab/csiglab/workloads/simai"
 	"github.com/csiglab/csiglab/workloads/trace"
@@ -42,6 +43,9 @@ type Options struct {
 	Training simai.Options
 	Groups   string       // of a Chakra trace: the JSON file of its communicator groups; "": none
 	Limits   trace.Limits // of a trace
+	// Size is that of the buffer of an MSCCL algorithm, which has to be given; 0: not given. Files
+	// of other formats say their sizes, so that it is an error with them.
+	Size units.Size
 }
 
 // Input is what a file says. It has either a Workload or a Source.
@@ -73,6 +77,7 @@ var table = []format{
 	{name: "hpcc", doc: "flows of the HPCC simulator for ns-3 (flow.txt)", looks: hpcc.Looks, read: text(readHPCC)},
 	{name: "simai", doc: "workload of SimAI and ASTRA-sim, text", looks: simai.Looks, read: text(readSimAI)},
 	{name: "aicb", doc: "workload of AICB, CSV", ends: []string{".csv"}, looks: simai.LooksCSV, read: text(readAICB)},
+	{name: "msccl", doc: "algorithm of MSCCL and RCCL for one collective, XML", ends: []string{".xml"}, looks: msccl.Looks, read: text(readMSCCL)},
 	{name: "chakra", doc: "Chakra execution traces, protobuf or JSON, one file per rank", ends: []string{".et"}, looks: isChakra, read: readChakra, ranks: chakra.Endings()},
 	{name: "pytorch", doc: "PyTorch execution traces with record_param_comms, JSON, one file per rank", looks: isPyTorch, read: readPyTorch, ranks: pytorch.Endings()},
 }
@@ -105,6 +110,12 @@ func Open(path string, o Options) (*Input, error) {
 	f, err := choose(path, o.Format)
 	if err != nil {
 		return nil, err
+	}
+	if sized := f.name == "msccl"; sized != (o.Size > 0) {
+		if sized {
+			return nil, fmt.Errorf("%s: an algorithm does not say how large its buffer is; give a size (--size 32MiB, or size of a job's trace)", path)
+		}
+		return nil, fmt.Errorf("%s: a size is for algorithms of MSCCL; files of format %s say their sizes", path, f.name)
 	}
 	in, err := f.read(path, o)
 	if err != nil {
@@ -231,6 +242,10 @@ func readSimAI(name string, r io.Reader, o Options) (*Input, error) {
 
 func readAICB(name string, r io.Reader, o Options) (*Input, error) {
 	return source(simai.ReadCSV(name, r, o.Training))
+}
+
+func readMSCCL(name string, r io.Reader, o Options) (*Input, error) {
+	return source(msccl.Read(name, r, msccl.Options{Bytes: o.Size, Iterations: o.Training.Passes, Cut: o.Training.Chunk}))
 }
 
 func isChakra(start string) bool { return chakra.IsTrace([]byte(start)) }

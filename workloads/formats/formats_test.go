@@ -16,7 +16,18 @@ var small = map[string]string{
 	"goal":  "/* a\nschedule */\nnum_ranks 2\nrank 0 {\nsend 9b to 1\n}\nrank 1 {\nrecv 9b from 0\n}\n",
 	"simai": "MICRO all_gpus: 2\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\n",
 	"aicb":  "[rank0 ~ rank1]\ncomm_type,comm_group,comm_group_size,msg_size,stage\nCommType.all_reduce,CommGroup.tp_group,2,8,init\n",
-	"hpcc":  "1\n0 1 3 100 9 2.0\n",
+	"msccl": `<?xml version="1.0"?>
+<!-- all-gather -->
+<algo name="pair" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allgather" inplace="1">
+<gpu id="0" i_chunks="0" o_chunks="2" s_chunks="0"><tb id="0" send="1" recv="1" chan="0">
+<step s="0" type="s" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu>
+<gpu id="1" i_chunks="0" o_chunks="2" s_chunks="0"><tb id="0" send="0" recv="0" chan="0">
+<step s="0" type="s" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+<step s="1" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb></gpu>
+</algo>
+`,
+	"hpcc": "1\n0 1 3 100 9 2.0\n",
 }
 
 // TestDetect holds that a file is known by what is in it, under any name.
@@ -30,7 +41,11 @@ func TestDetect(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		in, err := formats.Open(path, formats.Options{})
+		var o formats.Options
+		if name == "msccl" {
+			o.Size = 8
+		}
+		in, err := formats.Open(path, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -58,9 +73,13 @@ func TestErrors(t *testing.T) {
 		}
 		return path
 	}
+	if _, err := formats.Open(file("sized", small["goal"]), formats.Options{Size: 1}); err == nil || !strings.Contains(err.Error(), "sized: a size is for algorithms of MSCCL; files of format goal say their sizes") {
+		t.Errorf("a schedule with a size: %v", err)
+	}
 	for _, c := range []struct {
 		path, format, want string
 	}{
+		{file("pair", small["msccl"]), "", "pair: an algorithm does not say how large its buffer is; give a size"},
 		{file("empty", ""), "", "empty:1:1: the file is empty"},
 		{file("empty.cm", ""), "", "empty.cm:1:1: the file is empty"},
 		{file("words", "hello\n"), "", "words:1:1: the file does not begin like any format that is known; say which it is: "},

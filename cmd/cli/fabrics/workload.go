@@ -39,8 +39,8 @@ func workloadCommand(a *command.App) *cobra.Command {
 
 // inputFlags say how a workload's file is read.
 type inputFlags struct {
-	format, startUnit, timeUnit, groups, algorithm string
-	ranks, passes                                  int
+	format, startUnit, timeUnit, groups, algorithm, size string
+	ranks, passes                                        int
 }
 
 func (f *inputFlags) flags(cmd *cobra.Command) {
@@ -56,8 +56,9 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.groups, "groups", "", "JSON `FILE` with the communicator groups of a Chakra trace")
 	flags.StringVar(&f.algorithm, "algorithm", "auto", "algorithm of the collectives that have it: "+strings.Join(collective.Algorithm(0).Names(), ", "))
 	flags.IntVar(&f.ranks, "ranks", 0, "number of ranks, where the file does not say it")
-	flags.IntVar(&f.passes, "passes", 1, "how often a workload of one training step is played")
-	for _, name := range []string{"format", "groups", "algorithm", "ranks", "passes", "start-unit", "time-unit"} {
+	flags.StringVar(&f.size, "size", "", "size of the buffer of an MSCCL algorithm, such as 32MiB, which its file does not say")
+	flags.IntVar(&f.passes, "passes", 1, "how often a workload of one training step, or an MSCCL algorithm, is played")
+	for _, name := range []string{"format", "groups", "algorithm", "ranks", "size", "passes", "start-unit", "time-unit"} {
 		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	for name, values := range map[string][]string{
@@ -81,6 +82,11 @@ func (f *inputFlags) options() (o formats.Options, err error) {
 		return o, command.Usage("--ranks %d, --passes %d: want 0 or more ranks (0: what the file says) and a pass at least", f.ranks, f.passes)
 	}
 	o = formats.Options{Format: f.format, Groups: f.groups}
+	if f.size != "" {
+		if o.Size, err = units.ParseSize(f.size); err != nil || o.Size < 1 {
+			return o, command.Usage("--size %q: want a size of 1B or more, such as 32MiB", f.size)
+		}
+	}
 	if o.StartUnit, err = htsim.ParseStartUnit(f.startUnit); err != nil {
 		return o, command.Usage("--start-unit: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	_ "github.com/csiglab/csiglab/metrics/tables" // lists of records
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/msccl"
 	"github.com/csiglab/csiglab/workloads/pipeline"
 	"github.com/csiglab/csiglab/workloads/simai"
 	"github.com/csiglab/csiglab/workloads/trace"
@@ -18,6 +19,7 @@ var sources = []graph.Source{
 	new(graph.Static),
 	new(graph.Scaled),
 	new(collective.Source),
+	new(msccl.Source),
 	new(pipeline.Source),
 	new(simai.Source),
 	new(trace.Source),
