@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -140,7 +139,8 @@ func sayTwins(ctx context.Context, a *command.App, r *runs.Run) error {
 	}
 	for _, other := range list {
 		if other.Name == r.Name && other.ID != r.ID && other.State != runs.Dead {
-			a.Notes([]string{fmt.Sprintf("another %s is under way, since %s: call this one %s and that one %s", r.Name, other.Started.Format(time.DateTime), short(r), short(&other))})
+			since := runs.StartTimes([]runs.Run{*r, other})[1]
+			a.Notes([]string{fmt.Sprintf("another %s is under way, since %s: call this one %s and that one %s", r.Name, since, short(r), short(&other))})
 		}
 	}
 	return nil

@@ -180,7 +180,7 @@ type Entry struct {
 // Register puts a run of this process into the list. It sets the run's Owner and
 // Started.
 func Register(r Run) (*Entry, error) {
-	r.Started = time.Now().Round(time.Second)
+	r.Started = time.Now().Round(0) // as its file has it
 	r.SetOwner(Self())
 	e := &Entry{run: r}
 	err := e.write(func() (err error) {
