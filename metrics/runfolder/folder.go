@@ -21,8 +21,8 @@ var (
 	ErrIncomplete = errors.New("the run is incomplete")
 	// ErrLab is wrapped, beside ErrIncomplete or ErrNotResumable, by errors about a lab that did not
 	// end in order: nothing does the rest.
-	ErrLab = errors.New("it is of a lab, which has results only if csiglab down ends it; csiglab up starts another")
-	ErrDamaged    = errors.New("the file is damaged or of another run")
+	ErrLab     = errors.New("it is of a lab, which has results only if csiglab down ends it; csiglab up starts another")
+	ErrDamaged = errors.New("the file is damaged or of another run")
 )
 
 // Folder is a run folder to be read. It may be used from several goroutines.

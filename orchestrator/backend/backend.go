@@ -90,6 +90,7 @@ type Run struct {
 	Inject       []emu.Injection
 	FrameTimeout time.Duration // 0: emu.DefaultFrameTimeout
 	Wall         *wall.Clock   // real time; nil: lockstep
+	Lateness     float64       // of a run in real time: wall.budget.lateness
 	// Patience bounds a run in real time: a run that takes longer has fallen behind
 	// for good and is given up. 0: no bound. It does not apply to a run that is held.
 	Patience  time.Duration

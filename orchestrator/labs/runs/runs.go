@@ -27,9 +27,10 @@ type Run struct {
 	Name     string  `json:"name"`
 	Runtime  string  `json:"runtime"`
 	Clock    string  `json:"clock"`
-	Dilation float64 `json:"dilation,omitempty"` // wall seconds per model second, of clock wall
-	State    State   `json:"state"`              // not in the list's files
-	Folder   string  `json:"folder"`             // absolute
+	Dilation float64 `json:"dilation,omitempty"`       // wall seconds per model second, of clock wall
+	Lateness float64 `json:"latenessBudget,omitempty"` // of clock wall: wall.budget.lateness
+	State    State   `json:"state"`                    // not in the list's files
+	Folder   string  `json:"folder"`                   // absolute
 	// NodeFolder is the folder, absolute, where the nodes write captured frames and
 	// look for the pipes of live captures.
 	NodeFolder string    `json:"nodeFolder"`
