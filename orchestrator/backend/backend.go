@@ -60,6 +60,12 @@ type FolderChecker interface {
 	CheckFolder(folder string) error
 }
 
+// EngineUser is a Backend whose nodes live on an engine.
+type EngineUser interface {
+	// Engine returns the address of the engine that this process uses.
+	Engine() string
+}
+
 // Runtime is a backend with its name and its clocks.
 type Runtime struct {
 	runtimes.Runtime

@@ -20,6 +20,9 @@ func Perform(ctx context.Context, rt Runtime, r *Run, c Control) (*Outcome, erro
 	if r.Wall != nil {
 		listed.Clock, listed.Dilation, listed.Lateness = runtimes.Wall, r.Wall.Dilation, r.Lateness
 	}
+	if u, ok := rt.Backend.(EngineUser); ok {
+		listed.Engine = u.Engine()
+	}
 	entry, err := runs.Register(listed)
 	if err != nil {
 		return nil, err

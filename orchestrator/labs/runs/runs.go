@@ -35,6 +35,7 @@ type Run struct {
 	// look for the pipes of live captures.
 	NodeFolder string    `json:"nodeFolder"`
 	Started    time.Time `json:"started"`
+	Engine     string    `json:"engine,omitempty"`    // of containers: DOCKER_HOST of the csiglab that runs it
 	PID        int       `json:"pid"`                 // of the holder: the csiglab that runs it
 	Ticks      uint64    `json:"ticks"`               // since boot, when that process started
 	Boot       string    `json:"boot"`                // of the machine, when that process started
