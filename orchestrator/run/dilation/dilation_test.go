@@ -83,8 +83,8 @@ func TestUnkeptDilation(t *testing.T) {
 // and that their packets may be too many for a given dilation.
 func TestForPrograms(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // no calibration
-	fabric := func(uplink string) *plan.Plan {
-		return backendtest.Compile(t, strings.Replace(`
+	fabric := func(uplinks, rate string) *plan.Plan {
+		return backendtest.Compile(t, strings.NewReplacer("UPLINKS", uplinks, "RATE", rate).Replace(`
 schema: 1
 name: programs
 topology:
@@ -92,23 +92,25 @@ topology:
     hosts: 4
     pod: 4
     tiers:
-      - {down: 4, up: 1, rate: 20Mbps, delay: 2ms}
-      - {down: 1, rate: UPLINK, delay: 2ms}
+      - {down: 4, up: UPLINKS, rate: 20Mbps, delay: 2ms}
+      - {down: 1, rate: RATE, delay: 2ms}
 clock: wall
 applications: {hosts: [0, 1, 2, 3]}
-`, "UPLINK", uplink, 1))
+`))
 	}
 	for _, c := range []struct {
-		uplink   string
-		dilation float64
-		chosen   bool
-		want     []string
+		uplinks, rate string
+		dilation      float64
+		chosen        bool
+		want          []string
 	}{
-		{"20Mbps", 1, false, nil},
-		{"20Mbps", 4, true, []string{"programs see the fabric 4 times slower: a link of 20Mbps as one of 5Mbps, and a round trip of "}},
-		{"400Gbps", 14000, true, []string{"a link of 400Gbps as one of 29Mbps, and a round trip of ", " alone asks for this dilation, by its rate: with 20Mbps, "}},
+		{"1", "20Mbps", 1, false, nil},
+		{"1", "20Mbps", 4, true, []string{"programs see the fabric 4 times slower: a link of 20Mbps as one of 5Mbps, and a round trip of "}},
+		{"2", "400Gbps", 14000, true, []string{"a link of 400Gbps as one of 29Mbps, ", "link tor0-agg0 and 1 other alone ask for this dilation, by rate: "}},
+		{"4", "400Gbps", 14000, true, []string{"a link of 400Gbps as one of 29Mbps, "}}, // half of the links
+		{"1", "400Gbps", 14000, true, []string{"a link of 400Gbps as one of 29Mbps, and a round trip of ", " alone asks for this dilation, by rate: with 20Mbps, as the fastest of the rest, "}},
 	} {
-		p := fabric(c.uplink)
+		p := fabric(c.uplinks, c.rate)
 		texts := forPrograms(p, estimate.Of(p, nil), c.dilation, c.chosen)
 		if len(texts) != len(c.want) {
 			t.Errorf("%+v: got %q", c, texts)

@@ -3,7 +3,9 @@ package dilation
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/orchestrator/plan/estimate"
 	"github.com/csiglab/csiglab/units"
@@ -38,33 +40,38 @@ func forPrograms(p *plan.Plan, w estimate.Work, dilation float64, chosen bool) (
 // muchLess is from which factor on a dilation is worth to be asked for.
 const muchLess = 4
 
-// alone says so if a single link asks for a dilation much larger than all others do. "": none does.
+// alone says so if the fastest links, which are less than half of all, ask for a dilation much larger
+// than the others do. "": they do not.
 func (c *calibration) alone(p *plan.Plan, w estimate.Work, dilation float64) string {
 	links := p.Graph.Links
-	if len(links) < 2 {
-		return ""
-	}
-	fastest := 0
-	for i, l := range links {
-		if l.Rate > links[fastest].Rate {
-			fastest = i
-		}
-	}
-	second := units.Rate(0)
-	for i, l := range links {
-		if i != fastest {
+	first, second := units.Rate(0), units.Rate(0)
+	for _, l := range links {
+		if l.Rate > first {
+			first, second = l.Rate, first
+		} else if l.Rate < first {
 			second = max(second, l.Rate)
 		}
 	}
-	slower := *p
-	graph := *p.Graph
-	graph.Links = append(graph.Links[:0:0], links...)
-	graph.Links[fastest].Rate, slower.Graph = second, &graph
-	if without := c.dilation(&slower, w); without*muchLess <= dilation {
-		return fmt.Sprintf("link %s alone asks for this dilation, by its rate: with %v, as the fastest of the others has, dilation %v would do",
-			p.Links[fastest].Name, second, without)
+	slower, graph := *p, *p.Graph
+	slower.Graph, graph.Links = &graph, slices.Clone(links)
+	var names []string
+	for i := range links {
+		if links[i].Rate == first {
+			names, graph.Links[i].Rate = append(names, p.Links[i].Name), second
+		}
 	}
-	return ""
+	if second == 0 || 2*len(names) >= len(links) {
+		return ""
+	}
+	without := c.dilation(&slower, w)
+	if without*muchLess > dilation {
+		return ""
+	}
+	what := "link " + names[0] + " alone asks"
+	if n := len(names) - 1; n > 0 {
+		what = fmt.Sprintf("link %s and %s alone ask", names[0], spelling.Plural(n, "other"))
+	}
+	return fmt.Sprintf("%s for this dilation, by rate: with %v, as the fastest of the rest, dilation %v would do", what, second, without)
 }
 
 // rough returns a number of two digits, and the rest zeros.
