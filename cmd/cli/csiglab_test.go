@@ -111,7 +111,7 @@ func (f *fakeLab) lab() command.Work {
 func someRuns() []runs.Run {
 	nodes := []runs.Node{{Name: "h0", Kind: "host", Addresses: []string{"10.0.0.1"}}, {Name: "tor0", Kind: "switch"}}
 	return []runs.Run{
-		{ID: "lab1", Name: "three-flow", Runtime: "netns", Clock: "wall", Dilation: 40, State: runs.Held, Held: true, Folder: "/runs/x", Nodes: nodes},
+		{ID: "lab1", Name: "three-flow", Runtime: "netns", Clock: "wall", Dilation: 40, State: runs.Held, Held: true, PID: 42, Folder: "/runs/x", Nodes: nodes, Started: time.Unix(1, 0)},
 		{ID: "run2", Name: "three-flow", Runtime: "netns", Clock: "lockstep", State: runs.Running, Nodes: nodes},
 		{ID: "lab3", Runtime: "netns", Clock: "wall", State: runs.Running, Held: true, PID: 17},
 	}

@@ -49,7 +49,7 @@ func TestLabCommands(t *testing.T) {
 		{args: "down --all", report: invalid, code: command.ExitInfrastructure, stdout: "INVALID\n", stderr: "note: x\n"},
 		{args: "down lab1", report: runs.Report{Code: command.ExitFailed}, code: command.ExitFailed},
 		{args: "down lab1", downErr: fmt.Errorf("end: %w", runs.ErrHolderDied), code: command.ExitInfrastructure, stdout: "removed namespace 17\n",
-			stderr: "csiglab: lab lab1 has no result: end: its holder has died; lab.log in /runs/x may say why\n"},
+			stderr: "csiglab: lab lab1 has no result: end: its holder has died; it said nothing, so that process 42 was killed, by a user or by the kernel for want of memory, which the kernel's log says\n"},
 		{args: "down lab1", downErr: context.Canceled, code: command.ExitInfrastructure, stderr: "csiglab: interrupted; lab lab1 still goes down\n"},
 		{args: "inspect lab1", stdout: "experiment  three-flow\nruntime     netns, clock wall, dilation 40\nstate       held, started "},
 		{args: "__complete exec lab1 t", stdout: "tor0\tswitch\n"},

@@ -319,8 +319,14 @@ func testLabs(u *tool, runtime, port string) {
 	}
 	last := u.up(runtime, "last", "fourth")
 	kill(last)
-	if _, stderr := u.want(command.ExitInfrastructure, "down", named("last")); !strings.Contains(stderr, "its holder has died") {
+	if _, stderr := u.want(command.ExitInfrastructure, "down", named("last")); !strings.Contains(stderr, "its holder has died; it said nothing, so that process ") {
 		u.Errorf("down after the holder's death: %s", stderr)
+	}
+	for _, args := range [][]string{{"report", "fourth"}, {"run", "--resume", "fourth"}} {
+		_, _, stderr := u.run("", args...)
+		if !strings.Contains(stderr, "csiglab up starts another") || strings.Contains(stderr, "--resume RUN") {
+			u.Errorf("%s of a lab whose holder died: %s", args[0], stderr)
+		}
 	}
 }
 

@@ -106,7 +106,13 @@ func upAndDown(u *tool, file string) {
 		u.Errorf("%s does not answer %s: %s", hosts[1], hosts[0], answer)
 	}
 	// Its summary has the SYN.
-	if stdout, _ := u.want(command.ExitOK, "down", r.ID); !regexp.MustCompile(`(?m)^programs +received +in +rate$(.*\n)+` + hosts[0] + " -> " + hosts[1] + ` +\d+.B `).MatchString(stdout) {
+	stdout, more := u.want(command.ExitOK, "down", r.ID)
+	for note := range strings.Lines(stderr) {
+		if strings.HasPrefix(note, "note: ") && strings.Contains(more, note) {
+			u.Errorf("down repeats what up said: %s", note)
+		}
+	}
+	if !regexp.MustCompile(`(?m)^programs +received +in +rate$(.*\n)+` + hosts[0] + " -> " + hosts[1] + ` +\d+.B `).MatchString(stdout) {
 		u.Errorf("down does not say what programs achieved:\n%s", stdout)
 	}
 }

@@ -19,7 +19,10 @@ import (
 var (
 	ErrForeign    = errors.New("this is not a run folder of csiglab")
 	ErrIncomplete = errors.New("the run is incomplete")
-	ErrDamaged    = errors.New("the file is damaged or of another run")
+	// ErrLab is wrapped, beside ErrIncomplete or ErrNotResumable, by errors about a lab that did not
+	// end in order: nothing does the rest.
+	ErrLab     = errors.New("it is of a lab, which has results only if csiglab down ends it; csiglab up starts another")
+	ErrDamaged = errors.New("the file is damaged or of another run")
 )
 
 // Folder is a run folder to be read. It may be used from several goroutines.
@@ -109,6 +112,9 @@ func (f *Folder) open() error {
 	}
 	m := &f.Manifest
 	if !m.Complete && m.Tables == nil {
+		if m.Options.Held {
+			return fmt.Errorf("%w: %s; %w", ErrIncomplete, m.Reason, ErrLab)
+		}
 		return fmt.Errorf("%w: %s", ErrIncomplete, m.Reason)
 	}
 	m.Variants = slices.DeleteFunc(m.Variants, func(v Variant) bool {

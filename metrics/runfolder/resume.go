@@ -105,7 +105,7 @@ func (s *Stopped) open() (err error) {
 	case m.Complete:
 		return ErrComplete
 	case m.Options.Held:
-		return fmt.Errorf("%w: it is of a lab", ErrNotResumable)
+		return fmt.Errorf("%w: %w", ErrNotResumable, ErrLab)
 	case m.unbegun():
 		return fmt.Errorf("%w: csiglab was killed before its first run began; the same command with --out %s begins it anew", ErrNotResumable, s.Dir)
 	case m.Missing == nil || m.Files[ExperimentFile] == FileDigest{}:

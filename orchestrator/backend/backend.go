@@ -60,6 +60,12 @@ type FolderChecker interface {
 	CheckFolder(folder string) error
 }
 
+// EngineUser is a Backend whose nodes live on an engine.
+type EngineUser interface {
+	// Engine returns the address of the engine that this process uses.
+	Engine() string
+}
+
 // Runtime is a backend with its name and its clocks.
 type Runtime struct {
 	runtimes.Runtime
@@ -90,6 +96,7 @@ type Run struct {
 	Inject       []emu.Injection
 	FrameTimeout time.Duration // 0: emu.DefaultFrameTimeout
 	Wall         *wall.Clock   // real time; nil: lockstep
+	Lateness     float64       // of a run in real time: wall.budget.lateness
 	// Patience bounds a run in real time: a run that takes longer has fallen behind
 	// for good and is given up. 0: no bound. It does not apply to a run that is held.
 	Patience  time.Duration

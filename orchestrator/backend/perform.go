@@ -18,7 +18,10 @@ func Perform(ctx context.Context, rt Runtime, r *Run, c Control) (*Outcome, erro
 	r.ID = newID()
 	listed := runs.Run{ID: r.ID, Name: r.Name, Runtime: rt.Name, Folder: r.Folder, NodeFolder: rt.NodeFolder(r.Folder), Held: r.Held, DiskLimit: int64(r.DiskLimit), Clock: runtimes.Lockstep}
 	if r.Wall != nil {
-		listed.Clock, listed.Dilation = runtimes.Wall, r.Wall.Dilation
+		listed.Clock, listed.Dilation, listed.Lateness = runtimes.Wall, r.Wall.Dilation, r.Lateness
+	}
+	if u, ok := rt.Backend.(EngineUser); ok {
+		listed.Engine = u.Engine()
 	}
 	entry, err := runs.Register(listed)
 	if err != nil {

@@ -44,6 +44,7 @@ var (
 		checkpoint_cloudguard ciena_saos rare cisco_xrd cisco_xrd_vrouter cisco_c8000 cisco_c8000v cisco_cat9kv cisco_iol cisco_asav
 		cisco_vios nvidia_cumulusvx huawei_vrp fortinet_fortigate fdio_vpp vyosnetworks_vyos juniper_cjunosevolved arrcus_arcos
 		f5_bigip-ve cisco_sdwan openwrt veesix_osvbng plvision_sonic`)
+	clabBridges      = []string{"bridge", "ovs-bridge"} // kinds that are switches
 	clabTopKeys      = []string{"name", "prefix", "mgmt", "topology", "settings", "debug"}
 	clabTopologyKeys = []string{"defaults", "kinds", "groups", "nodes", "links"}
 	clabNodeKeys     = strings.Fields(`image image-pull-policy restart-policy kind license type group startup-config startup-delay
@@ -82,6 +83,8 @@ type clabReader struct {
 type clabNode struct {
 	at   *tree
 	role bool // a label or the group says what it is
+	// bridge says that its kind is one of clabBridges, which a label or the group may overrule.
+	bridge bool
 }
 
 // clabLink is what a file says of a link beside its part in the fabric: the interfaces at its
@@ -115,7 +118,7 @@ func (r *clabReader) read(name string) (Built, error) {
 	r.keys(topology, "topology", clabTopologyKeys)
 	r.readNodes(topology)
 	r.readLinks(topology)
-	var roles string
+	var roles []string
 	if len(r.errs) == 0 {
 		roles = r.settle()
 		r.check(topology)
@@ -128,7 +131,7 @@ func (r *clabReader) read(name string) (Built, error) {
 		return b, err
 	}
 	r.nameInterfaces(b.Graph)
-	for _, note := range []string{roles, r.images.note(), r.outsiders()} {
+	for _, note := range append(roles, r.images.note(), r.outsiders()) {
 		if note != "" {
 			b.Notes = append(b.Notes, filepath.Base(name)+": "+note)
 		}
@@ -264,11 +267,11 @@ func (r *clabReader) readNode(topology *tree, e entry, path string) {
 		return
 	}
 	if image := value("image"); image != nil {
-		r.images.add(image.text, kind.text, e.name)
+		r.images.add(image.text)
 	}
 	r.position[e.name] = len(r.custom.Nodes)
 	r.custom.Nodes = append(r.custom.Nodes, node)
-	r.nodes = append(r.nodes, clabNode{at: &tree{at: e.at}, role: known || role != nil})
+	r.nodes = append(r.nodes, clabNode{at: &tree{at: e.at}, role: known || role != nil, bridge: slices.Contains(clabBridges, kind.text)})
 }
 
 // readLabels takes what the labels of a node say. Those for switches have no meaning on hosts.

@@ -11,10 +11,10 @@ import (
 // isHost reports whether a node is a host.
 func isHost(n topologies.CustomNode) bool { return n.Kind == topologies.Host }
 
-// settle decides what the nodes are whose label and group do not say it: one with one link is a
-// host, one with several is a switch, and one without a link is left out. It returns a note
-// that says so, or "".
-func (r *clabReader) settle() string {
+// settle decides what the nodes are whose label and group do not say it: a bridge is a switch, another
+// node with one link is a host, one with several is a switch, and one without a link is left out. It
+// returns a note for each kind of guess.
+func (r *clabReader) settle() (notes []string) {
 	links := make([]int, len(r.custom.Nodes))
 	for _, l := range r.custom.Links {
 		links[l.A]++
@@ -30,6 +30,7 @@ func (r *clabReader) settle() string {
 		case links[i] == 0:
 			unlinked = append(unlinked, n.Name)
 			continue
+		case r.nodes[i].bridge:
 		case links[i] == 1:
 			n = topologies.CustomNode{Name: n.Name, Kind: topologies.Host}
 			hosts = append(hosts, n.Name)
@@ -45,20 +46,19 @@ func (r *clabReader) settle() string {
 		l.A, l.B = moved[l.A], moved[l.B]
 	}
 	r.left = append(r.left, unlinked...)
-	var parts []string
 	add := func(what string, names []string) {
 		if len(names) > 0 {
-			parts = append(parts, what+": "+listed(names))
+			notes = append(notes, what+": "+listed(names))
 		}
 	}
 	add("hosts, as they have one link", hosts)
 	add("switches, as they have several", switches)
 	add("a switch in the middle of the link of two hosts", r.wire())
 	add("hosts that are added, as the file has fewer than two", r.addHosts())
-	if len(parts) == 0 {
-		return ""
+	if len(notes) > 0 {
+		notes[0] += "; label " + clabRole + " says otherwise"
 	}
-	return strings.Join(parts, "; ") + "; the label " + clabRole + " says otherwise"
+	return notes
 }
 
 // free returns name, or if a node has it already, a name that begins with it.
@@ -132,7 +132,7 @@ func (r *clabReader) addHosts() (added []string) {
 }
 
 // mostInNote is how many names a note lists at most.
-const mostInNote = 12
+const mostInNote = 6
 
 // listed returns names for a note.
 func listed(names []string) string {
@@ -155,32 +155,20 @@ func (r *clabReader) outsiders() string {
 }
 
 // clabImages are the images of the nodes, in order of the file. csiglab runs none of them.
-type clabImages struct {
-	of    []string            // each once: the image and the kind of its nodes
-	nodes map[string][]string // by that
-}
+type clabImages []string
 
-func (c *clabImages) add(image, kind, node string) {
-	key := fmt.Sprintf("%s (%s)", image, kind)
-	if c.nodes == nil {
-		c.nodes = map[string][]string{}
+func (c *clabImages) add(image string) {
+	if !slices.Contains(*c, image) {
+		*c = append(*c, image)
 	}
-	if c.nodes[key] == nil {
-		c.of = append(c.of, key)
-	}
-	c.nodes[key] = append(c.nodes[key], node)
 }
 
 // note returns which images are not used, or "".
-func (c *clabImages) note() string {
-	if len(c.of) == 0 {
+func (c clabImages) note() string {
+	if len(c) == 0 {
 		return ""
 	}
-	parts := make([]string, len(c.of))
-	for i, key := range c.of {
-		parts[i] = key + " of " + listed(c.nodes[key])
-	}
-	return "each node is csiglab's own; not used are the images " + listed(parts) + ", and what configures them"
+	return "images are not used, nor what configures them, as each node is csiglab's own: " + listed(c)
 }
 
 // nameInterfaces gives the ports of the graph the names that the file has for their interfaces.

@@ -19,23 +19,28 @@ func TestClabRolesByLinks(t *testing.T) {
 		{
 			nodes: "a: {kind: linux}, b: {kind: nokia_srlinux}, r: {kind: linux}, s: {kind: bridge}, idle: {kind: linux}", links: "a:eth1 r:eth1, r:eth2 s:eth1, s:eth2 b:e1-1",
 			hosts: "a b", switches: "r s",
-			note: "lab.clab.yml: hosts, as they have one link: a, b; switches, as they have several: r, s; the label csiglab.role says otherwise|lab.clab.yml: not part of the fabric: idle",
+			note: "lab.clab.yml: hosts, as they have one link: a, b; label csiglab.role says otherwise|lab.clab.yml: switches, as they have several: r|lab.clab.yml: not part of the fabric: idle",
 		},
 		{
 			nodes: "a: {kind: nokia_srlinux, image: x/y}, wire: {kind: linux, image: z}", links: "a:e1-1 wire:eth1", hosts: "a wire", switches: "wire2",
-			note: "lab.clab.yml: hosts, as they have one link: a, wire; a switch in the middle of the link of two hosts: wire2; the label csiglab.role says otherwise|" +
-				"lab.clab.yml: each node is csiglab's own; not used are the images x/y (nokia_srlinux) of a, z (linux) of wire, and what configures them",
+			note: "lab.clab.yml: hosts, as they have one link: a, wire; label csiglab.role says otherwise|lab.clab.yml: a switch in the middle of the link of two hosts: wire2|" +
+				"lab.clab.yml: images are not used, nor what configures them, as each node is csiglab's own: x/y, z",
+		},
+		{ // a bridge is a switch, with one link too, unless a label or the group says otherwise
+			nodes: "a: {kind: linux}, b: {kind: linux}, s: {kind: linux}, br: {kind: bridge}, ovs: {kind: ovs-bridge}, idle: {kind: bridge}, h: {kind: bridge, labels: {csiglab.role: host}}, g: {kind: ovs-bridge, group: server}",
+			links: "a:eth1 s:eth1, b:eth1 s:eth2, s:eth3 br:eth1, s:eth4 ovs:eth1, s:eth5 h:eth1, s:eth6 g:eth1", hosts: "a b h g", switches: "s br ovs",
+			note: "lab.clab.yml: hosts, as they have one link: a, b; label csiglab.role says otherwise|lab.clab.yml: switches, as they have several: s|lab.clab.yml: not part of the fabric: idle",
 		},
 		{nodes: "a: {kind: linux, group: server}, b: {kind: linux, labels: {csiglab.role: switch}}, c: {kind: linux, group: server}", links: "a:eth1 b:eth1, b:eth2 c:eth1", hosts: "a c", switches: "b"},
 		{nodes: "a: {kind: linux, group: server}, b: {kind: linux}, c: {kind: linux}", links: "a:eth1 b:eth1, a:eth2 c:eth1, b:eth2 c:eth2", wrong: "the second link of host a"},
 		{nodes: "a: {kind: linux, group: server}, b: {kind: linux}, c: {kind: linux}, d: {kind: linux}", links: "d:eth1 b:eth1, b:eth2 c:eth1", wrong: "host a has no link"},
 		{
 			nodes: "a: {kind: linux}, b: {kind: linux}, a-host: {kind: linux, labels: {csiglab.role: none}}", links: "a:eth1 b:eth1, a:eth2 b:eth2", hosts: "a-host2 b-host", switches: "a b",
-			note: "lab.clab.yml: switches, as they have several: a, b; hosts that are added, as the file has fewer than two: a-host2, b-host; the label csiglab.role says otherwise|lab.clab.yml: not part of the fabric: a-host",
+			note: "lab.clab.yml: switches, as they have several: a, b; label csiglab.role says otherwise|lab.clab.yml: hosts that are added, as the file has fewer than two: a-host2, b-host|lab.clab.yml: not part of the fabric: a-host",
 		},
 		{
 			nodes: "l1: {kind: bridge, group: leaf}, l2: {kind: bridge, group: leaf}, s: {kind: bridge, group: spine}", links: "l1:e1 s:e1, l2:e1 s:e2", hosts: "l1-host l2-host", switches: "l1 l2 s",
-			note: "lab.clab.yml: hosts that are added, as the file has fewer than two: l1-host, l2-host; the label csiglab.role says otherwise",
+			note: "lab.clab.yml: hosts that are added, as the file has fewer than two: l1-host, l2-host; label csiglab.role says otherwise",
 		},
 		{nodes: "a: {kind: linux}, b: {kind: linux}, c: {kind: linux}, d: {kind: linux}", links: "a:eth1 b:eth1, c:eth1 d:eth1", wrong: "the fabric is not connected: no way leads from a to c, d, wire2"},
 		{nodes: "a: {kind: linux}", links: "a:eth1 host:veth1", wrong: "no link joins two of the nodes"},

@@ -198,7 +198,7 @@ func (s *server) listed(r *backend.Run) runs.Run {
 		Folder: r.Folder, NodeFolder: s.Backend.NodeFolder(r.Folder),
 	}
 	if r.Wall != nil {
-		l.Clock, l.Dilation = runtimes.Wall, r.Wall.Dilation
+		l.Clock, l.Dilation, l.Lateness = runtimes.Wall, r.Wall.Dilation, r.Lateness
 	}
 	return l
 }

@@ -12,7 +12,8 @@ type Achieved struct {
 	Variant, Source, Destination string
 	Seed                         uint64
 	Bytes                        int64   // of IP packets that were received
-	ActiveUS                     float64 // how long they sent, without pauses of more than a second
+	SpanUS                       float64 // from the first packet to the last, to a window
+	PausedUS                     float64 // pauses in it in which nothing came for more than a second
 }
 
 // pauseUS is how long nothing comes from a program that pauses.
@@ -21,7 +22,7 @@ const pauseUS = 1e6
 // activity is the windows of one flow of programs.
 type activity struct {
 	Achieved
-	lastUS float64 // when the last window ended
+	firstUS, lastUS float64 // when the first window began and the last one ended
 }
 
 // achieved takes the windows of flows in the order of the table.
@@ -53,15 +54,15 @@ func (a *achieved) flow(row *runfolder.FlowRow) {
 	}
 	f := a.runs[run][row.FlowName]
 	if f == nil {
-		f = &activity{Achieved{Variant: row.Variant, Source: row.SrcName, Destination: row.DstName, Seed: row.Seed}, row.StartUS}
+		f = &activity{Achieved{Variant: row.Variant, Source: row.SrcName, Destination: row.DstName, Seed: row.Seed}, row.StartUS, row.StartUS}
 		a.runs[run][row.FlowName] = f
 	}
-	if pause := row.StartUS - f.lastUS; pause > 0 && pause <= pauseUS {
-		f.ActiveUS += pause
+	if pause := row.StartUS - f.lastUS; pause > pauseUS {
+		f.PausedUS += pause
 	}
 	f.Bytes += row.PayloadBytes
-	f.ActiveUS += row.WindowUS
 	f.lastUS = row.StartUS + row.WindowUS
+	f.SpanUS = f.lastUS - f.firstUS
 }
 
 // list returns the flows of all runs, in the order of the manifest, those with the most bytes

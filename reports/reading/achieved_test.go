@@ -8,8 +8,8 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 )
 
-// The bytes of programs and how long they sent: a pause of more than a second is no part of
-// it, and transfers are no programs.
+// The bytes of programs and the time from the first to the last, with pauses of more than a second
+// beside it; transfers are no programs.
 func TestAchieved(t *testing.T) {
 	m := &runfolder.Manifest{
 		Variants: []runfolder.Variant{{Name: "run", Flows: []runfolder.Flow{{Name: "a-b app"}, {Name: "b-a app"}, {Name: "a-b", Size: 1000}, {Name: "c-d app"}}}},
@@ -28,8 +28,8 @@ func TestAchieved(t *testing.T) {
 		a.flow(&row)
 	}
 	want := []Achieved{
-		{Variant: "run", Seed: 3, Source: "a", Destination: "b", Bytes: 300, ActiveUS: 502000},
-		{Variant: "run", Seed: 3, Source: "b", Destination: "a", Bytes: 7, ActiveUS: 1000},
+		{Variant: "run", Seed: 3, Source: "a", Destination: "b", Bytes: 300, SpanUS: 8_001_000, PausedUS: 7_499_000},
+		{Variant: "run", Seed: 3, Source: "b", Destination: "a", Bytes: 7, SpanUS: 1000},
 	}
 	if diff := cmp.Diff(a.list(m), want); diff != "" {
 		t.Errorf("got - want +:\n%s", diff)

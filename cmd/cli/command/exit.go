@@ -76,7 +76,7 @@ func ExitCode(err error) int {
 // FolderError gives an error of a run folder its exit code. A name that is no run
 // folder is a mistake of the user; a folder without a whole run is a fault of the run.
 func FolderError(err error) error {
-	if errors.Is(err, runfolder.ErrIncomplete) {
+	if errors.Is(err, runfolder.ErrIncomplete) && !errors.Is(err, runfolder.ErrLab) {
 		err = fmt.Errorf("%w; csiglab run --resume RUN does what is missing", err)
 	}
 	damaged := errors.Is(err, runfolder.ErrDamaged) || errors.Is(err, runfolder.ErrIncomplete)

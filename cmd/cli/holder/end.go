@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
@@ -38,9 +40,18 @@ func (e Ender) End(ctx context.Context, r runs.Run) Ending {
 		end.Report, end.Err = e.Down(ctx, r, e.Say)
 	}
 	if errors.Is(end.Err, runs.ErrHolderDied) {
-		err := fmt.Errorf("lab %s has no result: %w; %s in %s may say why", r.ID, end.Err, logFile, r.Folder)
+		err := fmt.Errorf("lab %s has no result: %w; %s", r.ID, end.Err, whyDied(r))
 		removed, wrong := e.Clean(ctx, r.ID, runs.Cleaner{})
 		end.Removed, end.Err = removed, errors.Join(err, wrong)
 	}
 	return end
+}
+
+// whyDied says why the holder of a lab has died, as far as its log does.
+func whyDied(r runs.Run) string {
+	log := filepath.Join(r.Folder, logFile)
+	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
+		return log + " may say why"
+	}
+	return fmt.Sprintf("it said nothing, so that process %d was killed, by a user or by the kernel for want of memory, which the kernel's log says", r.PID)
 }

@@ -3,10 +3,28 @@ package holder
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 )
+
+// A holder that was killed has said nothing: an empty log is nothing to read.
+func TestWhyDied(t *testing.T) {
+	r := runs.Run{ID: "a1", State: runs.Dead, PID: 77, Folder: t.TempDir()}
+	e := Ender{Clean: func(context.Context, string, runs.Cleaner) ([]string, error) { return nil, nil }}
+	log := filepath.Join(r.Folder, logFile)
+	for text, want := range map[string]string{"": "process 77 was killed", "panic: x\n": log + " may say why"} {
+		if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.End(t.Context(), r).Err; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("log %q: got %v, want %q", text, err, want)
+		}
+	}
+}
 
 // TestEnd tests where the report comes from and when End cleans.
 func TestEnd(t *testing.T) {

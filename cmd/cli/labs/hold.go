@@ -65,7 +65,10 @@ func held(a *command.App, h *holder.Holder) *command.App {
 		}
 		result, err := a.Work.Run(ctx, set, opts)
 		h.Doing("its tables are written, the report comes")
-		if result != nil { // csiglab down may run in another directory
+		if result != nil {
+			said := fabricNotes(set)
+			result.Notes = slices.DeleteFunc(result.Notes, func(note string) bool { return slices.Contains(said, note) })
+			// csiglab down may run in another directory.
 			if folder, err := filepath.Abs(result.Folder); err == nil {
 				result.Folder = folder
 			}

@@ -67,6 +67,12 @@ func describe(r *runs.Run) string {
 		return text.String()
 	}
 	head := "\nNODE\tKIND\tPID\tADDRESS\tINTERFACES"
+	// The programs of a host have csig0 alone, which is joined to the node and not to a link.
+	ofPrograms := func(i runs.Interface) bool { return i.Link == "" }
+	apart := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return slices.ContainsFunc(n.Interfaces, ofPrograms) })
+	if apart {
+		head += "\tPROGRAMS SEE"
+	}
 	contained := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return n.Container != "" })
 	if contained {
 		head += "\tCONTAINER"
@@ -78,15 +84,25 @@ func describe(r *runs.Run) string {
 	fmt.Fprintln(t, head)
 	ends := map[string][]string{} // by link
 	for _, n := range r.Nodes {
-		var names []string
+		var names, seen []string
 		for _, i := range n.Interfaces {
 			end := n.Name
+			if ofPrograms(i) {
+				seen = append(seen, i.Name)
+				continue
+			}
 			if i.Name != "" {
 				names, end = append(names, i.Name), end+" "+i.Name
 			}
 			ends[i.Link] = append(ends[i.Link], end)
 		}
 		row := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", n.Name, n.Kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "))
+		if len(seen) == 0 {
+			seen = names
+		}
+		if apart {
+			row += "\t" + strings.Join(seen, " ")
+		}
 		if contained {
 			row += strings.TrimRight("\t"+n.Container+" "+n.Application, " ")
 		}

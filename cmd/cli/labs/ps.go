@@ -63,13 +63,14 @@ func psCommand(a *command.App) *cobra.Command {
 			var text strings.Builder
 			t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(t, "RUN\tEXPERIMENT\tRUNTIME\tCLOCK\tSTATE\tNODES\tSTARTED\tDISK\tFOLDER")
-			for _, e := range entries {
+			started := runs.StartTimes(list)
+			for i, e := range entries {
 				clock, nodes := e.Clock, strconv.Itoa(e.Nodes)
 				if e.State == runs.Foreign && e.Nodes == 0 { // only the other csiglab knows
 					clock, nodes = cmp.Or(clock, "-"), "-"
 				}
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-					e.ID, e.Name, e.Runtime, clock, e.State, nodes, e.Started.Format(time.DateTime), disk(&e), e.Folder)
+					e.ID, e.Name, e.Runtime, clock, e.State, nodes, started[i], disk(&e), e.Folder)
 			}
 			t.Flush() // cannot fail: text in memory
 			return a.Print(text.String())

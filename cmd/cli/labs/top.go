@@ -32,8 +32,9 @@ func topCommand(a *command.App) *cobra.Command {
 		Use:   "top LAB",
 		Short: "Show the ports, bottlenecks and flows of a lab while it runs",
 		Long: "Show the ports, bottlenecks and flows of a lab while it runs: the busiest ports, the ports that CSIG\n" +
-			"samples name, and the fastest flows. BOTTLENECK is the port, a host's NIC as well, that is full and loses\n" +
-			"packets, or else full, also in bursts. LAB is an id, the beginning of one, or an experiment's name.\n" +
+			"samples name, and the fastest flows. BOTTLENECK is the port, a host's NIC as well, that is busy\n" +
+			"for 90 % of the time and loses packets, or else busy for 90 % of it; without one, the line names the port that was\n" +
+			"full in bursts or lost packets. LAB is an id, the beginning of one, or an experiment's name.\n" +
 			"BUSY is the mean of all telemetry windows since the last look, PEAK≤ and QUEUE≤ bound the greatest of\n" +
 			"them. On a terminal the table is drawn again every interval until q or Ctrl-C; elsewhere, and with\n" +
 			"--once, it is printed once, of one interval.",

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,9 +65,7 @@ func upCommand(a *command.App) *cobra.Command {
 				return err
 			}
 			choose.SayImplied(a, set, args)
-			if fabric, err := set.Variants[0].Experiment.Topology.Build(); err == nil { // else hold refuses it
-				a.Notes(fabric.Notes)
-			}
+			a.Notes(fabricNotes(set))
 			if n := len(set.Base.Variants); n > 1 && l.variant == "" {
 				a.Notes([]string{fmt.Sprintf("%s has %d variants; the lab is of %s, --variant chooses another", set.Base.Name, n, set.Variants[0].Name)})
 			}
@@ -95,6 +92,16 @@ func upCommand(a *command.App) *cobra.Command {
 	}
 	l.flags(cmd)
 	return cmd
+}
+
+// fabricNotes returns what up says of the fabric, before the lab starts. The report of the lab does not
+// repeat it.
+func fabricNotes(set *experiment.Set) []string {
+	fabric, err := set.Variants[0].Experiment.Topology.Build()
+	if err != nil {
+		return nil // hold refuses it
+	}
+	return fabric.Notes
 }
 
 // load returns the experiment as one run in real time.
@@ -140,7 +147,8 @@ func sayTwins(ctx context.Context, a *command.App, r *runs.Run) error {
 	}
 	for _, other := range list {
 		if other.Name == r.Name && other.ID != r.ID && other.State != runs.Dead {
-			a.Notes([]string{fmt.Sprintf("another %s is under way, since %s: call this one %s and that one %s", r.Name, other.Started.Format(time.DateTime), short(r), short(&other))})
+			since := runs.StartTimes([]runs.Run{*r, other})[1]
+			a.Notes([]string{fmt.Sprintf("another %s is under way, since %s: call this one %s and that one %s", r.Name, since, short(r), short(&other))})
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package perform
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/csiglab/csiglab/internal/spelling"
@@ -75,7 +76,8 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 const maxShownPairs = 8
 
 // writePrograms prints what the programs of a lab, or of another single run, got through from
-// host to host.
+// host to host, in the time from the first packet to the last. If a pair had long pauses, there are
+// also the time and the rate without them.
 func writePrograms(w io.Writer, f *reading.Facts) {
 	if len(f.Runs) != 1 || len(f.Achieved) == 0 {
 		return
@@ -85,10 +87,21 @@ func writePrograms(w io.Writer, f *reading.Facts) {
 	if f.Setup.Dilation > 1 {
 		took = "in model time"
 	}
-	fmt.Fprintf(t, "programs\treceived\t%s\trate\n", took)
-	for _, pair := range f.Achieved[:min(len(f.Achieved), maxShownPairs)] {
-		fmt.Fprintf(t, "%s -> %s\t%s\t%s\t%s\n", pair.Source, pair.Destination, words.Tenths(float64(pair.Bytes)/1000, words.Sizes),
-			words.Tenths(pair.ActiveUS, words.Delays), words.Tenths(8e-3*float64(pair.Bytes)/pair.ActiveUS, words.BitRates))
+	shown := f.Achieved[:min(len(f.Achieved), maxShownPairs)]
+	head := "programs\treceived\t" + took + "\trate"
+	if slices.ContainsFunc(shown, func(pair reading.Achieved) bool { return pair.PausedUS > 0 }) {
+		head += "\twithout pauses > 1 s\trate"
+	}
+	fmt.Fprintln(t, head)
+	for _, pair := range shown {
+		row := fmt.Sprintf("%s -> %s\t%s", pair.Source, pair.Destination, words.Tenths(float64(pair.Bytes)/1000, words.Sizes))
+		in := func(us float64) {
+			row += "\t" + words.Tenths(us, words.Delays) + "\t" + words.Tenths(8e-3*float64(pair.Bytes)/us, words.BitRates)
+		}
+		if in(pair.SpanUS); pair.PausedUS > 0 {
+			in(pair.SpanUS - pair.PausedUS)
+		}
+		fmt.Fprintln(t, row)
 	}
 	t.Flush() // cannot fail: text in memory
 	if more := len(f.Achieved) - maxShownPairs; more > 0 {

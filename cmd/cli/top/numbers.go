@@ -228,10 +228,13 @@ type View struct {
 	// LateShare is Late as a share of the smallest delay that matters, times the dilation; 0:
 	// not known.
 	LateShare float64
-	Ports     []Port  // the busiest first
-	Places    []Place // of each signal, the one that most samples named first
-	Flows     []Flow  // the fastest first
-	windows   uint64  // telemetry windows between the moments
+	// Budget is the share of that delay by which an event in a hundred may be late
+	// (wall.budget.lateness).
+	Budget  float64
+	Ports   []Port  // the busiest first
+	Places  []Place // of each signal, the one that most samples named first
+	Flows   []Flow  // the fastest first
+	windows uint64  // telemetry windows between the moments
 }
 
 // Port is a row about an egress port.
@@ -262,9 +265,10 @@ type Flow struct {
 	Acks      float64
 }
 
-// NewView returns what happened between two moments, of which the first may be nil.
-func NewView(before, now *Moment) *View {
-	v := &View{At: now.At, Dilation: now.dilated, Info: now.info, Nodes: now.Nodes, Silent: now.Silent, Dropped: now.dropped, Late: now.late, Latest: now.latest}
+// NewView returns what happened between two moments of a lab with a budget (View.Budget). The first
+// moment may be nil.
+func NewView(before, now *Moment, budget float64) *View {
+	v := &View{Budget: budget, At: now.At, Dilation: now.dilated, Info: now.info, Nodes: now.Nodes, Silent: now.Silent, Dropped: now.dropped, Late: now.late, Latest: now.latest}
 	if now.delay > 0 && now.dilated > 0 {
 		v.LateShare = now.late / (now.delay * now.dilated)
 	}
@@ -305,8 +309,8 @@ func NewView(before, now *Moment) *View {
 const full, fullWindow = 0.9, 0.95
 
 // Bottleneck returns the port that limits the flows: of the ports that are full those that lose
-// packets, the most first, then those with the deepest queues; without a full one, those that
-// were full for a window or lost packets. nil if there is none. NICs of hosts count as well.
+// packets, the most first, then those with the deepest queues. Without a full one it returns the one
+// that comes nearest: it was full for a window or lost packets. nil if there is none. NICs of hosts count as well.
 func (v *View) Bottleneck() *Port {
 	rank := func(p *Port) int {
 		switch {

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -31,20 +32,17 @@ func (v *View) Table(lab string, size Size) []string {
 		ports = min(ports, max(left/portShare, left-places-flows))
 		flows = min(flows, left-places-ports)
 	}
-	lines = append(lines, fmt.Sprintf("%-24s %-5s %-4s %6s %6s %6s %9s %6s %5s", "PORT", "TIER", "DIR", "RATE", "BUSY", "PEAK≤", "QUEUE≤", "MARKED", "LOST"))
+	at, flow := v.columns(size.Width)
+	lines = append(lines, fmt.Sprintf("%-*s %-5s %-4s %6s %6s %6s %9s %6s %5s", at.width, "PORT", "TIER", "DIR", "RATE", "BUSY", "PEAK≤", "QUEUE≤", "MARKED", "LOST"))
 	for _, p := range v.Ports[:ports] {
-		lines = append(lines, fmt.Sprintf("%s %s %s %6s %6s %6s %9s %6s %5s", cell(p.Name, 24), cell(p.Tier, 5), cell(p.Direction, 4),
+		lines = append(lines, fmt.Sprintf("%s %s %s %6s %6s %6s %9s %6s %5s", at.cell(p.Name), cell(p.Tier, 5), cell(p.Direction, 4),
 			number(p.Rate, ""), share(p.Busy), share(p.Peak), number(p.Queue, "B"), number(p.Marked, ""), number(p.Lost, "")))
 	}
-	lines = append(lines, more(len(v.Ports)-ports, "port"), fmt.Sprintf("%-24s %-5s %-8s %9s %9s %6s", "NAMED BY CSIG SAMPLES", "TIER", "SIGNAL", "SHARE", "SAMPLES", "BUSY"))
+	lines = append(lines, more(len(v.Ports)-ports, "port"), fmt.Sprintf("%-*s %-5s %-8s %9s %9s %6s", at.width, "NAMED BY CSIG SAMPLES", "TIER", "SIGNAL", "SHARE", "SAMPLES", "BUSY"))
 	if len(v.Places) == 0 {
 		lines = append(lines, "no CSIG samples")
 	}
 	for _, p := range v.Places[:places] {
-		name := p.Port
-		if name == "" {
-			name = "no hop wrote the tag"
-		}
 		since := ""
 		if p.Since {
 			since = "  since the lab began"
@@ -53,19 +51,15 @@ func (v *View) Table(lab string, size Size) []string {
 		if !math.IsNaN(p.Busy) {
 			busy = share(p.Busy)
 		}
-		lines = append(lines, fmt.Sprintf("%s %s %s %9s %9s %6s%s", cell(name, 24), cell(p.Tier, 5), cell(p.Signal, 8), share(p.Share), number(p.Samples, ""), busy, since))
+		lines = append(lines, fmt.Sprintf("%s %s %s %9s %9s %6s%s", at.cell(p.place()), cell(p.Tier, 5), cell(p.Signal, 8), share(p.Share), number(p.Samples, ""), busy, since))
 	}
-	lines = append(lines, more(len(v.Places)-places, "place"), fmt.Sprintf("%-32s %9s %9s %9s %9s", "FLOW", "RATE", "CWND", "DELAY", "ACKS"))
+	lines = append(lines, more(len(v.Places)-places, "place"), fmt.Sprintf("%-*s %9s %9s %9s %9s", flow.width, "FLOW", "RATE", "CWND", "DELAY", "ACKS"))
 	for _, f := range v.Flows[:flows] {
-		name := strings.Trim(f.Job+" "+f.Name, " ")
-		if name == "" {
-			name = "all flows"
-		}
 		delay := "-"
 		if !math.IsNaN(f.Delay) {
 			delay = number(f.Delay, "s")
 		}
-		lines = append(lines, fmt.Sprintf("%s %9s %9s %9s %9s", cell(name, 32), number(f.Rate, "b/s"), number(f.Cwnd, "B"), delay, number(f.Acks, "")))
+		lines = append(lines, fmt.Sprintf("%s %9s %9s %9s %9s", flow.cell(f.title()), number(f.Rate, "b/s"), number(f.Cwnd, "B"), delay, number(f.Acks, "")))
 	}
 	if rest := more(len(v.Flows)-flows, "flow"); rest != "" {
 		lines = append(lines, rest)
@@ -80,6 +74,39 @@ func (v *View) Table(lab string, size Size) []string {
 	}
 	return lines
 }
+
+// Columns beside the names of ports and of flows, and those of the names at least.
+const (
+	besidePort, leastPort = 55, 24
+	besideFlow, leastFlow = 40, 32
+)
+
+// columns returns the columns of ports and of flows in a table of a width; 0: no bound.
+func (v *View) columns(width int) (ports, flows column) {
+	var at, of []string
+	for i := range v.Ports {
+		at = append(at, v.Ports[i].Name)
+	}
+	for i := range v.Places {
+		at = append(at, v.Places[i].place())
+	}
+	for i := range v.Flows {
+		of = append(of, v.Flows[i].title())
+	}
+	room := func(beside int) int {
+		if width == 0 {
+			return 0
+		}
+		return max(1, width-beside)
+	}
+	return newColumn(at, leastPort, room(besidePort)), newColumn(of, leastFlow, room(besideFlow))
+}
+
+// place returns what a row calls its place.
+func (p *Place) place() string { return cmp.Or(p.Port, "no hop wrote the tag") }
+
+// title returns what a row calls its flow.
+func (f *Flow) title() string { return cmp.Or(strings.Trim(f.Job+" "+f.Name, " "), "all flows") }
 
 // heading returns the lines about the lab.
 func (v *View) heading(lab string) []string {
@@ -115,8 +142,8 @@ func (v *View) heading(lab string) []string {
 		}
 		lines = append(lines, "NO ANSWER: "+text)
 	}
-	if v.LateShare > 1 {
-		lines = append(lines, "FIDELITY: events were later than the smallest delay; the run may be INVALID")
+	if v.LateShare > v.Budget {
+		lines = append(lines, fmt.Sprintf("FIDELITY: the budget is %s the smallest delay; the run may be INVALID", fraction(v.Budget)))
 	}
 	return append(lines, v.bottleneck(), "")
 }
@@ -125,14 +152,15 @@ func (v *View) heading(lab string) []string {
 func (v *View) bottleneck() string {
 	p := v.Bottleneck()
 	if p == nil {
-		return "BOTTLENECK: no port is full or loses packets"
+		return "BOTTLENECK: none; no port is full or loses packets"
 	}
-	text := fmt.Sprintf("BOTTLENECK: %s, %s busy", Printable(p.Name), share(p.Busy))
-	switch {
-	case p.Busy < full && p.Peak >= fullWindow:
+	text := "BOTTLENECK: "
+	if p.Busy < full {
+		text += fmt.Sprintf("none is busy for %.0f %% of the time; ", 100*full)
+	}
+	text += fmt.Sprintf("%s, %s busy", Printable(p.Name), share(p.Busy))
+	if p.Busy < full && p.Peak >= fullWindow {
 		text += ", full in bursts"
-	case p.Busy < full:
-		text += ", not full"
 	}
 	if p.Lost > 0 {
 		text += fmt.Sprintf(", %s packets lost", number(p.Lost, ""))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestViewIsOfTheTimeBetweenTwoMoments(t *testing.T) {
 		}
 		s.Consume(records(i, busy))
 	}
-	v := top.NewView(before, moment(t, s, start.Add(200*time.Millisecond)))
+	v := top.NewView(before, moment(t, s, start.Add(200*time.Millisecond)), 0.25)
 	wantPorts := []top.Port{
 		{Name: "tor0-agg0", Tier: "tor", Direction: "up", Rate: 8e9, Busy: (0.93 + 10*0.25) / 20, Peak: 0.95, Queue: 16_000, Marked: 20, Lost: 60},
 		{Name: "tor0-h0", Tier: "tor", Direction: "down", Rate: 8e9},
@@ -96,7 +97,7 @@ func TestViewIsOfTheTimeBetweenTwoMoments(t *testing.T) {
 	// Nothing happens until the next look: gauges show the latest window, samples are those
 	// since the lab began.
 	again := moment(t, s, start.Add(300*time.Millisecond))
-	v = top.NewView(again, again)
+	v = top.NewView(again, again, 0.25)
 	if p := v.Ports[0]; p.Busy != 0.25 || p.Peak != 0.25 || p.Marked != 0 {
 		t.Errorf("without a window since: %+v, want the latest window's", p)
 	}
@@ -112,7 +113,7 @@ func TestTableFits(t *testing.T) {
 	s.Consume(records(0, 1))
 	dead := live.Reading{Target: live.Target{Instance: "h0", Nodes: []string{"h0"}}, Err: errors.New("node h0: metrics: connection refused")}
 	broken := live.Reading{Target: live.Target{Instance: "h1", Nodes: []string{"h1"}}, Text: []byte("csig{")}
-	v := top.NewView(nil, moment(t, s, time.Now(), dead, broken))
+	v := top.NewView(nil, moment(t, s, time.Now(), dead, broken), 0.25)
 	if v.Nodes != 3 || len(v.Silent) != 2 {
 		t.Errorf("%d nodes, silent %v", v.Nodes, v.Silent)
 	}
@@ -145,13 +146,43 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+// Names that do not fit are cut such that those of different ports differ, and a wide terminal has
+// them as they are.
+func TestLongNames(t *testing.T) {
+	ports := []string{ // with the same beginnings, ends, and both
+		"par1-leaf-01-par1-spine-01", "par1-leaf-01-par1-spine-02", "par1-leaf-02-par1-spine-01", "par1-leaf-02-par1-spine-02", "gpu-01",
+		strings.Repeat("x", 40) + "1" + strings.Repeat("y", 40), strings.Repeat("x", 40) + "2" + strings.Repeat("y", 40),
+	}
+	var described []exposition.PortDescription
+	for i, name := range ports {
+		described = append(described, exposition.PortDescription{Node: 2, Port: int32(i), NodeName: "tor0", Name: name, Tier: "tor", Direction: "up", Rate: 8e9})
+	}
+	s := exposition.NewSet(exposition.Description{Common: exposition.Common{Run: "0af3"}, Window: window, Ports: described})
+	v := top.NewView(nil, moment(t, s, time.Now()), 0.25)
+	for width, whole := range map[int]int{80: 1, 82: 5, 136: 7, 0: 7} {
+		seen, asTheyAre := map[string]bool{}, 0
+		lines := v.Table("lab", top.Size{Width: width})
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "P") })
+		for _, line := range lines[at+1 : at+1+len(ports)] {
+			name := strings.Fields(line)[0]
+			seen[name] = true
+			if slices.Contains(ports, name) {
+				asTheyAre++
+			}
+		}
+		if len(seen) != len(ports) || asTheyAre != whole {
+			t.Errorf("%d columns: %d names, %d of them whole, want %d and %d:\n%s", width, len(seen), asTheyAre, len(ports), whole, strings.Join(lines, "\n"))
+		}
+	}
+}
+
 // Names come from files of others: none of their control characters reaches the terminal.
 func TestHostileNames(t *testing.T) {
 	hostile := "\x1b]0;owned\a\x1b[2J\r\n\u202e\u009b31m\xff" + strings.Repeat("x", 10_000)
 	s := fabric(hostile)
 	s.Consume(records(0, 1))
 	dead := live.Reading{Target: live.Target{Instance: hostile, Nodes: []string{hostile}}, Err: errors.New("node " + hostile)}
-	v := top.NewView(nil, moment(t, s, time.Now(), dead))
+	v := top.NewView(nil, moment(t, s, time.Now(), dead), 0.25)
 	v.Info["cc"] = hostile
 	lines := v.Table(hostile, top.Size{Width: 80, Rows: 24})
 	for _, line := range lines {
@@ -193,17 +224,35 @@ func TestBottleneck(t *testing.T) {
 		})
 	}
 	s.SetValue(exposition.Of(exposition.NodeLateness), 0.005, "h0")
-	v := top.NewView(nil, moment(t, s, time.Now()))
+	v := top.NewView(nil, moment(t, s, time.Now()), 0.25)
 	if b := v.Bottleneck(); b == nil || b.Name != "h0-tor0" {
 		t.Errorf("bottleneck %+v, want the NIC that is full and loses packets", b)
 	}
 	text := strings.Join(v.Table("lab 0af3", top.Size{}), "\n")
-	for _, want := range []string{"BOTTLENECK: h0-tor0, 98.0% busy, ", " packets lost", "tor0-agg0                tor   delay       100.0%        60   2.0%", "FIDELITY: events were later than the smallest delay; the run may be INVALID"} {
+	for _, want := range []string{"BOTTLENECK: h0-tor0, 98.0% busy, ", " packets lost", "tor0-agg0                tor   delay       100.0%        60   2.0%", "FIDELITY: the budget is 0.25 of the smallest delay; the run may be INVALID"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if v := top.NewView(nil, moment(t, fabric("p"), time.Now())); v.Bottleneck() != nil {
+	// What no event exceeds is no budget to warn of.
+	wide := top.NewView(nil, moment(t, s, time.Now()), 1e6)
+	if text := strings.Join(wide.Table("lab 0af3", top.Size{}), "\n"); strings.Contains(text, "FIDELITY") {
+		t.Errorf("a lab within its budget:\n%s", text)
+	}
+	// A port that is hardly busy is no bottleneck, though it was full for a window.
+	burst := fabric("tor0-h0")
+	for i := range 20 {
+		busy := 0.0
+		if i == 7 {
+			busy = 1
+		}
+		burst.Consume(records(i, busy))
+	}
+	text = strings.Join(top.NewView(nil, moment(t, burst, time.Now()), 0.25).Table("lab", top.Size{}), "\n")
+	if want := "\nBOTTLENECK: none is busy for 90 % of the time; tor0-agg0, 5.0% busy, full in bursts, 60 packets lost\n"; !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+	if v := top.NewView(nil, moment(t, fabric("p"), time.Now()), 0.25); v.Bottleneck() != nil {
 		t.Errorf("an idle lab has the bottleneck %+v", v.Bottleneck())
 	}
 }
@@ -218,7 +267,7 @@ func TestQuits(t *testing.T) {
 
 // A port of which nothing has been measured is a row of zeros.
 func TestEmptyView(t *testing.T) {
-	v := top.NewView(nil, moment(t, fabric("p"), time.Now()))
+	v := top.NewView(nil, moment(t, fabric("p"), time.Now()), 0.25)
 	if len(v.Ports) != 2 || v.Ports[0].Busy != 0 || math.IsNaN(v.Ports[0].Peak) || len(v.Places)+len(v.Flows) != 0 {
 		t.Errorf("%+v", v)
 	}
@@ -282,13 +331,13 @@ func TestSilentNode(t *testing.T) {
 	first := look(nil, 0, true)
 	run()
 	silent := look(first, 200*time.Millisecond, false)
-	check("silent", top.NewView(first, silent), 0, 60, true)
+	check("silent", top.NewView(first, silent, 0.25), 0, 60, true)
 	run()
 	back := look(silent, 400*time.Millisecond, true)
-	check("back", top.NewView(silent, back), 400, 120, false)
+	check("back", top.NewView(silent, back, 0.25), 400, 120, false)
 
 	unknown := look(nil, 400*time.Millisecond, false)
 	run()
 	known := look(unknown, 600*time.Millisecond, true)
-	check("for the first time", top.NewView(unknown, known), 0, 240, true)
+	check("for the first time", top.NewView(unknown, known, 0.25), 0, 240, true)
 }

@@ -37,7 +37,7 @@ func (w *Watch) look(ctx context.Context, size Size) ([]string, error) {
 	}
 	before := w.before
 	w.before = now
-	return NewView(before, now).Table(w.Run.Name+" "+w.Run.ID, size), nil
+	return NewView(before, now, w.Run.Lateness).Table(w.Run.Name+" "+w.Run.ID, size), nil
 }
 
 // ended returns ErrEnded if the lab is no longer on the list, or its csiglab is gone.

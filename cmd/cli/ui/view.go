@@ -239,7 +239,7 @@ func (s *Server) serveLab(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := top.NewMoment(before, reader.Read(r.Context()))
-	lines := top.NewView(before, now).Table(all[at].Name+" "+all[at].ID, top.Size{Rows: labRows})
+	lines := top.NewView(before, now, all[at].Lateness).Table(all[at].Name+" "+all[at].ID, top.Size{Rows: labRows})
 	render(w, http.StatusOK, "lab", struct{ Name, Text string }{plain(all[at].Name), strings.Join(lines, "\n")})
 }
 

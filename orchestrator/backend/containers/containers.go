@@ -69,6 +69,9 @@ func open(ctx context.Context) (*containerlab.Engine, error) {
 	return engine, nil
 }
 
+// Engine implements backend.EngineUser.
+func (Backend) Engine() string { return containerlab.Address() }
+
 // CheckFolder implements backend.FolderChecker. A container gets its folder by a text in
 // which a colon separates the two paths.
 func (Backend) CheckFolder(folder string) error {

@@ -3,8 +3,10 @@ package containers
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
@@ -79,8 +81,11 @@ func unlisted(ctx context.Context, engine *containerlab.Engine, l containerlab.S
 }
 
 // Remove implements runs.Finder: it removes the containers of a run. It returns an
-// error if the run is one in containers and there is no engine.
-func (Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
+// error if the run is one in containers and there is no engine, or if they are on another one.
+func (b Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
+	if here := b.Engine(); of.Engine != "" && !sameEngine(of.Engine, here) {
+		return nil, fmt.Errorf("its containers are on the engine %s, and this is %s; DOCKER_HOST=%s csiglab clean %s removes them", of.Engine, here, of.Engine, of.ID)
+	}
 	engine, err := ask(ctx)
 	if err != nil && of.Runtime == runtimes.Containerlab {
 		return nil, fmt.Errorf("look for its containers: %w", err)
@@ -94,4 +99,11 @@ func (Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err e
 		removed = append(removed, fmt.Sprintf("%d containers of run %s", n, of.ID))
 	}
 	return removed, err
+}
+
+// sameEngine reports whether two addresses are those of one engine: /var/run may be a link to /run.
+func sameEngine(a, b string) bool {
+	one, err1 := os.Stat(strings.TrimPrefix(a, "unix://"))
+	two, err2 := os.Stat(strings.TrimPrefix(b, "unix://"))
+	return a == b || err1 == nil && err2 == nil && os.SameFile(one, two)
 }

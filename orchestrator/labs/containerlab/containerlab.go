@@ -11,10 +11,12 @@
 package containerlab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -108,6 +110,9 @@ const (
 	askTime    = 30 * time.Second
 	removeTime = time.Minute
 )
+
+// Address returns the address of the engine that Open connects to.
+func Address() string { return cmp.Or(os.Getenv(client.EnvOverrideHost), client.DefaultDockerHost) }
 
 // Open connects to the engine that DOCKER_HOST names, by default
 // unix:///var/run/docker.sock. The engine must share this machine's network

@@ -40,10 +40,28 @@ type AmbiguousError struct {
 func (e *AmbiguousError) Error() string {
 	last := e.Runs[len(e.Runs)-1]
 	text := fmt.Sprintf("run %q: there are %d of them; write an id in its place, such as %s for the one that was started last:", e.Text, len(e.Runs), last.ID)
-	for _, r := range e.Runs {
-		text += fmt.Sprintf("\n  %s  %s, %s, since %s, %s", r.ID, r.Name, r.State, r.Started.Format(time.DateTime), r.Folder)
+	since := StartTimes(e.Runs)
+	for i, r := range e.Runs {
+		text += fmt.Sprintf("\n  %s  %s, %s, since %s, %s", r.ID, r.Name, r.State, since[i], r.Folder)
 	}
 	return text
+}
+
+// StartTimes returns when runs were started, in whole seconds or, where two runs began in the same
+// second, with six digits more for all of them.
+func StartTimes(list []Run) []string {
+	layout, seconds := time.DateTime, map[int64]bool{}
+	for _, r := range list {
+		if seconds[r.Started.Unix()] {
+			layout = time.DateTime + ".000000"
+		}
+		seconds[r.Started.Unix()] = true
+	}
+	times := make([]string, len(list))
+	for i, r := range list {
+		times[i] = r.Started.Format(layout)
+	}
+	return times
 }
 
 // Find returns the run that a text names: by its id, by a prefix of its id that no

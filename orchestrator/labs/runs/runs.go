@@ -27,13 +27,15 @@ type Run struct {
 	Name     string  `json:"name"`
 	Runtime  string  `json:"runtime"`
 	Clock    string  `json:"clock"`
-	Dilation float64 `json:"dilation,omitempty"` // wall seconds per model second, of clock wall
-	State    State   `json:"state"`              // not in the list's files
-	Folder   string  `json:"folder"`             // absolute
+	Dilation float64 `json:"dilation,omitempty"`       // wall seconds per model second, of clock wall
+	Lateness float64 `json:"latenessBudget,omitempty"` // of clock wall: wall.budget.lateness
+	State    State   `json:"state"`                    // not in the list's files
+	Folder   string  `json:"folder"`                   // absolute
 	// NodeFolder is the folder, absolute, where the nodes write captured frames and
 	// look for the pipes of live captures.
 	NodeFolder string    `json:"nodeFolder"`
 	Started    time.Time `json:"started"`
+	Engine     string    `json:"engine,omitempty"`    // of containers: DOCKER_HOST of the csiglab that runs it
 	PID        int       `json:"pid"`                 // of the holder: the csiglab that runs it
 	Ticks      uint64    `json:"ticks"`               // since boot, when that process started
 	Boot       string    `json:"boot"`                // of the machine, when that process started
@@ -180,7 +182,7 @@ type Entry struct {
 // Register puts a run of this process into the list. It sets the run's Owner and
 // Started.
 func Register(r Run) (*Entry, error) {
-	r.Started = time.Now().Round(time.Second)
+	r.Started = time.Now().Round(0) // as its file has it
 	r.SetOwner(Self())
 	e := &Entry{run: r}
 	err := e.write(func() (err error) {

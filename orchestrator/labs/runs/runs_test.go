@@ -367,6 +367,34 @@ func TestDown(t *testing.T) {
 	})
 }
 
+// Runs are listed in the order in which they were started, also those of one second, whatever their
+// ids are.
+func TestOrderWithinASecond(t *testing.T) {
+	t.Setenv(runs.EnvironmentList, t.TempDir())
+	ids := []string{"c0ffee", "a", "b0", "0d"}
+	for _, id := range ids {
+		e, err := runs.Register(runs.Run{ID: id, Name: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Remove() //nolint:errcheck // the folder goes with the test
+	}
+	list, err := runs.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range list {
+		got = append(got, r.ID)
+	}
+	if diff := cmp.Diff(got, ids); diff != "" {
+		t.Errorf("runs (-got +want):\n%s", diff)
+	}
+	if _, err := runs.Find(list, "x"); err == nil || !strings.Contains(err.Error(), "such as 0d for the one that was started last:") {
+		t.Errorf("got %v, want the one that was started last", err)
+	}
+}
+
 func TestFind(t *testing.T) {
 	list := []runs.Run{
 		{ID: "a1b2", Name: "x", State: runs.Held}, {ID: "a1c3", Name: "y", State: runs.Running}, {ID: "d4", Name: "y", State: runs.Dead},
@@ -388,6 +416,18 @@ func TestFind(t *testing.T) {
 		if r.ID != c.want || (err == nil) != (c.err == "") || err != nil && !strings.HasPrefix(err.Error(), c.err) {
 			t.Errorf("%q: got %q, %v; want %q, %s", c.text, r.ID, err, c.want, c.err)
 		}
+	}
+	// Times have as many digits as it takes to tell the runs apart.
+	began := time.Date(2026, 5, 1, 10, 0, 0, 250_000_000, time.Local)
+	for i, more := range []time.Duration{0, time.Second, time.Second, 100 * time.Millisecond} {
+		list[i].Started = began.Add(more)
+	}
+	want := []string{"2026-05-01 10:00:00.250000", "2026-05-01 10:00:01.250000", "2026-05-01 10:00:01.250000", "2026-05-01 10:00:00.350000"}
+	if diff := cmp.Diff(runs.StartTimes(list[:4]), want); diff != "" {
+		t.Errorf("started (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(runs.StartTimes(list[:2]), []string{"2026-05-01 10:00:00", "2026-05-01 10:00:01"}); diff != "" {
+		t.Errorf("started (-got +want):\n%s", diff)
 	}
 	if _, err := runs.Find(nil, "a"); err == nil || err.Error() != `run "a": there is none under way; csiglab up EXPERIMENT starts a lab` {
 		t.Errorf("without runs: %v", err)

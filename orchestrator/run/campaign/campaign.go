@@ -358,13 +358,15 @@ func (c *work) setClock(ctx context.Context, given float64, announce func(string
 	for i, j := range c.jobs {
 		plans[i] = j.plan
 	}
-	clock, text, err := dilation.Choose(ctx, given, plans, c.set.Base.Wall.Budget.Lateness)
+	clock, texts, err := dilation.Choose(ctx, given, plans, c.set.Base.Wall.Budget.Lateness)
 	if err != nil {
 		return err
 	}
 	c.mode.wall, c.mode.budget = &clock, c.set.Base.Wall.Budget
 	if announce != nil {
-		announce(text)
+		for _, text := range texts {
+			announce(text)
+		}
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (s *session) runReal(ctx context.Context, j job, pcap *packets.File, record
 	}
 	nodeFolder := s.mode.backend.NodeFolder(r.Folder)
 	if s.mode.Has(runtimes.RealTime) {
-		r.Wall, r.Series.Runtime = s.mode.wall, s.mode.Runtime
+		r.Wall, r.Series.Runtime, r.Lateness = s.mode.wall, s.mode.Runtime, s.mode.budget.Lateness
 		r.Patience = leastPatience + patienceTimes*r.Wall.At(units.Time(length))
 		for i, p := range j.plan.Programs {
 			r.Outputs[i] = filepath.Join(programsFolder(r.Folder, j), fmt.Sprintf("%s-%d.txt", j.plan.Graph.Nodes[p.Host].Name, i))

@@ -17,13 +17,12 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// Choose returns the wall clock of runs that share one dilation, and a sentence for
-// the user. It uses the given dilation or, if that is 0, the smallest that this
+// Choose returns the wall clock of runs that share one dilation, and sentences for the user. It uses the given dilation or, if that is 0, the smallest that this
 // machine is predicted to keep; for that it calibrates the machine if no valid
-// calibration is cached. budget is wall.budget.lateness: the sentence says so if the given
+// calibration is cached. budget is wall.budget.lateness: the first sentence says so if the given
 // dilation is predicted to exceed it. The error wraps failure.ErrInfrastructure.
-func Choose(ctx context.Context, given float64, plans []*plan.Plan, budget float64) (c wall.Clock, why string, err error) {
-	c, why = wall.Clock{Dilation: given}, "as given"
+func Choose(ctx context.Context, given float64, plans []*plan.Plan, budget float64) (c wall.Clock, texts []string, err error) {
+	c, why := wall.Clock{Dilation: given}, "as given"
 	works := make([]estimate.Work, len(plans))
 	for i, p := range plans {
 		works[i] = estimate.Of(p, nil)
@@ -35,7 +34,7 @@ func Choose(ctx context.Context, given float64, plans []*plan.Plan, budget float
 		}
 		here, err := calibrate(ctx, nodes)
 		if err != nil {
-			return c, "", err
+			return c, nil, err
 		}
 		for i, p := range plans {
 			c.Dilation = max(c.Dilation, here.dilation(p, works[i]))
@@ -56,7 +55,7 @@ func Choose(ctx context.Context, given float64, plans []*plan.Plan, budget float
 	if total = total.Round(100 * time.Millisecond); total > 0 { // else nothing is known of it
 		text += fmt.Sprintf("; at least %v of wall time", total)
 	}
-	return c, text + warning, nil
+	return c, append([]string{text + warning}, forPrograms(plans[0], works[0], c.Dilation, given == 0)...), nil
 }
 
 // Unkept says why a run under a dilation is predicted to be invalid: its events are later than

@@ -1,6 +1,7 @@
 package dilation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,65 @@ func TestUnkeptDilation(t *testing.T) {
 	if text := Unkept(p, e, measured.dilation(p, e), budget); text != "" {
 		t.Errorf("the dilation of auto: %q", text)
 	}
-	if clock, text, err := Choose(t.Context(), 1, []*plan.Plan{p}, budget); err != nil || clock.Dilation != 1 || !strings.Contains(text, "wall clock: dilation 1, as given") || !strings.Contains(text, "will be INVALID") {
-		t.Errorf("run and up say %q, %v", text, err)
+	if clock, texts, err := Choose(t.Context(), 1, []*plan.Plan{p}, budget); err != nil || clock.Dilation != 1 || len(texts) != 1 ||
+		!strings.Contains(texts[0], "wall clock: dilation 1, as given") || !strings.Contains(texts[0], "will be INVALID") {
+		t.Errorf("run and up say %q, %v", texts, err)
+	}
+}
+
+// A user of programs is told what they see of a fabric that is slowed down, which link asks for that,
+// and that their packets may be too many for a given dilation.
+func TestForPrograms(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // no calibration
+	fabric := func(uplinks, rate string) *plan.Plan {
+		return backendtest.Compile(t, strings.NewReplacer("UPLINKS", uplinks, "RATE", rate).Replace(`
+schema: 1
+name: programs
+topology:
+  fat_tree:
+    hosts: 4
+    pod: 4
+    tiers:
+      - {down: 4, up: UPLINKS, rate: 20Mbps, delay: 2ms}
+      - {down: 1, rate: RATE, delay: 2ms}
+clock: wall
+applications: {hosts: [0, 1, 2, 3]}
+`))
+	}
+	for _, c := range []struct {
+		uplinks, rate string
+		dilation      float64
+		chosen        bool
+		want          []string
+	}{
+		{"1", "20Mbps", 1, false, nil},
+		{"1", "20Mbps", 4, true, []string{"programs see the fabric 4 times slower: a link of 20Mbps as one of 5Mbps, and a round trip of "}},
+		{"2", "400Gbps", 14000, true, []string{"a link of 400Gbps as one of 29Mbps, ", "link tor0-agg0 and 1 other alone ask for this dilation, by rate: "}},
+		{"4", "400Gbps", 14000, true, []string{"a link of 400Gbps as one of 29Mbps, "}}, // half of the links
+		{"1", "400Gbps", 14000, true, []string{"a link of 400Gbps as one of 29Mbps, and a round trip of ", " alone asks for this dilation, by rate: with 20Mbps, as the fastest of the rest, "}},
+	} {
+		p := fabric(c.uplinks, c.rate)
+		texts := forPrograms(p, estimate.Of(p, nil), c.dilation, c.chosen)
+		if len(texts) != len(c.want) {
+			t.Errorf("%+v: got %q", c, texts)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(texts[i], want) {
+				t.Errorf("%+v: %q lacks %q", c, texts[i], want)
+			}
+		}
+	}
+	p := backendtest.Compile(t, `
+schema: 1
+name: programs
+topology: {dumbbell: {left: 8, right: 8, rate: 10Gbps, delay: 2ms}}
+clock: wall
+applications: {hosts: [0, 1, 2, 3]}
+`)
+	text := strings.Join(forPrograms(p, estimate.Of(p, nil), 1, false), "\n")
+	least := fmt.Sprintf("dilation %v holds", measured.dilation(p, estimate.Of(p, nil)))
+	if !strings.Contains(text, "if programs fill their links, the run will be INVALID: ") || !strings.Contains(text, least) {
+		t.Errorf("got %q, want %q", text, least)
 	}
 }
