@@ -111,7 +111,7 @@ func TestReportFigures(t *testing.T) {
 		t.Errorf("files %v, %v", files, err)
 	}
 	for want, args := range map[string][]string{
-		"--figures excludes":        {folder, "--figures", other, "--json"},
+		"--figures and ":        {folder, "--figures", other, "--json"},
 		"--dark needs --figures":    {folder, "--dark"},
 		"--format needs --figures":  {folder, "--format", "pdf"},
 		"want some of svg, png":     {folder, "--figures", other, "--format", "svg,jpeg"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,6 +97,57 @@ func TestReportNCCL(t *testing.T) {
 	}
 	if code, stdout, _ := csiglab(&fakeLab{}, nil, "report", t.TempDir(), "--nccl-json"); code != command.ExitUsage || stdout != "" {
 		t.Errorf("an empty folder: exit %d", code)
+	}
+}
+
+// Tables as nccl-tests print them: size, time and bandwidths of each collective of a run, and of each
+// point of a sweep; algbw is size over time, busbw that by 2(n-1)/n.
+func TestCollectiveTables(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, "ring.yaml", `
+schema: 1
+name: ring
+topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2, rate: 100Gbps, delay: 1us}}
+jobs: [{name: ar, steps: 1, collective: {kind: all_reduce, size: 1MiB}}]
+`)
+	run, swept := filepath.Join(dir, "run"), filepath.Join(dir, "sweep")
+	for _, args := range [][]string{{"run", file, "--no-report", "--out", run}, {"sweep", file, "--grid", "jobs[0].collective.size=1MiB,4MiB", "--out", swept}} {
+		if code, _, said := separately(t, args...); code != command.ExitOK {
+			t.Fatalf("%q: exit %d: %s", args, code, said)
+		}
+	}
+	row := func(folder, first string) []string {
+		t.Helper()
+		code, out, said := csiglab(&fakeLab{}, nil, "report", folder, "--nccl")
+		for line := range strings.Lines(out) {
+			if cells := strings.Fields(line); code == command.ExitOK && len(cells) > 3 && cells[0] == first {
+				return cells
+			}
+		}
+		t.Fatalf("report %s: exit %d, no row %q:\n%s%s", folder, code, first, out, said)
+		return nil
+	}
+	cells := row(run, "run")
+	var numbers []float64
+	for _, text := range cells[len(cells)-3:] {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(cells, err)
+		}
+		numbers = append(numbers, v)
+	}
+	us, alg, bus := numbers[0], numbers[1], numbers[2]
+	if cells[5] != "1048576" || math.Abs(alg-1048576/us/1e3) > 0.01 || math.Abs(bus-alg*2*3/4) > 0.02 || us < 1e6/25e3*1.5 {
+		t.Errorf("%q: want 1 MiB, its algbw and busbw", cells)
+	}
+	if small := row(swept, "1MiB"); !slices.Equal(small[len(small)-3:], cells[len(cells)-3:]) {
+		t.Errorf("the sweep has %q, the run %q", small, cells)
+	}
+	if large := row(swept, "4MiB"); large[len(large)-3] == cells[len(cells)-3] {
+		t.Errorf("4 MiB take as long as 1 MiB: %q", large)
+	}
+	if code, out, said := csiglab(&fakeLab{}, nil, "report", readingtest.ThreeFlow().Folder(t, nil).Dir, "--nccl"); code == command.ExitOK || out != "" || !strings.Contains(said, "has no times of collectives") {
+		t.Errorf("a run without collectives: exit %d: %s%s", code, out, said)
 	}
 }
 

@@ -389,9 +389,12 @@ func (d *decoder) value(t *tree, v reflect.Value, r Rule) (msg, suggestion strin
 		return "", ""
 	}
 	switch n := v.Int(); {
-	case r.word != "" && n == r.special:
 	case n < r.min:
-		return fmt.Sprintf("%s is too small; the least is %s", t.text, print(r.min)), ""
+		least := print(r.min)
+		if r.word != "" {
+			least += ", or " + r.word
+		}
+		return fmt.Sprintf("%s is too small; the least is %s", t.text, least), ""
 	case r.max != 0 && n > r.max:
 		return fmt.Sprintf("%s is too large; the most is %s", t.text, print(r.max)), ""
 	}

@@ -45,7 +45,7 @@ func TestWrongJobs(t *testing.T) {
 		{"straggler that there is not", "name: a, pipeline: {}, stragglers: [{rank: 4, slow: 0.2}]", `jobs[0].stragglers[0].rank: the job has no rank 4; ranks go from 0 to 3`},
 		{"pause after the end", "name: a, steps: 2, profile: {}, stragglers: [{rank: 1, pause: 1ms, step: 2}]", `jobs[0].stragglers[0].step: the job has no step 2; steps go from 0 to 1`},
 		{"negative jitter", "name: a, jitter: -0.1, profile: {}", `jobs[0].jitter: -0.1, want 0 to 10; 0.02 is 2 %`},
-		{"slots without distance", "name: a, profile: {}, schedule: {period: 0s}", `jobs[0].schedule.period: 0s is too small; the least is 1us`},
+		{"slots without distance", "name: a, profile: {}, schedule: {period: 0s}", `jobs[0].schedule.period: 0s is too small; the least is 1us, or none`},
 		{"offset without period", "name: a, profile: {}, schedule: {offset: 1ms}", `jobs[0].schedule.offset: needs schedule.period, the time from slot to slot`},
 		{"offset beyond the period", "name: a, profile: {}, schedule: {period: 1ms, offset: 1ms}", `jobs[0].schedule.offset: 1ms is not below schedule.period, 1ms`},
 		{"correction beyond the period", "name: a, pipeline: {}, schedule: {period: 1ms, correction: 2ms}", `jobs[0].schedule.correction: 2ms is longer than schedule.period, 1ms`},

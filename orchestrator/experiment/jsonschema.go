@@ -282,9 +282,6 @@ func (k *key) scalar() (n node) {
 		return withDefault(n, fallback)
 	}
 	also := []node{n, {"const": r.word}}
-	if n["type"] == "integer" {
-		also = append(also, node{"const": r.special})
-	}
 	if fallback != r.word {
 		withDefault(n, fallback)
 		return node{"anyOf": also}

@@ -27,7 +27,7 @@ import (
 )
 
 func reportCommand(a *command.App) *cobra.Command {
-	var markdown, asJSON, asCSV, nccl bool
+	var markdown, asJSON, asCSV, nccl, ncclTable bool
 	var variant string
 	var figures figureFlags
 	cmd := &cobra.Command{
@@ -36,7 +36,7 @@ func reportCommand(a *command.App) *cobra.Command {
 		Args:  command.One("a run's folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var forms []string
-			for _, name := range []string{"markdown", "json", "csv", "nccl-json"} {
+			for _, name := range []string{"markdown", "json", "csv", "nccl-json", "nccl"} {
 				if cmd.Flags().Changed(name) {
 					forms = append(forms, "--"+name)
 				}
@@ -44,8 +44,8 @@ func reportCommand(a *command.App) *cobra.Command {
 			switch {
 			case len(forms) > 1:
 				return command.Usage("%s exclude each other", strings.Join(forms, " and "))
-			case cmd.Flags().Changed("figures") && (markdown || asJSON || asCSV || nccl):
-				return command.Usage("--figures excludes --markdown, --json, --csv and --nccl-json")
+			case cmd.Flags().Changed("figures") && len(forms) > 0:
+				return command.Usage("--figures and %s exclude each other", forms[0])
 			case cmd.Flags().Changed("figures") && figures.dir == "":
 				return command.Usage("--figures: name a folder")
 			case variant != "" && !nccl:
@@ -61,9 +61,11 @@ func reportCommand(a *command.App) *cobra.Command {
 			switch {
 			case asCSV:
 				return printTable(cmd.Context(), a, args[0])
+			case ncclTable:
+				return printCollectives(cmd.Context(), a, args[0])
 			case compare.IsSweep(args[0]):
 				if asJSON || nccl {
-					return command.Usage("%s: the folder of a sweep; it has a page, --markdown and --csv", args[0])
+					return command.Usage("%s: the folder of a sweep; it has a page, --markdown, --csv and --nccl", args[0])
 				}
 				return reportSweep(cmd.Context(), a, args[0], markdown)
 			case nccl:
@@ -84,6 +86,7 @@ func reportCommand(a *command.App) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the numbers of the report as JSON instead")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print the metrics of the runs, or the table of the sweep without those of single flows and ports, as CSV instead")
 	figures.add(cmd.Flags())
+	cmd.Flags().BoolVar(&ncclTable, "nccl", false, "print a table of all collectives as nccl-tests do, also of a sweep: time, algbw and busbw in GB/s")
 	cmd.Flags().BoolVar(&nccl, "nccl-json", false, "print the times of jobs of kind collective in the form of nccl-tests' JSON files instead")
 	cmd.Flags().StringVar(&variant, "variant", "", "the `VARIANT` of --nccl-json, if there are several")
 	return cmd
@@ -126,7 +129,11 @@ func readSweep(folder string) (*sweeps.Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sweeps.Read(folder, pagePlan(p), sweep.Key, measure.Meaning)
+	key := sweep.Key
+	if len(p.Metrics) > 0 {
+		key = sweep.First
+	}
+	return sweeps.Read(folder, pagePlan(p), key, measure.Meaning)
 }
 
 // pagePlan returns what the page of a sweep needs of its plan.
@@ -145,6 +152,32 @@ func pagePlan(p *sweep.Plan) *sweeps.Plan {
 		}
 	}
 	return of
+}
+
+// printCollectives prints the collectives of a run or a sweep as nccl-tests do.
+func printCollectives(ctx context.Context, a *command.App, folder string) error {
+	text, err := command.Interruptible(ctx, func() (string, error) {
+		var b bytes.Buffer
+		if compare.IsSweep(folder) {
+			t, err := openSweepTable(folder)
+			if err != nil {
+				return "", err
+			}
+			defer t.Close() // opened for reading
+			err = nccl.WriteSweep(&b, folder, t)
+			return b.String(), err
+		}
+		f, err := runfolder.OpenKept(folder)
+		if err != nil {
+			return "", err
+		}
+		err = nccl.WriteRun(&b, f)
+		return b.String(), err
+	})
+	if err != nil {
+		return command.FolderError(err)
+	}
+	return a.Print(text)
 }
 
 // printNCCL prints the collectives of one variant as nccl-tests do.

@@ -64,10 +64,7 @@ func metricTableOf(w *csv.Writer, folder string) error {
 // sweepTable writes the table of a sweep, without the metrics of single flows, ports and so on,
 // of which there may be thousands, unless the sweep's metrics were chosen.
 func sweepTable(w *csv.Writer, folder string) error {
-	if err := sweep.WriteTable(folder); err != nil && !errors.Is(err, sweep.ErrNoSweep) { // the table is enough
-		return err
-	}
-	t, err := results.Open(filepath.Join(folder, results.File))
+	t, err := openSweepTable(folder)
 	if err != nil {
 		return err
 	}
@@ -94,6 +91,14 @@ func sweepTable(w *csv.Writer, folder string) error {
 		w.Write(cells) //nolint:errcheck // a buffer takes everything
 	}
 	return nil
+}
+
+// openSweepTable opens the table of a sweep with all trials that have ended.
+func openSweepTable(folder string) (*results.Table, error) {
+	if err := sweep.WriteTable(folder); err != nil && !errors.Is(err, sweep.ErrNoSweep) { // the table is enough
+		return nil, err
+	}
+	return results.Open(filepath.Join(folder, results.File))
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
