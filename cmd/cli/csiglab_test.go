@@ -485,7 +485,7 @@ func TestVerdictTable(t *testing.T) {
 		"baseline fairness_ratio  5       4.65  4.4 to 5.1  reproduced\n",
 		"csig fairness_ratio      2.3     2.1   2.2 to 2.4  outside the band\n",
 		"\ncsig fairness_ratio: The decoding of 500 ns buckets",
-		"csig.fairness_ratio = 2.1 < 3 OK\n\nThe bottleneck is tor0 → agg0 (99 % busy; mean queue 50\u00a0kB in csig).\n\n",
+		"csig.fairness_ratio = 2.1 < 3 OK\n\nThe bottleneck is tor0 → agg0, 99 % busy in csig, with a mean queue of 50\u00a0kB.\n\n",
 		"report  runs/x/report.html\n",
 	} {
 		if code != 0 || !strings.Contains(stdout, want) {

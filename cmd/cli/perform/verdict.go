@@ -56,8 +56,9 @@ func writeVerdict(w io.Writer, set *experiment.Set, r *reports.Report, folder, r
 		}
 		fmt.Fprintln(w)
 	}
-	if findings := r.Findings(); r.Verdict.Valid && len(findings) > 0 {
-		for _, text := range findings {
+	// The answer is that of the page's first screen; details stand there.
+	if story := r.Story(); r.Verdict.Valid && len(story) > 0 {
+		for _, text := range story {
 			fmt.Fprintln(w, text)
 		}
 		fmt.Fprintln(w)
