@@ -192,13 +192,19 @@ func drawn(f *reading.Facts, c *Chart, l *Line) chart.Line {
 	return chart.Line{Name: name, Look: lookOf(style)}
 }
 
-// others is the style of the line of all others. Those of flows, variants and ports are from
-// 0 on.
-const others = 1 << 20 // after all of them
+// Styles of lines. Those of flows, variants and ports are from 0 on; those of ports that a fault
+// slowed are from slowed on, and below 0.
+const (
+	others = 1 << 20 // the line of all others: after all of them
+	slowed = -others
+)
 
 func lookOf(style int) chart.Look {
-	if style == others {
+	switch {
+	case style == others:
 		return chart.Others()
+	case style < 0:
+		return chart.Look{Paint: chart.Target, Width: 2.4, Dashes: chart.Nth(style - slowed).Dashes}
 	}
 	return chart.Nth(style)
 }
@@ -218,12 +224,15 @@ func named(f *reading.Facts, c *Chart, l *Line) (name string, style int) {
 	var seen [][]string
 	for _, p := range c.Panels {
 		for _, other := range p.Lines {
-			if !slices.ContainsFunc(seen, func(ports []string) bool { return slices.Equal(ports, other.Ports) }) {
+			if other.Slowed == l.Slowed && !slices.ContainsFunc(seen, func(ports []string) bool { return slices.Equal(ports, other.Ports) }) {
 				seen = append(seen, other.Ports)
 			}
 		}
 	}
 	i := slices.IndexFunc(seen, func(ports []string) bool { return slices.Equal(ports, l.Ports) })
+	if l.Slowed {
+		return phrases.Shared(f, l.Ports) + ", slowed", slowed + i
+	}
 	return phrases.Shared(f, l.Ports), i
 }
 
