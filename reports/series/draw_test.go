@@ -82,7 +82,7 @@ func TestShares(t *testing.T) {
 	}
 	f := &reading.Facts{Variants: []reading.Variant{{Name: "x"}, {Name: "y"}}, Groups: []reading.Group{{Flow: "0-1", Flows: 1}}}
 	figure := Shares(f, &Chart{ID: "actions", Panels: []Panel{
-		{Variant: "x", Bars: []Bar{{Group: f.Groups[0], Parts: []Part{{"g", 3}, {"h", 0}, {"a", 1}}}}},
+		{Variant: "x", Bars: []Bar{{Group: f.Groups[0], Parts: []Part{{"g", 3}, {"z", 0}, {"a", 1}}}}},
 		{Variant: "y", Bars: []Bar{{Group: f.Groups[0], Parts: all}}},
 	}}, "Share", func(part string) (string, string) { return "part " + part, part })
 	first := figure.Panels[0].Chart.(*chart.Bars)
@@ -93,10 +93,10 @@ func TestShares(t *testing.T) {
 	for _, k := range figure.Legend {
 		legend = append(legend, k.Name)
 	}
-	if diff := cmp.Diff(legend, []string{"part g", "part a", "part b", "part c", "part d", "part e", "part f", "part i", "part j", "part k", "part l", "part m"}); diff != "" {
+	if diff := cmp.Diff(legend, []string{"part g", "part a", "part b", "part c", "part d", "part e", "part f", "part h", "part i", "part j", "part k", "part l", "part m"}); diff != "" {
 		t.Errorf("legend (-got +want):\n%s", diff)
 	}
-	if last := first.Parts[chart.Actions]; last.Paint != first.Parts[0].Paint || last.Short != "m" {
+	if last := first.Parts[chart.Actions]; last.Paint != first.Parts[0].Paint || last.Short != "l" {
 		t.Errorf("the part beyond the colours is %+v", last)
 	}
 }
