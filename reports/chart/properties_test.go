@@ -592,3 +592,25 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Lines that are no variants have looks that differ, and none has a variant's colour.
+func TestBeside(t *testing.T) {
+	for variants := 2; variants <= 10; variants++ {
+		seen := map[string]bool{}
+		for i := range 8 {
+			look := Beside(variants, i)
+			seen[fmt.Sprint(look)] = true
+			for v := range variants {
+				if look.Paint == Nth(v).Paint {
+					t.Errorf("of %d variants line %d has the colour of variant %d", variants, i, v)
+				}
+			}
+		}
+		if len(seen) != 8 {
+			t.Errorf("of %d variants 8 lines have %d looks", variants, len(seen))
+		}
+	}
+	if got, want := fmt.Sprint(Beside(1, 3)), fmt.Sprint(Nth(3)); got != want {
+		t.Errorf("without a second variant: %s, want %s", got, want)
+	}
+}

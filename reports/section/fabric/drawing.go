@@ -98,7 +98,7 @@ func (s *Section) look(p *Path) (look chart.Look, drawn bool) {
 	if at < 0 || len(p.Steps) == 0 {
 		return look, false
 	}
-	return chart.Nth(at), true
+	return chart.Beside(len(s.r.Variants), at), true
 }
 
 func (s *Section) graph() *chart.Graph {

@@ -118,15 +118,11 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 	unit := words.ScaleFor(c.ToUS-c.FromUS, words.Delays)
 	at := func(us float64) float64 { return (us - c.FromUS) * unit.Factor }
 	g := &chart.Gantt{X: chart.Scaling{Name: "Time in the step", Unit: unit.Unit, Max: at(c.ToUS)}}
-	paints := []int{0, 1, 3, 4, 5, 7} // the others say what the path is in
-	computes, others := 0, 0
-	for _, k := range c.Kinds {
-		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(1 + computes%4)}
-		if k.Compute {
-			computes++
-		} else {
-			kind.Paint, kind.Place = chart.Flow(paints[others%len(paints)]), chart.Lower
-			others++
+	paints := paintsOf(c.Kinds)
+	for i, k := range c.Kinds {
+		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: paints[i]}
+		if !k.Compute {
+			kind.Place = chart.Lower
 		}
 		g.Kinds = append(g.Kinds, kind)
 	}
@@ -183,6 +179,33 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 		}
 	}
 	return g
+}
+
+// Colours of kinds of spans, in all pictures of all runs. Those of compute are parts of bars that no
+// part of a step has; those of communication begin at the far end of the colours of variants.
+var (
+	computePaints = map[string]chart.Paint{"compute": chart.Action(stepParts["compute"].paint), "forward": chart.Action(6), "backward": chart.Action(7), "weight": chart.Action(8), "optimizer": chart.Action(9)}
+	sendPaints    = map[string]chart.Paint{held: chart.Action(stepParts["held"].paint), "send_recv": chart.Flow(7), "send-recv": chart.Flow(7), "all_reduce": chart.Flow(6), "all_gather": chart.Flow(5), "reduce_scatter": chart.Flow(4), "all_to_all": chart.Flow(3)}
+)
+
+// paintsOf returns the colours of kinds. Those of other names have further ones, in turn.
+func paintsOf(kinds []Kind) (paints []chart.Paint) {
+	further := map[bool][]chart.Paint{true: {chart.Action(10), chart.Action(11), chart.Action(1), chart.Action(5)}, false: {chart.Flow(2), chart.Flow(1), chart.Flow(0)}}
+	others := map[bool]int{}
+	for _, k := range kinds {
+		of := sendPaints
+		if k.Compute {
+			of = computePaints
+		}
+		paint, known := of[k.Name]
+		if !known {
+			more := further[k.Compute]
+			paint = more[others[k.Compute]%len(more)]
+			others[k.Compute]++
+		}
+		paints = append(paints, paint)
+	}
+	return paints
 }
 
 // waits returns when a rank communicates and does not compute.
