@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,13 +15,14 @@ import (
 )
 
 const (
-	maxBars     = 7 // jobs, over all variants, of which the first screen shows the time of a step
+	maxBars     = 9 // jobs, over all variants, of which the first screen shows the time of a step
 	maxPictures = 4 // jobs, over all variants, that have a picture
 )
 
 // First returns the figure of the first screen: how long steps take, and what the ranks do in
-// this time. It is nil when no job has ended a step.
-func (s *Section) First() *chart.Figure {
+// this time. It is nil when no job has ended a step. Where not all variants have room, the first one
+// is there, then those that lead, or without any the one with the shortest steps, and then others.
+func (s *Section) First(leading ...string) *chart.Figure {
 	var jobs []*Job
 	several := false // job names
 	longest := 0.0
@@ -42,9 +44,9 @@ func (s *Section) First() *chart.Figure {
 	if len(s.facts.Setup.Seeds) > 1 {
 		f.Caption += " Medians over the seeds."
 	}
-	if left := len(jobs) - maxBars; left > 0 {
-		f.Caption += fmt.Sprintf(" %d more are in the table of jobs.", left)
-		jobs = jobs[:maxBars]
+	if all := len(jobs); all > maxBars {
+		jobs = leadingFirst(jobs, leading)
+		f.Caption += fmt.Sprintf(" %d more are in the table of jobs.", all-len(jobs))
 	}
 	if !several {
 		f.Title += " of " + jobs[0].Name
@@ -57,6 +59,7 @@ func (s *Section) First() *chart.Figure {
 		}
 		bars.Rows = append(bars.Rows, chart.BarRow{Name: name, Label: fmt.Sprintf("%s: %s, %s not computing", words.Shortened(name, words.MostInDrawing), words.Span(j.IterationUS.Mean), words.Percent(j.waiting()))})
 	}
+	scaled := false
 	for i, name := range partNames {
 		if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Parts[i].US > 0 }) {
 			continue
@@ -65,10 +68,44 @@ func (s *Section) First() *chart.Figure {
 		bars.Parts = append(bars.Parts, part)
 		f.Legend = append(f.Legend, chart.FillKey(part.Name, part.Paint))
 		for k, j := range jobs {
-			bars.Rows[k].Values = append(bars.Rows[k].Values, j.Parts[i].US*unit.Factor)
+			whole := 0.0
+			for _, part := range j.Parts {
+				whole += part.US
+			}
+			of := 1.0
+			if whole > 0 { // medians of parts are not the parts of a median
+				of = j.IterationUS.Mean / whole
+			}
+			scaled = scaled || math.Abs(of-1) > 0.0005
+			bars.Rows[k].Values = append(bars.Rows[k].Values, j.Parts[i].US*of*unit.Factor)
 		}
 	}
+	if scaled {
+		f.Caption += " A bar ends at the time of the step: its parts, each a median, are scaled to it."
+	}
 	return f
+}
+
+// leadingFirst returns the jobs of whole variants, up to maxBars, or so many of the first variant.
+func leadingFirst(jobs []*Job, leading []string) (shown []*Job) {
+	var order []string
+	sums := map[string]float64{}
+	for _, j := range jobs {
+		if sums[j.Variant] += j.IterationUS.Mean; !slices.Contains(order, j.Variant) {
+			order = append(order, j.Variant)
+		}
+	}
+	if len(leading) == 0 {
+		leading = []string{slices.MinFunc(order, func(a, b string) int { return cmp.Compare(sums[a], sums[b]) })}
+	}
+	var done []string
+	for _, variant := range slices.Concat(order[:1], leading, order) {
+		of := slices.DeleteFunc(slices.Clone(jobs), func(j *Job) bool { return j.Variant != variant })
+		if !slices.Contains(done, variant) && (shown == nil || len(shown)+len(of) <= maxBars) {
+			shown, done = append(shown, of...), append(done, variant)
+		}
+	}
+	return shown[:min(len(shown), maxBars)]
 }
 
 // pictures draws the slowest step of each job: that of the first one, and those of others, which
