@@ -39,7 +39,7 @@ func (c *Columns) Heat(name string, rows []Row, values func(row int) []float64) 
 	}
 	h.X.Min, h.X.Max = from, from+c.TotalUS*unit.Factor
 	for i := range rows {
-		h.Rows = append(h.Rows, chart.HeatRow{Group: phrases.Tier(rows[i].Tier, rows[i].Direction), Name: rowName(rows, i), Values: values(i)})
+		h.Rows = append(h.Rows, chart.HeatRow{Group: phrases.Tier(rows[i].Tier, rows[i].Direction), Name: rowName(rows, i), Values: values(i), Weight: rows[i].BusyUS, Strong: rows[i].Slowed})
 	}
 	return h
 }
