@@ -283,6 +283,9 @@ func Beside(variants, i int) Look {
 // Others is the look of the line that stands for all others.
 func Others() Look { return Look{Paint: Rest, Width: 1.5, Dashes: []float64{1, 2}} }
 
+// Slowed is the look of the line over a link that a fault slowed.
+func Slowed() Look { return Look{Paint: Target, Width: 3, Dashes: []float64{4, 3}} }
+
 // Model returns the look of what a model says of a line: in its colour, thin and dashed.
 func (l Look) Model() Look { return Look{Paint: l.Paint, Width: 1.1, Dashes: []float64{3, 3}} }
 
