@@ -99,3 +99,40 @@ func TestDistinct(t *testing.T) {
 		}
 	}
 }
+
+// On a phone an upright line of intervals does not go through the names above them.
+func TestUprightLinesLeaveNames(t *testing.T) {
+	c := &Intervals{X: Scaling{Name: "Times", Max: 2}, Lines: []UprightMark{{"alone", 0.2}}, Rows: []IntervalRow{{Name: "the name of a row"}, {Name: "another"}}}
+	for _, width := range []float64{Narrow, Whole} {
+		var names []*Text
+		var lines [][2]float64
+		var look func(marks []Mark)
+		look = func(marks []Mark) {
+			for _, m := range marks {
+				switch m := m.(type) {
+				case *Group:
+					look(m.Marks)
+				case *Text:
+					if m.Text == c.Rows[0].Name || m.Text == c.Rows[1].Name {
+						names = append(names, m)
+					}
+				case *Path:
+					if m.Stroke == Bad {
+						lines = append(lines, [2]float64{m.at[1], m.at[3]})
+					}
+				}
+			}
+		}
+		look(c.Draw(width).Marks)
+		if len(names) != 2 || len(lines) != 3 {
+			t.Fatalf("%v wide: %d names, %d lines", width, len(names), len(lines))
+		}
+		for _, l := range lines {
+			for _, n := range names {
+				if width == Narrow && l[0] < n.Y+4 && n.Y-4 < l[1] {
+					t.Errorf("a line from %v to %v goes through a name at %v", l[0], l[1], n.Y)
+				}
+			}
+		}
+	}
+}
