@@ -56,9 +56,9 @@ func TestNamesOfLines(t *testing.T) {
 		name string
 		look chart.Look
 	}{
-		{Line{Group: f.Groups[0]}, "a", chart.Nth(0)}, {Line{Group: f.Groups[1]}, "b", chart.Nth(1)}, {Line{Group: f.Groups[2]}, "mean of the other 13", chart.Others()},
-		{Line{Variant: "y", Group: f.Groups[0]}, "y", chart.Nth(1)}, {Line{Ports: []string{"p"}}, "p", chart.Nth(0)}, {Line{Ports: []string{OtherPorts}}, "other ports", chart.Others()},
-		{Line{Ports: []string{"q", "r"}}, "one of 2 ports that share a locator (q, …)", chart.Nth(2)}, {Line{Ports: []string{"a-b", "s-t"}}, "one of 2 ports that share a locator (s-t, …)", chart.Nth(3)}, // it limits the flows
+		{Line{Group: f.Groups[0]}, "a", chart.Beside(2, 0)}, {Line{Group: f.Groups[1]}, "b", chart.Beside(2, 1)}, {Line{Group: f.Groups[2]}, "mean of the other 13", chart.Others()},
+		{Line{Variant: "y", Group: f.Groups[0]}, "y", chart.Nth(1)}, {Line{Ports: []string{"p"}}, "p", chart.Beside(2, 0)}, {Line{Ports: []string{OtherPorts}}, "other ports", chart.Others()},
+		{Line{Ports: []string{"q", "r"}}, "one of 2 ports that share a locator (q, …)", chart.Beside(2, 2)}, {Line{Ports: []string{"a-b", "s-t"}}, "one of 2 ports that share a locator (s-t, …)", chart.Beside(2, 3)}, // it limits the flows
 	} {
 		if got := drawn(f, c, &want.line); got.Name != want.name || !cmp.Equal(got.Look, want.look) {
 			t.Errorf("%+v: %q with %+v, want %q with %+v", want.line, got.Name, got.Look, want.name, want.look)

@@ -65,7 +65,7 @@ type Row struct {
 	Ports     int            `json:"ports"`
 	Place     *reading.Place `json:"place,omitempty"`  // nil for several
 	Slowed    bool           `json:"slowed,omitempty"` // a fault lowered the rate of its link
-	BusyUS    float64        `json:"busyUs,omitempty"` // of a port: how long its line was, in the shown runs of all variants
+	BusyUS    float64        `json:"-"`                // of a port: how long its line was, in the shown runs of all variants
 }
 
 // Span is when a collective or a phase is under way in a step.
