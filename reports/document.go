@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/page"
 	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/section/cluster"
 	"github.com/csiglab/csiglab/reports/section/completion"
 	"github.com/csiglab/csiglab/reports/section/fabric"
 	"github.com/csiglab/csiglab/reports/section/jobs"
@@ -54,7 +55,11 @@ func (r *Report) Document() *page.Document {
 // of the slowest flow; nil without.
 func (r *Report) mainFigure() *chart.Figure {
 	if of, ok := Of[*jobs.Section](r); ok {
-		if f := of.First(); f != nil {
+		var leading []string
+		if shared, ok := Of[*cluster.Section](r); ok {
+			leading = shared.Leading()
+		}
+		if f := of.First(leading...); f != nil {
 			return f
 		}
 	}

@@ -186,7 +186,7 @@ func TestWrongUse(t *testing.T) {
 		{args: "run three-flow --seed -1", want: "invalid argument \"-1\" for \"--seed\" flag: want a whole number from 0"},
 		{args: "run three-flow --seed 7 --set seeds=[1]", want: "--seed 7 and --set seeds=[1] give the same value; want one of them"},
 		{args: "run three-flow --runtime netns --set runtime=inproc", want: "--runtime netns and --set runtime=inproc give the same value; want one of them"},
-		{args: "run three-flow --variant csgi", want: "--variant \"csgi\": unknown variant \"csgi\"; known: baseline csig csig-wide (did you mean \"csig\"?)"},
+		{args: "run three-flow --variant csgi", want: "--variant \"csgi\": no such variant; known: baseline csig csig-wide (did you mean \"csig\"?)"},
 		{args: "validate three-flow --variant csig --variant csig", want: "--variant \"csig\": the variant is given twice"},
 		{args: "validate --topology FILE --variant run", file: topo, want: "--variant goes with an experiment"},
 		{args: "validate --topology FILE --seed 2", file: topo, want: "--seed goes with an experiment"},

@@ -111,17 +111,18 @@ func TestReportFigures(t *testing.T) {
 		t.Errorf("files %v, %v", files, err)
 	}
 	for want, args := range map[string][]string{
-		"--figures and ":        {folder, "--figures", other, "--json"},
-		"--dark needs --figures":    {folder, "--dark"},
-		"--format needs --figures":  {folder, "--format", "pdf"},
-		"want some of svg, png":     {folder, "--figures", other, "--format", "svg,jpeg"},
-		"--size three: want page":   {folder, "--figures", other, "--size", "three"},
-		"--colours red: want light": {folder, "--figures", other, "--colours", "red"},
-		"exclude each other":        {folder, "--figures", other, "--colours", "print", "--dark"},
-		"want 4 to 40 points":       {folder, "--figures", other, "--font-size", "1"},
-		"not a folder":              {folder, "--figures", filepath.Join(other, "fabric.svg")},
-		"name a folder":             {folder, "--figures", ""},
-		"no such file":              {filepath.Join(other, "none"), "--figures", filepath.Join(other, "new")},
+		"--figures and ":                                       {folder, "--figures", other, "--json"},
+		"--dark needs --figures":                               {folder, "--dark"},
+		"--format needs --figures":                             {folder, "--format", "pdf"},
+		"want some of svg, png":                                {folder, "--figures", other, "--format", "svg,jpeg"},
+		"--size three: want page":                              {folder, "--figures", other, "--size", "three"},
+		"--colours red: want light":                            {folder, "--figures", other, "--colours", "red"},
+		"exclude each other":                                   {folder, "--figures", other, "--colours", "print", "--dark"},
+		"want 4 to 40 points":                                  {folder, "--figures", other, "--font-size", "1"},
+		`argument "big" for "--font-size" flag: want a number`: {folder, "--figures", other, "--font-size", "big"},
+		"not a folder":                                         {folder, "--figures", filepath.Join(other, "fabric.svg")},
+		"name a folder":                                        {folder, "--figures", ""},
+		"no such file":                                         {filepath.Join(other, "none"), "--figures", filepath.Join(other, "new")},
 	} {
 		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"report"}, args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit %d: %s%s, want %q", args, code, stdout, stderr, want)

@@ -125,7 +125,7 @@ func root(a *command.App) *cobra.Command {
 // wrongValue names the values that a flag accepts, in place of the function that
 // failed to parse one.
 func wrongValue(err *pflag.InvalidValueError) error {
-	want, ok := map[string]string{"int": "a whole number", "uint64": "a whole number from 0", "bool": "true or false"}[err.GetFlag().Value.Type()]
+	want, ok := map[string]string{"int": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "bool": "true or false"}[err.GetFlag().Value.Type()]
 	if !ok {
 		return err
 	}

@@ -230,6 +230,10 @@ func (n noServer) WriteOpenMetrics(context.Context, string, series.Options, io.W
 func TestServeRefuses(t *testing.T) {
 	folder := readingtest.ThreeFlow().Folder(t, nil).Dir
 	empty, blanks := write(t, "empty", "\n"), write(t, "blanks", "a b\n")
+	noRun := t.TempDir()
+	if err := os.Mkdir(filepath.Join(noRun, "nodes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	labs := &fakeLab{runs: []runs.Run{
 		{ID: "ab12cd", Name: "mylab", State: runs.Held, Nodes: []runs.Node{{Name: "h0"}}}, {ID: "dead01", Name: "gone", State: runs.Dead},
 	}}
@@ -239,6 +243,7 @@ func TestServeRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{filepath.Join(filepath.Dir(folder), "rum")}, command.ExitUsage, `did you mean "` + folder + `"?`},
+		{[]string{filepath.Join(noRun, "nods")}, command.ExitUsage, "no such run is under way\n"}, // nodes is no run's folder
 		{[]string{folder, "--listen", "127.0.0.1:99999"}, command.ExitUsage, "want an address and a port"},
 		{[]string{"mylabb"}, command.ExitUsage, `did you mean "mylab"?`},
 		{[]string{"mylab"}, command.ExitUsage, "no node serves metrics"},

@@ -16,7 +16,7 @@ func (r *resolver) choose() ([]string, *Error) {
 		e := &Error{File: fmt.Sprintf("--variant %q", name)}
 		switch {
 		case !slices.Contains(names, name):
-			e.Msg, e.Suggestion = unknown("variant", name, names).Error(), spelling.Nearest(name, names)
+			e.Msg, e.Suggestion = "no such variant; known: "+strings.Join(names, " "), spelling.Nearest(name, names)
 		case slices.Contains(r.opts.Variants[:i], name):
 			e.Msg = "the variant is given twice"
 		default:

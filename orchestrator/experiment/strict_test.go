@@ -99,7 +99,7 @@ func TestOverridesActOrAreErrors(t *testing.T) {
 		{name: "nothing for a section of a variant", text: with("variants: {a: {links: {}}}\n"),
 			want: `x.yaml:3:16: variants.a.links: an empty mapping changes nothing`},
 		{name: "variant that is not there", text: with("variants: {on: {}, off: {}}\n"), variants: []string{"onn"},
-			want: `--variant "onn": unknown variant "onn"; known: on off (did you mean "on"?)`},
+			want: `--variant "onn": no such variant; known: on off (did you mean "on"?)`},
 		{name: "variant chosen twice", text: with("variants: {on: {}, off: {}}\n"), variants: []string{"off", "off"},
 			want: `--variant "off": the variant is given twice`},
 		{name: "mistake in a variant that does not run", text: with("variants: {on: {}, off: {links.mtu: 5}}\n"), variants: []string{"on"},

@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,7 +14,7 @@ import (
 // with its title and caption, in Light.
 type Layout struct {
 	Size     Size
-	FontSize float64  // of common text in points; 0 for 8, on slides 12. Pages have 8.25.
+	FontSize float64  // of common text in points; 0 for 8, on slides 9 to 12. Pages have 8.25. Given, all letters of a slide but its title's have it.
 	Palette  *Palette // nil for Light on pages and slides, and Print in columns
 	Titled   bool     // with title and caption in columns, too
 }
@@ -76,7 +78,10 @@ func (f *Figure) compose(o Layout) *sheet {
 		width, height := 254*millimetre, 254*millimetre*9/16
 		s.dots = 1920 / width
 		for columns := 1; columns <= min(len(f.Panels), mostOnSlide); columns++ { // in which letters are the largest
-			d := f.flat(width/s.points, columns)
+			if n := len(f.Panels); f.heat() && columns < n && (n+columns)/(columns+1) < (n+columns-1)/columns && width/s.points/float64(columns+1) > leastOfHeat {
+				continue // fewer rows of panels have more rows each
+			}
+			d := f.flat(width/s.points, columns, font/width, o.FontSize > 0)
 			if s.Drawing == nil || min(width/d.Width, height/d.Height) > min(width/s.Width, height/s.Height) {
 				s.Drawing = d
 			}
@@ -95,18 +100,55 @@ func (f *Figure) compose(o Layout) *sheet {
 	return s
 }
 
-// mostOnSlide bounds the panels beside each other on a slide.
-const mostOnSlide = 4
+// mostOnSlide bounds the panels beside each other on a slide, and leastOfHeat is how wide one is for
+// the names of its rows.
+const (
+	mostOnSlide = 4
+	leastOfHeat = 200.0
+)
 
-// flat composes the figure as wide as it has to be to fit on a slide.
-func (f *Figure) flat(wide float64, columns int) *Drawing {
-	for ; ; wide *= 1.1 {
-		c := &composer{margin: sheetMargin, text: textSize, title: 18, titled: true, columns: columns}
-		c.cell = (wide - 2*c.margin - sheetGap*float64(columns-1)) / float64(columns)
-		if d := c.compose(f); d.Height*16/9 <= wide || wide > 2000 {
-			return d
+// heat reports whether a panel is rows of cells.
+func (f *Figure) heat() bool {
+	return slices.ContainsFunc(f.Panels, func(p Panel) bool { _, heat := p.Chart.(*Heat); return heat })
+}
+
+// leastOnSlide is the size of the smallest letters of slides in their widths: 24 of 1920 pixels.
+const leastOnSlide = 24.0 / 1920
+
+// flat composes the figure as wide as it has to be to fit on a slide. Letters are at least as large
+// as leastOnSlide or, if they are to be exact, font in widths of the slide. If the figure is too high
+// for that, it has no caption, and then no subtitles.
+func (f *Figure) flat(wide float64, columns int, font float64, exact bool) (d *Drawing) {
+	share, most := leastOnSlide, font/leastOnSlide*wide
+	if exact {
+		share, most = font, 2*wide
+	}
+	first := 0
+	if f.heat() {
+		wide, first = most/1.0001, 2 // it has more rows the more room there is
+		if exact {
+			wide = most / 2
 		}
 	}
+	for brief := first; brief < 3; brief++ {
+		end := most
+		if brief == 2 {
+			end = max(most, 2000)
+		}
+		for at := wide; at <= end*1.001; at *= 1.05 {
+			text := max(textSize, share*at)
+			c := &composer{margin: sheetMargin, text: text, title: 1.6 * text, titled: true, columns: columns, brief: brief, slide: at * 9 / 16, exact: exact}
+			c.cell = (at - 2*c.margin - sheetGap*float64(columns-1)) / float64(columns)
+			if exact {
+				c.text, c.title = share*at, 1.6*share*at
+			}
+			c.least = share * at
+			if d = c.compose(f); d.Height <= at*9/16 {
+				return d
+			}
+		}
+	}
+	return d
 }
 
 // composer places the pieces of a figure.
@@ -115,9 +157,13 @@ type composer struct {
 	titled              bool
 	columns             int
 	cell                float64 // width of a panel
+	slide               float64 // height of a slide; 0 for none
+	least               float64 // size of the smallest letters of a slide
+	exact               bool    // which is that of all letters, too
+	brief               int     // 1: without the caption; 2: without subtitles, too
 
 	Drawing
-	y float64
+	y, free float64
 }
 
 func (c *composer) compose(f *Figure) *Drawing {
@@ -131,10 +177,17 @@ func (c *composer) compose(f *Figure) *Drawing {
 		c.y = c.paragraph(f.Title, Text{X: c.margin, Size: c.title, Bold: true}, c.y, inner) + 6
 	}
 	c.legend(f.Legend, inner)
+	if c.slide > 0 { // each row of panels has as much
+		c.free = c.slide - c.y - c.margin
+		if c.brief < 1 {
+			c.free -= float64(len(wrapped(f.Caption, inner, c.text, false))) * c.text * leading
+		}
+		c.free /= float64((len(f.Panels) + c.columns - 1) / c.columns)
+	}
 	for i := 0; i < len(f.Panels); i += c.columns {
 		c.row(f.Panels[i:min(i+c.columns, len(f.Panels))], len(f.Panels) > 1)
 	}
-	if c.titled {
+	if c.titled && c.brief < 1 {
 		c.y = c.paragraph(f.Caption, Text{X: c.margin, Size: c.text, Paint: Soft}, c.y, inner)
 	}
 	c.Height = math.Ceil(c.y + c.margin)
@@ -181,18 +234,72 @@ func (c *composer) row(panels []Panel, named bool) {
 		if c.titled || named {
 			y = c.paragraph(p.Title, Text{X: x, Size: c.text, Bold: true}, y, c.cell)
 		}
-		if c.titled {
-			y = c.paragraph(p.Subtitle, Text{X: x, Size: c.text - 1, Paint: Soft}, y, c.cell)
+		if c.titled && c.brief < 2 {
+			y = c.paragraph(p.Subtitle, Text{X: x, Size: max(c.text-1, c.least), Paint: Soft}, y, c.cell)
 		}
 		top = max(top, y)
 	}
 	end := top
+	free := c.free - (top - c.y + 12)
 	for i, p := range panels {
-		d := p.Chart.Draw(c.cell)
+		d := c.draw(p.Chart, free)
 		c.add(&Group{X: c.margin + float64(i)*(c.cell+sheetGap), Y: top + 4, Marks: d.Marks})
 		end = max(end, top+4+d.Height)
 	}
 	c.y = end + 8
+}
+
+// draw draws a chart. On a slide its letters are no smaller than the least, and a text that would be
+// on another one is left out; free is the height that a chart may have.
+func (c *composer) draw(of Chart, free float64) *Drawing {
+	if c.slide == 0 {
+		return of.Draw(c.cell)
+	}
+	var d *Drawing
+	switch of := of.(type) {
+	case *Heat:
+		d = of.fit(c.cell, free, c.text)
+	case *Gantt:
+		g := *of
+		g.letters = max(c.least, textSize)
+		d = g.Draw(c.cell)
+	default:
+		d = of.Draw(c.cell)
+	}
+	var boxes []Area
+	d.Marks = c.enlarged(d.Marks, 0, 0, 1, &boxes)
+	return d
+}
+
+// enlarged returns marks with the letters of a slide. boxes are those of texts so far.
+func (c *composer) enlarged(marks []Mark, x, y, k float64, boxes *[]Area) (all []Mark) {
+	for _, m := range marks {
+		switch m := m.(type) {
+		case *Group:
+			m.Marks = c.enlarged(m.Marks, x+k*m.X, y+k*m.Y, k*cmp.Or(m.Scale, 1), boxes)
+		case *Text:
+			if size := m.size() * k; size < c.least || c.exact {
+				m.Size = c.least / k
+			}
+			text, _ := m.shown()
+			wide, high := k*TextWidth(text, m.size(), m.Bold), 0.8*k*m.size()
+			box := Area{x + k*m.X - wide*[...]float64{0, 0.5, 1}[m.Anchor], y + k*m.Y - high/2, wide, high}
+			if m.Rotate != 0 {
+				box = Area{x + k*m.X - high/2, y + k*m.Y - wide*[...]float64{0, 0.5, 1}[m.Anchor], high, wide}
+			}
+			if m.Rotate == 0 && box.X < 0 { // it would begin before the panel
+				m.X, box.X = m.X-box.X/k, 0
+			}
+			if slices.ContainsFunc(*boxes, func(o Area) bool {
+				return o.X < box.X+box.Width && box.X < o.X+o.Width && o.Y < box.Y+box.Height && box.Y < o.Y+o.Height
+			}) {
+				continue
+			}
+			*boxes = append(*boxes, box)
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 // wrapped cuts a text into lines of a width. It cuts words that are longer.

@@ -39,7 +39,8 @@
 // # Colours and looks
 //
 // A Paint is a name: Ink, Flow(i), Action(i), Scale(level), Change(level), and so on. A Look is
-// how a line is drawn; Nth(i) is the look of the i-th of many lines, Others that of the line of
+// how a line is drawn; Nth(i) is the look of the i-th variant, or of the i-th of many lines where
+// there are no variants, Beside that of other lines on a page of variants, Others that of the line of
 // all others, and Look.Model that of what a model says of a line.
 //
 // # The page around a drawing

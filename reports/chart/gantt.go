@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"strings"
 )
@@ -15,6 +16,8 @@ type Gantt struct {
 	Lanes      []Lane
 	Others     string // the name of one more lane, for hops of what has no lane: -1; "" for none
 	Path       []Hop  // the critical path; ascending
+
+	letters float64 // size of the names of lanes; 0 for the common one
 }
 
 // SpanKind is what a span is of.
@@ -132,9 +135,9 @@ func (c *Gantt) Draw(width float64) *Drawing {
 	wide := width >= roomy
 	left := 30.0
 	for _, l := range c.Lanes {
-		left = max(left, TextWidth(clip(l.Name), textSize, l.Strong)+12)
+		left = max(left, TextWidth(clip(l.Name), cmp.Or(c.letters, textSize), l.Strong)+12)
 	}
-	left = max(left, TextWidth(c.Others, textSize, false)+12)
+	left = max(left, TextWidth(c.Others, cmp.Or(c.letters, textSize), false)+12)
 	if len(c.Path) > 0 {
 		left = max(left, 34)
 	}

@@ -14,6 +14,7 @@ type Graph struct {
 	Links      []Link
 	Ways       []Way
 	Marked     [][2]int // links that stand out, by their boxes
+	Slowed     [][2]int // links whose rate is lowered, by their boxes: drawn as Slowed is
 	Badges     []Badge
 	Quantity   string // what Link.Value is: "Busy"
 	Unit       string // of Link.Value: "%"
@@ -191,6 +192,14 @@ func (c *Graph) Draw(width float64) *Drawing {
 		var o Outline
 		p.way(&o, l.A, l.B, 0)
 		d.add(&Path{Style: Style{Stroke: Load(class), Weight: max(weights[class]*thin, 1), Round: true}, Tag: Tag{Part: PartLink, Line: i + 1, Tip: cmp.Or(l.Tip, c.linkName(l))}, Outline: o})
+	}
+	for _, l := range c.Slowed {
+		if l[0] != l[1] {
+			var o Outline
+			p.way(&o, l[0], l[1], 0)
+			look := Slowed()
+			d.add(&Path{Style: Style{Stroke: look.Paint, Weight: look.Width, Dashes: look.Dashes}, Tag: Tag{Tip: "slowed by a fault"}, Outline: o})
+		}
 	}
 	p.ways(thin)
 	for i := range p.at {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Heat is rows of cells over time, or over another quantity, whose colours are values.
@@ -28,6 +29,8 @@ type HeatRow struct {
 	Name   string    // drawn where there is room
 	Values []float64 // of the columns; NaN for none
 	End    string    // at the right: the greatest value, say
+	Weight float64   // where not all rows have room, those of the greatest weight stay
+	Strong bool      // its name stands out, and it stays
 }
 
 // HeatSpan is a bar above the rows: thin from From to To, and thick in the spans of Active.
@@ -72,33 +75,114 @@ const roomy = 500.0
 
 // Draw implements Chart.
 func (c *Heat) Draw(width float64) *Drawing {
-	wide := width >= roomy
-	spanHeight, groups, names, right := 17.0, 0.0, 0.0, 6.0
-	for _, r := range c.Rows {
-		groups = max(groups, TextWidth(r.Group, 10, true)+8)
-		right = max(right, TextWidth(r.End, 10, false)+8)
-		if wide {
-			names = max(names, TextWidth(clip(r.Name), 10, false)+12)
+	wide, rows := width >= roomy, float64(max(len(c.Rows), 1))
+	l := heatLayout{named: wide, text: 10, span: 17, row: min(max(360/rows, 9.5), 20), groups: 70, names: 120}
+	if wide {
+		l.span = 13
+	} else {
+		l.row = min(max(220/rows, 5), 18)
+	}
+	return c.draw(width, l)
+}
+
+// heatLayout is how a drawing of a Heat is laid out.
+type heatLayout struct {
+	named         bool    // rows have their names
+	text          float64 // size of letters
+	span, row     float64 // heights
+	groups, names float64 // greatest widths
+}
+
+// fit draws as many rows and spans as have room in a height, with names in letters of a size: the
+// longest spans, and of each group the rows of the greatest weight.
+func (c *Heat) fit(width, height, text float64) *Drawing {
+	l := heatLayout{named: true, text: text, span: 1.3 * text, row: 1.25 * text, groups: width * 0.2, names: width * 0.4}
+	some := *c
+	spans := min(len(c.Spans), max(int(height/4/l.span), 1))
+	longest := slices.SortedStableFunc(slices.Values(c.Spans), func(a, b HeatSpan) int { return cmp.Compare(b.To-b.From, a.To-a.From) })[:spans]
+	some.Spans = slices.DeleteFunc(slices.Clone(c.Spans), func(s HeatSpan) bool {
+		return !slices.ContainsFunc(longest, func(o HeatSpan) bool { return o.Name == s.Name && o.From == s.From && o.To == s.To })
+	})
+	note := 1.4 * text
+	some.Rows = c.heaviest(int((height - l.span*float64(spans) - 14 - axisFoot - note) / l.row))
+	d := some.draw(width, l)
+	if len(some.Rows) < len(c.Rows) {
+		d.add(&Text{Y: d.Height + note/2, Text: fmt.Sprintf("%d of %d rows: the busiest", len(some.Rows), len(c.Rows)), Size: text, Paint: Soft, Most: width})
+		d.Height += note
+	}
+	return d
+}
+
+// heaviest returns n rows in their order, in turn of each group: strong ones, and then those of the
+// greatest weight. Each group has one.
+func (c *Heat) heaviest(n int) (rows []HeatRow) {
+	var groups []string
+	by := map[string][]int{}
+	for i := range c.Rows {
+		g := c.Rows[i].Group
+		if by[g] == nil {
+			groups = append(groups, g)
+		}
+		by[g] = append(by[g], i)
+	}
+	for _, of := range by {
+		slices.SortStableFunc(of, func(a, b int) int {
+			x, y := &c.Rows[a], &c.Rows[b]
+			if x.Strong != y.Strong {
+				if x.Strong {
+					return -1
+				}
+				return 1
+			}
+			return cmp.Compare(y.Weight, x.Weight)
+		})
+	}
+	var chosen []int
+	for turn := 0; len(chosen) < min(max(n, len(groups)), len(c.Rows)); turn++ {
+		for _, g := range groups {
+			if turn < len(by[g]) && len(chosen) < max(n, len(groups)) {
+				chosen = append(chosen, by[g][turn])
+			}
 		}
 	}
-	groups, names, right = min(groups, 70), min(names, 120), min(right, 60)
-	left := groups + names
-	if wide {
-		spanHeight = 13
+	slices.Sort(chosen)
+	for _, i := range chosen {
+		rows = append(rows, c.Rows[i])
 	}
+	return rows
+}
+
+func (c *Heat) draw(width float64, l heatLayout) *Drawing {
+	groups, names, right := 0.0, 0.0, 6.0
+	ends := l.named || l.row > 8
+	for _, r := range c.Rows {
+		groups = max(groups, TextWidth(r.Group, l.text, true)+8)
+		if ends {
+			right = max(right, TextWidth(r.End, l.text, false)+8)
+		}
+		if l.named {
+			names = max(names, TextWidth(clip(r.Name), l.text, r.Strong)+12)
+		}
+	}
+	groups, names, right = min(groups, l.groups), min(names, l.names), min(right, 60)
+	left := groups + names
 	if len(c.Spans) > 0 {
 		left = max(left, 44)
 	}
 	rows := float64(max(len(c.Rows), 1))
-	height := min(max(360/rows, 9.5), 20)
-	if !wide {
-		height = min(max(220/rows, 5), 18)
-	}
 	d := &Drawing{Width: width, Title: c.Name, Desc: fmt.Sprintf("%d rows by %d columns", len(c.Rows), c.Columns)}
-	p := d.plot(Area{left, float64(len(c.Spans))*spanHeight + 14, width - left - right, height * rows}, &c.X)
+	p := d.plot(Area{left, float64(len(c.Spans))*l.span + max(14, 1.3*l.text), width - left - right, l.row * rows}, &c.X)
 	d.Plot, d.Height = p.area, p.bottom()+axisFoot
+	var of []string
 	for i := range c.Spans {
-		c.Spans[i].draw(p, float64(i)*spanHeight, wide)
+		of = append(of, c.Spans[i].Name)
+	}
+	most := p.area.X - 4
+	if l.named {
+		most = p.area.X - 12
+	}
+	for i, name := range distinct(of, most, max(l.text, 10), false) {
+		c.Spans[i].draw(p, float64(i)*l.span, name, &l)
 	}
 	cells := p.area
 	cells.Width = p.x(c.X.Min+float64(c.Columns)*c.Step) - cells.X
@@ -108,23 +192,34 @@ func (c *Heat) Draw(width float64) *Drawing {
 		}
 		return c.level(c.Rows[row].Values[column])
 	}})
-	if c.EndHead != "" {
-		d.add(&Text{X: width - 2, Y: p.area.Y - 6, Text: c.EndHead, Size: 10, Paint: Soft, Anchor: End})
+	if c.EndHead != "" && ends {
+		d.add(&Text{X: width - 2, Y: p.area.Y - l.text*0.6, Text: c.EndHead, Size: l.text, Paint: Soft, Anchor: End})
 	}
-	c.headings(p, groups, height)
-	size := 10.0
-	if height < 12 {
+	c.headings(p, groups, &l)
+	size := l.text
+	if l.row < 12 {
 		size = 8.5
 	}
-	if wide {
-		for i, r := range c.Rows {
-			d.add(&Text{X: left - 6, Y: p.area.Y + (float64(i)+0.5)*height, Text: r.Name, Size: size, Anchor: End, Most: names - 8})
+	if l.named {
+		of = nil
+		for _, r := range c.Rows {
+			of = append(of, r.Name)
+		}
+		for i, name := range distinct(of, names-8, size, true) {
+			t := &Text{X: left - 6, Y: p.area.Y + (float64(i)+0.5)*l.row, Text: name, Size: size, Anchor: End}
+			if name != c.Rows[i].Name {
+				t.Tip = c.Rows[i].Name
+			}
+			if c.Rows[i].Strong {
+				t.Paint, t.Bold = Target, true
+			}
+			d.add(t)
 		}
 	}
-	if wide || height > 8 {
+	if ends {
 		for i, r := range c.Rows {
 			if r.End != "" {
-				d.add(&Text{X: width - 2, Y: p.area.Y + (float64(i)+0.5)*height, Text: r.End, Size: size, Paint: Soft, Anchor: End, Most: right})
+				d.add(&Text{X: width - 2, Y: p.area.Y + (float64(i)+0.5)*l.row, Text: r.End, Size: size, Paint: Soft, Anchor: End, Most: right})
 			}
 		}
 	}
@@ -138,27 +233,27 @@ func (c *Heat) Draw(width float64) *Drawing {
 }
 
 // headings draws the names of groups and lines between them.
-func (c *Heat) headings(p *plotter, groups, height float64) {
+func (c *Heat) headings(p *plotter, groups float64, l *heatLayout) {
 	for row, end := 0, 0; row < len(c.Rows); row = end {
 		for end = row + 1; end < len(c.Rows) && c.Rows[end].Group == c.Rows[row].Group; end++ {
 		}
-		y := p.area.Y + float64(row)*height
+		y := p.area.Y + float64(row)*l.row
 		if row > 0 {
 			p.line(0, y, p.Width, y, Style{Stroke: Axis}, Tag{})
 		}
-		p.add(&Text{Y: y + max(float64(end-row)*height/2, 5), Text: c.Rows[row].Group, Size: 10, Bold: true, Paint: Soft, Most: groups})
+		p.add(&Text{Y: y + max(float64(end-row)*l.row/2, l.text/2), Text: c.Rows[row].Group, Size: l.text, Bold: true, Paint: Soft, Most: groups})
 	}
 }
 
-// draw draws a span with its name beside it.
-func (s *HeatSpan) draw(p *plotter, y float64, wide bool) {
-	if wide {
-		p.add(&Text{X: p.area.X - 6, Y: y + 6, Text: s.Name, Size: 10, Anchor: End, Most: p.area.X - 12})
+// draw draws a span with its name, perhaps cut, beside it.
+func (s *HeatSpan) draw(p *plotter, y float64, name string, l *heatLayout) {
+	if l.named {
+		y += l.span / 2
+		p.add(&Text{X: p.area.X - 6, Y: y, Text: name, Size: l.text, Anchor: End})
 	} else {
-		p.add(&Text{Y: y + 12, Text: s.Name, Size: 9, Paint: Soft, Most: p.area.X - 4})
-		y += 6
+		y += 12
+		p.add(&Text{Y: y, Text: name, Size: 9, Paint: Soft})
 	}
-	y += 6
 	from, to := p.x(s.From), max(p.x(s.To), p.x(s.From)+1.5)
 	g := &Group{Tag: Tag{Part: PartSpans, Tip: s.Tip}, Marks: []Mark{&Path{Style: Style{Stroke: s.Paint, Weight: 1.5, Fixed: true}, Outline: lineOf(from, y, to, y)}}}
 	end := math.Inf(-1)

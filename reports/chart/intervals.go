@@ -67,6 +67,14 @@ func (c *Intervals) Draw(width float64) *Drawing {
 	d.Height = p.bottom() + axisFoot
 	c.ground(p)
 	for i := range c.Rows {
+		y := top + pitch*float64(i)
+		from := y
+		if narrow { // not through names
+			from += 17
+		}
+		c.uprights(p, from, y+pitch)
+	}
+	for i := range c.Rows {
 		r := &c.Rows[i]
 		y := top + pitch*float64(i)
 		at := &Drawing{Width: width}
@@ -126,12 +134,21 @@ func (c *Intervals) ground(p *plotter) {
 	}
 	for _, m := range c.Lines {
 		x := p.x(m.X)
-		p.line(x, p.area.Y-4, x, p.bottom(), Style{Stroke: Bad, Weight: 1.4, Dashes: []float64{5, 3}}, Tag{})
+		p.line(x, p.area.Y-4, x, p.area.Y, uprightStyle, Tag{})
 		t := &Text{X: x + 4, Y: p.area.Y - 9, Text: m.Name, Size: 10, Paint: Bad, Bold: true, Most: max(x, p.Width-x) - 8}
 		if x > p.Width/2 {
 			t.X, t.Anchor = x-4, End
 		}
 		p.add(t)
+	}
+}
+
+var uprightStyle = Style{Stroke: Bad, Weight: 1.4, Dashes: []float64{5, 3}}
+
+// uprights draws the upright lines from one height to another.
+func (c *Intervals) uprights(p *plotter, from, to float64) {
+	for _, m := range c.Lines {
+		p.line(p.x(m.X), from, p.x(m.X), to, uprightStyle, Tag{})
 	}
 }
 
@@ -210,6 +227,7 @@ func (c *Dots) Draw(width float64) *Drawing {
 	p.area.Height = ground + 26 - top
 	d.Height = p.bottom() + axisFoot
 	c.ground(p)
+	c.uprights(p, p.area.Y, p.bottom())
 	for i, s := range samples {
 		if finite(s.Value) {
 			d.add(&Circle{Style: Style{Fill: Soft, Opacity: 0.75}, Tag: Tag{Tip: s.Tip}, X: p.x(s.Value), Y: ground - dotStep*float64(heights[i]), Radius: 3.2})

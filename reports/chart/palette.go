@@ -260,8 +260,31 @@ func Nth(i int) Look {
 	return Look{Paint: Flow(i), Dashes: lineDashes[(i%Flows+1+i/Flows)%len(lineDashes)]}
 }
 
+// Beside returns the look of the i-th of many lines that are no variants, on a page of so many
+// variants: as Nth, in grey and the colours of Nth that no variant has. Where there is one variant,
+// no line is it, and all colours are free.
+func Beside(variants, i int) Look {
+	if variants < 2 {
+		return Nth(i)
+	}
+	free := []Paint{Rest}
+	for v := variants; v < Flows; v++ {
+		free = append(free, Flow(v))
+	}
+	if len(free) == 1 {
+		free = append(free, Ink) // which is near to the last of Flow
+	}
+	free = append(free[1:], free[0])
+	i = wrap(i, len(free)*len(lineDashes))
+	at, row := i%len(free), i/len(free)
+	return Look{Paint: free[at], Dashes: lineDashes[(at+row)%len(lineDashes)]}
+}
+
 // Others is the look of the line that stands for all others.
 func Others() Look { return Look{Paint: Rest, Width: 1.5, Dashes: []float64{1, 2}} }
+
+// Slowed is the look of the line over a link that a fault slowed.
+func Slowed() Look { return Look{Paint: Target, Width: 3, Dashes: []float64{4, 3}} }
 
 // Model returns the look of what a model says of a line: in its colour, thin and dashed.
 func (l Look) Model() Look { return Look{Paint: l.Paint, Width: 1.1, Dashes: []float64{3, 3}} }

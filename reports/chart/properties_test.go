@@ -306,7 +306,7 @@ func hostile() (all []*Figure) {
 		{Chart: &Bars{Name: bad, Parts: []BarPart{{bad, bad, Action(0)}}, Rows: []BarRow{{bad, bad, []float64{100}}}}},
 		{Chart: &Pairs{Name: bad, Sides: []Side{{bad, Flow(0)}}, Rows: []PairRow{{bad, []Spread{{1, 0, 2, bad}}}}}},
 		{Chart: &Matrix{Name: bad, Corner: bad, Names: []string{bad, bad}, Cell: func(r, c int) Cell { return Cell{1, Scale(3), false, bad, bad} }}},
-		{Chart: &Heat{Name: bad, X: Scaling{Name: bad, Max: 1}, Step: 1, Columns: 1, Value: Scaling{Max: 1}, Rows: []HeatRow{{bad, bad, []float64{1}, bad}}, Spans: []HeatSpan{{Name: bad, To: 1, Tip: bad}}, EndHead: "%"}},
+		{Chart: &Heat{Name: bad, X: Scaling{Name: bad, Max: 1}, Step: 1, Columns: 1, Value: Scaling{Max: 1}, Rows: []HeatRow{{Group: bad, Name: bad, Values: []float64{1}, End: bad}}, Spans: []HeatSpan{{Name: bad, To: 1, Tip: bad}}, EndHead: "%"}},
 		{Chart: &Gantt{Name: bad, Desc: bad, X: Scaling{Max: 1}, Kinds: []SpanKind{{Name: bad}}, Above: []Span{{Text: bad, To: 1, Tip: bad}}, Lanes: []Lane{{Name: bad, Spans: []Span{{To: 1, Text: bad, Tip: bad}}}}, Others: bad}},
 		{Chart: &Wheel{Name: bad, Desc: bad, Unit: bad, Turn: 1, Note: bad, Rings: []Ring{{Name: bad, Arcs: []Arc{{0, 1}}}}}},
 		{Chart: &Graph{Name: bad, Desc: bad, Boxes: []Box{{Lines: []string{bad}}, {Row: 1, Lines: []string{bad}}}, Links: []Link{{0, 1, 9, 1, bad}}}},

@@ -99,6 +99,43 @@ func Shorten(text string, most, size float64, bold bool) string {
 	return cut(letters, max(low, 1))
 }
 
+// distinct shortens texts so that they are no wider than most. Those that would be equal keep what
+// they differ in: they lose the end that they share, and then their common beginning.
+func distinct(texts []string, most, size float64, bold bool) []string {
+	all, equal := make([]string, len(texts)), map[string][]int{}
+	for i, text := range texts {
+		all[i] = Shorten(text, most, size, bold)
+		if all[i] != clip(text) {
+			equal[all[i]] = append(equal[all[i]], i)
+		}
+	}
+	for _, of := range equal {
+		if len(of) < 2 {
+			continue
+		}
+		first := []rune(clip(texts[of[0]]))
+		head, tail := len(first), len(first)
+		for _, i := range of[1:] {
+			letters, h, t := []rune(clip(texts[i])), 0, 0
+			for h < min(head, len(letters)) && letters[h] == first[h] {
+				h++
+			}
+			for t < min(tail, len(letters)-h, len(first)-h) && letters[len(letters)-1-t] == first[len(first)-1-t] {
+				t++
+			}
+			head, tail = h, t
+		}
+		for _, i := range of {
+			letters := []rune(clip(texts[i]))
+			middle := string(letters[head : len(letters)-tail])
+			if all[i] = string(letters[:head]) + middle + "…"; TextWidth(all[i], size, bold) > most {
+				all[i] = Shorten("…"+middle+"…", most, size, bold)
+			}
+		}
+	}
+	return all
+}
+
 func cut(letters []rune, n int) string {
 	head := (n + 1) / 2
 	return string(letters[:head]) + "…" + string(letters[len(letters)-(n-head):])

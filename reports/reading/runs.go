@@ -127,6 +127,27 @@ type Fault struct {
 // Dropped returns how many packets the fault dropped.
 func (f *Fault) Dropped() int64 { return f.Arriving + f.Queued }
 
+// Slowed returns the names of the ports of links whose rate a fault lowered in a run.
+func Slowed(m *runfolder.Manifest, run RunID) map[string]bool {
+	links := map[string]bool{}
+	for i := range m.Runs {
+		for _, f := range m.Runs[i].Faults {
+			if m.Runs[i].Variant == run.Variant && m.Runs[i].Seed == run.Seed && f.Happened && f.Kind == "rate" {
+				for _, link := range f.Where {
+					links[link] = true
+				}
+			}
+		}
+	}
+	ports := map[string]bool{}
+	for _, p := range m.PortsOf(run.Variant) {
+		if links[p.Link] {
+			ports[p.Name] = true
+		}
+	}
+	return ports
+}
+
 func faults(m *runfolder.Manifest) []Fault {
 	all := []Fault{}
 	for _, r := range m.Runs {

@@ -2,6 +2,7 @@ package series
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -189,18 +190,27 @@ func columns(n int) int {
 // drawn returns the line of a figure, with name and look, but without values.
 func drawn(f *reading.Facts, c *Chart, l *Line) chart.Line {
 	name, style := named(f, c, l)
-	return chart.Line{Name: name, Look: lookOf(style)}
+	return chart.Line{Name: name, Look: lookOf(f, l, style)}
 }
 
-// others is the style of the line of all others. Those of flows, variants and ports are from
-// 0 on.
-const others = 1 << 20 // after all of them
+// Styles of lines. Those of flows, variants and ports are from 0 on; those of ports that a fault
+// slowed are from slowed on, and below 0.
+const (
+	others = 1 << 20 // the line of all others: after all of them
+	slowed = -others
+)
 
-func lookOf(style int) chart.Look {
-	if style == others {
+// lookOf returns the look of a line of a style. The colours of variants are those of nothing else.
+func lookOf(f *reading.Facts, l *Line, style int) chart.Look {
+	switch {
+	case l.Variant != "":
+		return chart.Nth(style)
+	case style == others:
 		return chart.Others()
+	case style < 0:
+		return chart.Look{Paint: chart.Target, Width: 2.4, Dashes: chart.Nth(style - slowed).Dashes}
 	}
-	return chart.Nth(style)
+	return chart.Beside(len(f.Variants), style)
 }
 
 // named returns the name and the style of a line of a chart.
@@ -218,12 +228,15 @@ func named(f *reading.Facts, c *Chart, l *Line) (name string, style int) {
 	var seen [][]string
 	for _, p := range c.Panels {
 		for _, other := range p.Lines {
-			if !slices.ContainsFunc(seen, func(ports []string) bool { return slices.Equal(ports, other.Ports) }) {
+			if other.Slowed == l.Slowed && !slices.ContainsFunc(seen, func(ports []string) bool { return slices.Equal(ports, other.Ports) }) {
 				seen = append(seen, other.Ports)
 			}
 		}
 	}
 	i := slices.IndexFunc(seen, func(ports []string) bool { return slices.Equal(ports, l.Ports) })
+	if l.Slowed {
+		return phrases.Shared(f, l.Ports) + ", slowed", slowed + i
+	}
 	return phrases.Shared(f, l.Ports), i
 }
 
@@ -233,19 +246,16 @@ func legend(f *reading.Facts, c *Chart) []chart.Key {
 		name  string
 		style int
 	}
-	var entries []entry
+	looks := map[entry]chart.Look{}
 	for _, p := range c.Panels {
 		for i := range p.Lines {
 			name, style := named(f, c, &p.Lines[i])
-			if e := (entry{name, style}); !slices.Contains(entries, e) {
-				entries = append(entries, e)
-			}
+			looks[entry{name, style}] = lookOf(f, &p.Lines[i], style)
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.style, b.style) })
 	var keys []chart.Key
-	for _, e := range entries {
-		keys = append(keys, chart.LineKey(e.name, lookOf(e.style)))
+	for _, e := range slices.SortedFunc(maps.Keys(looks), func(a, b entry) int { return cmp.Or(cmp.Compare(a.style, b.style), cmp.Compare(a.name, b.name)) }) {
+		keys = append(keys, chart.LineKey(e.name, looks[e]))
 	}
 	return keys
 }

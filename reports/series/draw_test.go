@@ -56,9 +56,9 @@ func TestNamesOfLines(t *testing.T) {
 		name string
 		look chart.Look
 	}{
-		{Line{Group: f.Groups[0]}, "a", chart.Nth(0)}, {Line{Group: f.Groups[1]}, "b", chart.Nth(1)}, {Line{Group: f.Groups[2]}, "mean of the other 13", chart.Others()},
-		{Line{Variant: "y", Group: f.Groups[0]}, "y", chart.Nth(1)}, {Line{Ports: []string{"p"}}, "p", chart.Nth(0)}, {Line{Ports: []string{OtherPorts}}, "other ports", chart.Others()},
-		{Line{Ports: []string{"q", "r"}}, "one of 2 ports that share a locator (q, …)", chart.Nth(2)}, {Line{Ports: []string{"a-b", "s-t"}}, "one of 2 ports that share a locator (s-t, …)", chart.Nth(3)}, // it limits the flows
+		{Line{Group: f.Groups[0]}, "a", chart.Beside(2, 0)}, {Line{Group: f.Groups[1]}, "b", chart.Beside(2, 1)}, {Line{Group: f.Groups[2]}, "mean of the other 13", chart.Others()},
+		{Line{Variant: "y", Group: f.Groups[0]}, "y", chart.Nth(1)}, {Line{Ports: []string{"p"}}, "p", chart.Beside(2, 0)}, {Line{Ports: []string{OtherPorts}}, "other ports", chart.Others()},
+		{Line{Ports: []string{"q", "r"}}, "one of 2 ports that share a locator (q, …)", chart.Beside(2, 2)}, {Line{Ports: []string{"a-b", "s-t"}}, "one of 2 ports that share a locator (s-t, …)", chart.Beside(2, 3)}, // it limits the flows
 	} {
 		if got := drawn(f, c, &want.line); got.Name != want.name || !cmp.Equal(got.Look, want.look) {
 			t.Errorf("%+v: %q with %+v, want %q with %+v", want.line, got.Name, got.Look, want.name, want.look)
@@ -76,29 +76,28 @@ func TestNamesOfLines(t *testing.T) {
 // Actions of several controllers share one legend; more of them than there are colours use
 // these again.
 func TestShares(t *testing.T) {
-	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	var all []Part
-	for _, name := range names {
-		all = append(all, Part{Name: name, Count: 1})
+	for i := range chart.Actions + 1 {
+		all = append(all, Part{Name: string(rune('a' + i)), Count: 1})
 	}
 	f := &reading.Facts{Variants: []reading.Variant{{Name: "x"}, {Name: "y"}}, Groups: []reading.Group{{Flow: "0-1", Flows: 1}}}
 	figure := Shares(f, &Chart{ID: "actions", Panels: []Panel{
-		{Variant: "x", Bars: []Bar{{Group: f.Groups[0], Parts: []Part{{"g", 3}, {"h", 0}, {"a", 1}}}}},
+		{Variant: "x", Bars: []Bar{{Group: f.Groups[0], Parts: []Part{{"g", 3}, {"z", 0}, {"a", 1}}}}},
 		{Variant: "y", Bars: []Bar{{Group: f.Groups[0], Parts: all}}},
 	}}, "Share", func(part string) (string, string) { return "part " + part, part })
 	first := figure.Panels[0].Chart.(*chart.Bars)
-	if diff := cmp.Diff(first.Rows, []chart.BarRow{{Name: "0-1", Values: []float64{75, 0, 25, 0, 0, 0, 0, 0}}}); diff != "" {
+	if diff := cmp.Diff(first.Rows, []chart.BarRow{{Name: "0-1", Values: append([]float64{75, 0, 25}, make([]float64, chart.Actions-1)...)}}); diff != "" {
 		t.Errorf("bars (-got +want):\n%s", diff)
 	}
 	var legend []string
 	for _, k := range figure.Legend {
 		legend = append(legend, k.Name)
 	}
-	if diff := cmp.Diff(legend, []string{"part g", "part a", "part b", "part c", "part d", "part e", "part f"}); diff != "" {
+	if diff := cmp.Diff(legend, []string{"part g", "part a", "part b", "part c", "part d", "part e", "part f", "part h", "part i", "part j", "part k", "part l", "part m"}); diff != "" {
 		t.Errorf("legend (-got +want):\n%s", diff)
 	}
-	if first.Parts[7].Paint != first.Parts[1].Paint || first.Parts[7].Short != "f" {
-		t.Errorf("the part beyond the colours is %+v", first.Parts[7])
+	if last := first.Parts[chart.Actions]; last.Paint != first.Parts[0].Paint || last.Short != "l" {
+		t.Errorf("the part beyond the colours is %+v", last)
 	}
 }
 

@@ -39,6 +39,7 @@ type Line struct {
 	reading.Group
 	Variant string         `json:"variant,omitempty"` // in a panel that compares variants
 	Ports   []string       `json:"ports,omitempty"`   // that tags name: one, or several that share a locator; or a text in place of ports
+	Slowed  bool           `json:"slowed,omitempty"`  // a fault lowered the rate of a link of Ports
 	First   int            `json:"first"`             // the point of the first value
 	Values  reading.Values `json:"values"`            // one per point; of a variant the medians over the seeds
 	Low     reading.Values `json:"low,omitempty"`     // least of the seeds, of a variant with several

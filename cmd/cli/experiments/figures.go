@@ -46,7 +46,7 @@ func (f *figureFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.formats, "format", defaultFormats, "the `FORMATS` of --figures: svg, png, pdf, pgf")
 	flags.StringVar(&f.size, "size", "page", "the `SIZE` of --figures: page, one or two columns of a paper (88 and 181 mm, without titles), or slide (16:9)")
 	flags.StringVar(&f.colours, "colours", "", "the `COLOURS` of --figures: light, dark, or print, which a grey print tells apart; print for columns, else light")
-	flags.Float64Var(&f.fontSize, "font-size", 0, "the size of letters of --figures in `POINTS`; 8 in columns, 12 on slides")
+	flags.Float64Var(&f.fontSize, "font-size", 0, "the size of letters of --figures in `POINTS`; 8 in columns, 9 to 12 on slides")
 	flags.BoolVar(&f.titles, "titles", false, "write --figures in columns with their titles and captions, too")
 	flags.BoolVar(&f.dark, "dark", false, "the same as --colours dark")
 }

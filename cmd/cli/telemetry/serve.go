@@ -230,15 +230,16 @@ func toServe(ctx context.Context, a *command.App, args []string) (folders []stri
 // mostNames is how many names in a folder are compared with a wrong one.
 const mostNames = 1000
 
-// folderNames returns the folders in a folder, with its name.
+// folderNames returns the folders of runs in a folder, with its name.
 func folderNames(parent string) (names []string) {
 	entries, _ := os.ReadDir(parent) //nolint:errcheck // none: no names
 	if len(entries) > mostNames {
 		entries = entries[:mostNames]
 	}
 	for _, e := range entries {
-		if e.IsDir() {
-			names = append(names, filepath.Join(parent, e.Name()))
+		name := filepath.Join(parent, e.Name())
+		if _, err := os.Stat(filepath.Join(name, runfolder.ManifestFile)); e.IsDir() && err == nil {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -40,6 +40,17 @@ func (s *Section) best(allows func(*Variant) bool) (found *Variant) {
 	return found
 }
 
+// Leading returns the variants that the answer compares: the best one, and the best without CSIG. It
+// is empty without anything to compare.
+func (s *Section) Leading() (names []string) {
+	for _, v := range []*Variant{s.best(func(*Variant) bool { return true }), s.best(func(v *Variant) bool { return !v.CSIG })} {
+		if v != nil {
+			names = append(names, v.Variant)
+		}
+	}
+	return names
+}
+
 // gain says what the jobs together gain in the best variant, of which jobs, and how the others
 // fare; "" without anything to compare.
 func (s *Section) gain() string {

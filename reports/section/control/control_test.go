@@ -36,7 +36,7 @@ func TestControllersEqualTheRecords(t *testing.T) {
 	for v, variant := range variants {
 		delays, shares, acks := make([]chart.Line, 3), [3]map[string]float64{}, [3]float64{}
 		for f := range 3 {
-			delays[f], shares[f] = chart.Line{Name: flows[f], Look: chart.Nth(f)}, map[string]float64{}
+			delays[f], shares[f] = chart.Line{Name: flows[f], Look: chart.Beside(3, f)}, map[string]float64{}
 		}
 		for _, w := range e.Results[variant].CC {
 			l := &delays[w.Flow]

@@ -41,6 +41,8 @@ type Line struct {
 	Links int     `json:"links"`
 	Up    float64 `json:"up"`   // utilisation from A to B, of the busiest link
 	Down  float64 `json:"down"` // from B to A
+	// Slowed says that a fault lowered the rate of a link in the run that charts show.
+	Slowed bool `json:"slowed,omitempty"`
 }
 
 // Load returns the greater utilisation of the two directions.
@@ -101,6 +103,16 @@ func newFabric(m *runfolder.Manifest, v string, all, marked []reading.Port, flow
 		}
 	}
 	return f, lines
+}
+
+// mark marks the lines of links that a fault slowed in a run.
+func (f *Fabric) mark(m *runfolder.Manifest, run reading.RunID, lines lineOf) {
+	slowed := reading.Slowed(m, run)
+	for _, p := range m.PortsOf(run.Variant) {
+		if i, drawn := lines[[2]int32{p.Node, p.Peer}]; drawn && slowed[p.Name] {
+			f.Lines[i].Slowed = true
+		}
+	}
 }
 
 // lineOf is the index of the line that a link is part of, by its nodes.

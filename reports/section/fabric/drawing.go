@@ -45,7 +45,32 @@ func (s *Section) First() *chart.Figure {
 			f.Legend = append(f.Legend, chart.LineKey(c.name, chart.Look{Paint: chart.Load(class), Width: 1.5 + 1.5*float64(class)}))
 		}
 	}
+	if marks := len(s.Fabric.Marks); marks > 0 {
+		f.Legend = append(f.Legend, chart.Key{Name: "numbered ports", Fills: []chart.Paint{chart.Target}, Shade: 0.25})
+	}
+	if slices.ContainsFunc(s.Fabric.Lines, func(l Line) bool { return l.Slowed }) {
+		f.Legend = append(f.Legend, chart.LineKey(s.slowed(), chart.Slowed()))
+	}
 	return f
+}
+
+// slowed says what faults did to the links that they slowed.
+func (s *Section) slowed() string {
+	to := ""
+	for _, f := range s.r.Faults {
+		if !f.Happened || f.Kind != "rate" || f.Variant != s.Fabric.Variant {
+			continue
+		}
+		_, rate, _ := strings.Cut(f.What, " at ")
+		if to != "" && rate != to {
+			return "slowed by faults"
+		}
+		to = rate
+	}
+	if to == "" {
+		return "slowed by a fault"
+	}
+	return "slowed by a fault, to " + to
 }
 
 // caption says what the drawing shows.
@@ -98,7 +123,7 @@ func (s *Section) look(p *Path) (look chart.Look, drawn bool) {
 	if at < 0 || len(p.Steps) == 0 {
 		return look, false
 	}
-	return chart.Nth(at), true
+	return chart.Beside(len(s.r.Variants), at), true
 }
 
 func (s *Section) graph() *chart.Graph {
@@ -114,6 +139,9 @@ func (s *Section) graph() *chart.Graph {
 	}
 	for i := range f.Lines {
 		l := &f.Lines[i]
+		if l.Slowed {
+			g.Slowed = append(g.Slowed, [2]int{l.A, l.B})
+		}
 		g.Links = append(g.Links, chart.Link{A: l.A, B: l.B, Class: loadClass(l.Load()), Value: 100 * l.Load(), Tip: f.tip(l)})
 	}
 	for i := range f.Paths {

@@ -3,13 +3,17 @@ package fabric
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // The fabric is drawn with its flows, loads and bottlenecks, and has a text for who
@@ -19,7 +23,7 @@ func TestFabricIsDrawn(t *testing.T) {
 	f := s.First()
 	sectiontest.Survives(t, s.Fabric)
 	sectiontest.Survives(t, s.Loads)
-	if f.ID != "fabric" || f.Title != "Fabric and load in baseline" || len(f.Panels) != 1 || len(f.Legend) != 3+3 || f.Legend[0].Name != "0-3" {
+	if f.ID != "fabric" || f.Title != "Fabric and load in baseline" || len(f.Panels) != 1 || len(f.Legend) != 3+3+1 || f.Legend[0].Name != "0-3" {
 		t.Errorf("figure %+v", f)
 	}
 	for _, width := range []float64{chart.Half, chart.Narrow} {
@@ -183,5 +187,32 @@ func TestMapData(t *testing.T) {
 	s.Loads = nil
 	if s.Map() != nil {
 		t.Error("a map without loads")
+	}
+}
+
+// Links that a fault slowed are marked, all of them, and the legend says to which rate.
+func TestSlowedLinks(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		want int
+		says string
+	}{{"rate", 2, "slowed by a fault, to 25 % of the rate"}, {"loss", 0, ""}} {
+		p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 3, Hosts: 1}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 100,
+			Faults: []runfolder.Fault{{Name: "slow", Kind: c.kind, What: "2 links (tor0-agg1, tor1-agg2) at 25 % of the rate", Where: []string{"tor0-agg1", "tor1-agg2"}, Happened: true}}}
+		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
+			b.Ports = append(b.Ports, p.Window(&m.Ports[readingtest.PortNamed(t, m, "tor0-agg0")], 0, 1, 1e5))
+		}
+		s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
+		f := s.First()
+		dashed := 0
+		for _, m := range f.Panels[0].Chart.Draw(chart.Half).Marks {
+			if path, ok := m.(*chart.Path); ok && path.Tip == "slowed by a fault" {
+				dashed++
+			}
+		}
+		said := slices.ContainsFunc(f.Legend, func(k chart.Key) bool { return k.Name == c.says })
+		if dashed != c.want || said != (c.want > 0) {
+			t.Errorf("under a fault of kind %s %d links are marked, want %d; legend %+v", c.kind, dashed, c.want, f.Legend)
+		}
 	}
 }

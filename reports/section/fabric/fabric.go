@@ -28,6 +28,9 @@ func (s *Section) Pass(n int, p *reading.Pass) error {
 	}
 	var lines lineOf
 	s.Fabric, lines = newFabric(s.r.Manifest, s.r.Told, s.r.Ports, s.r.Limits, s.r.Flows)
+	if s.Fabric != nil {
+		s.Fabric.mark(s.r.Manifest, s.r.ShownRun(s.r.Told), lines)
+	}
 	s.readers = newLoadReaders(s.r, s.Fabric, lines)
 	for _, l := range s.readers {
 		of := s.r.ShownRun(l.of.Variant)

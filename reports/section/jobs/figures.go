@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,13 +15,14 @@ import (
 )
 
 const (
-	maxBars     = 7 // jobs, over all variants, of which the first screen shows the time of a step
+	maxBars     = 9 // jobs, over all variants, of which the first screen shows the time of a step
 	maxPictures = 4 // jobs, over all variants, that have a picture
 )
 
 // First returns the figure of the first screen: how long steps take, and what the ranks do in
-// this time. It is nil when no job has ended a step.
-func (s *Section) First() *chart.Figure {
+// this time. It is nil when no job has ended a step. Where not all variants have room, the first one
+// is there, then those that lead, or without any the one with the shortest steps, and then others.
+func (s *Section) First(leading ...string) *chart.Figure {
 	var jobs []*Job
 	several := false // job names
 	longest := 0.0
@@ -42,9 +44,9 @@ func (s *Section) First() *chart.Figure {
 	if len(s.facts.Setup.Seeds) > 1 {
 		f.Caption += " Medians over the seeds."
 	}
-	if left := len(jobs) - maxBars; left > 0 {
-		f.Caption += fmt.Sprintf(" %d more are in the table of jobs.", left)
-		jobs = jobs[:maxBars]
+	if all := len(jobs); all > maxBars {
+		jobs = leadingFirst(jobs, leading)
+		f.Caption += fmt.Sprintf(" %d more are in the table of jobs.", all-len(jobs))
 	}
 	if !several {
 		f.Title += " of " + jobs[0].Name
@@ -57,6 +59,7 @@ func (s *Section) First() *chart.Figure {
 		}
 		bars.Rows = append(bars.Rows, chart.BarRow{Name: name, Label: fmt.Sprintf("%s: %s, %s not computing", words.Shortened(name, words.MostInDrawing), words.Span(j.IterationUS.Mean), words.Percent(j.waiting()))})
 	}
+	scaled := false
 	for i, name := range partNames {
 		if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Parts[i].US > 0 }) {
 			continue
@@ -65,10 +68,44 @@ func (s *Section) First() *chart.Figure {
 		bars.Parts = append(bars.Parts, part)
 		f.Legend = append(f.Legend, chart.FillKey(part.Name, part.Paint))
 		for k, j := range jobs {
-			bars.Rows[k].Values = append(bars.Rows[k].Values, j.Parts[i].US*unit.Factor)
+			whole := 0.0
+			for _, part := range j.Parts {
+				whole += part.US
+			}
+			of := 1.0
+			if whole > 0 { // medians of parts are not the parts of a median
+				of = j.IterationUS.Mean / whole
+			}
+			scaled = scaled || math.Abs(of-1) > 0.0005
+			bars.Rows[k].Values = append(bars.Rows[k].Values, j.Parts[i].US*of*unit.Factor)
 		}
 	}
+	if scaled {
+		f.Caption += " A bar ends at the time of the step: its parts, each a median, are scaled to it."
+	}
 	return f
+}
+
+// leadingFirst returns the jobs of whole variants, up to maxBars, or so many of the first variant.
+func leadingFirst(jobs []*Job, leading []string) (shown []*Job) {
+	var order []string
+	sums := map[string]float64{}
+	for _, j := range jobs {
+		if sums[j.Variant] += j.IterationUS.Mean; !slices.Contains(order, j.Variant) {
+			order = append(order, j.Variant)
+		}
+	}
+	if len(leading) == 0 {
+		leading = []string{slices.MinFunc(order, func(a, b string) int { return cmp.Compare(sums[a], sums[b]) })}
+	}
+	var done []string
+	for _, variant := range slices.Concat(order[:1], leading, order) {
+		of := slices.DeleteFunc(slices.Clone(jobs), func(j *Job) bool { return j.Variant != variant })
+		if !slices.Contains(done, variant) && (shown == nil || len(shown)+len(of) <= maxBars) {
+			shown, done = append(shown, of...), append(done, variant)
+		}
+	}
+	return shown[:min(len(shown), maxBars)]
 }
 
 // pictures draws the slowest step of each job: that of the first one, and those of others, which
@@ -118,15 +155,11 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 	unit := words.ScaleFor(c.ToUS-c.FromUS, words.Delays)
 	at := func(us float64) float64 { return (us - c.FromUS) * unit.Factor }
 	g := &chart.Gantt{X: chart.Scaling{Name: "Time in the step", Unit: unit.Unit, Max: at(c.ToUS)}}
-	paints := []int{0, 1, 3, 4, 5, 7} // the others say what the path is in
-	computes, others := 0, 0
-	for _, k := range c.Kinds {
-		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: chart.Action(1 + computes%4)}
-		if k.Compute {
-			computes++
-		} else {
-			kind.Paint, kind.Place = chart.Flow(paints[others%len(paints)]), chart.Lower
-			others++
+	paints := paintsOf(c.Kinds)
+	for i, k := range c.Kinds {
+		kind := chart.SpanKind{Name: strings.ReplaceAll(k.Name, "_", "-"), Paint: paints[i]}
+		if !k.Compute {
+			kind.Place = chart.Lower
 		}
 		g.Kinds = append(g.Kinds, kind)
 	}
@@ -183,6 +216,33 @@ func (c *Picture) gantt(p *Path) *chart.Gantt {
 		}
 	}
 	return g
+}
+
+// Colours of kinds of spans, in all pictures of all runs. Those of compute are parts of bars that no
+// part of a step has; those of communication begin at the far end of the colours of variants.
+var (
+	computePaints = map[string]chart.Paint{"compute": chart.Action(stepParts["compute"].paint), "forward": chart.Action(6), "backward": chart.Action(7), "weight": chart.Action(8), "optimizer": chart.Action(9)}
+	sendPaints    = map[string]chart.Paint{held: chart.Action(stepParts["held"].paint), "send_recv": chart.Flow(7), "send-recv": chart.Flow(7), "all_reduce": chart.Flow(6), "all_gather": chart.Flow(5), "reduce_scatter": chart.Flow(4), "all_to_all": chart.Flow(3)}
+)
+
+// paintsOf returns the colours of kinds. Those of other names have further ones, in turn.
+func paintsOf(kinds []Kind) (paints []chart.Paint) {
+	further := map[bool][]chart.Paint{true: {chart.Action(10), chart.Action(11), chart.Action(1), chart.Action(5)}, false: {chart.Flow(2), chart.Flow(1), chart.Flow(0)}}
+	others := map[bool]int{}
+	for _, k := range kinds {
+		of := sendPaints
+		if k.Compute {
+			of = computePaints
+		}
+		paint, known := of[k.Name]
+		if !known {
+			more := further[k.Compute]
+			paint = more[others[k.Compute]%len(more)]
+			others[k.Compute]++
+		}
+		paints = append(paints, paint)
+	}
+	return paints
 }
 
 // waits returns when a rank communicates and does not compute.

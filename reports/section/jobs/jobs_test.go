@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -67,6 +68,35 @@ func TestFirst(t *testing.T) {
 	}
 	if empty := sectionOf(); empty.First() != nil || empty.Parts() != nil {
 		t.Error("a run without jobs has times of steps")
+	}
+}
+
+// Where not all variants have room, the first screen shows whole ones: the first, those that lead, or
+// else the fastest, and then the others. Bars end at the time of the step.
+func TestFirstShowsWhoLeads(t *testing.T) {
+	var jobs []Job
+	for i, variant := range []string{"base", "b", "c", "d", "e", "alone"} {
+		for _, name := range []string{"x", "y", "z"} {
+			jobs = append(jobs, Job{Variant: variant, Name: name, IterationUS: stats(2000 - 100*float64(i)), Parts: partsOfTest(900, 0, 300, 0)})
+		}
+	}
+	for _, c := range []struct {
+		leading []string
+		want    []string
+	}{{[]string{"e", "c"}, []string{"base", "e", "c"}}, {nil, []string{"base", "alone", "b"}}, {[]string{"base", "e"}, []string{"base", "e", "b"}}} {
+		f := sectionOf(jobs...).First(c.leading...)
+		bars := f.Panels[0].Chart.(*chart.Bars)
+		if len(bars.Rows) != 9 || !strings.Contains(f.Caption, " 9 more are in the table of jobs.") || !strings.Contains(f.Caption, "scaled") {
+			t.Fatalf("%d rows; %s", len(bars.Rows), f.Caption)
+		}
+		for i, r := range bars.Rows {
+			if want := c.want[i/3] + ", "; !strings.HasPrefix(r.Name, want) {
+				t.Errorf("%q lead: row %d is of %q, want %q", c.leading, i, r.Name, want)
+			}
+		}
+		if sum := bars.Rows[0].Values[0] + bars.Rows[0].Values[1]; math.Abs(sum-2) > 1e-9 {
+			t.Errorf("the parts of a step of 2 ms are %v", bars.Rows[0].Values)
+		}
 	}
 }
 

@@ -14,6 +14,21 @@ import (
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
 )
 
+// A kind of span has its colour in each picture, whatever else is there, and no two kinds share one.
+func TestSpansHaveFixedColours(t *testing.T) {
+	all := []Kind{{"forward", true}, {"backward", true}, {"weight", true}, {"optimizer", true}, {"compute", true}, {"mine", true}, {"yours", true},
+		{"all_reduce", false}, {"send_recv", false}, {"all_gather", false}, {"reduce_scatter", false}, {"all_to_all", false}, {held, false}, {"broadcast", false}}
+	paints := paintsOf(all)
+	for i, k := range all {
+		if slices.Contains(paints[:i], paints[i]) {
+			t.Errorf("%s has the colour of another kind", k.Name)
+		}
+		if got := paintsOf([]Kind{k})[0]; got != paints[i] && k.Name != "yours" {
+			t.Errorf("%s alone has another colour: %v, want %v", k.Name, got, paints[i])
+		}
+	}
+}
+
 // The picture has a lane for each of a few ranks, and of many ten with the straggler, which
 // is on the critical path; computes, communication and waiting add up to the time of each.
 func TestStepPicture(t *testing.T) {

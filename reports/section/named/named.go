@@ -5,6 +5,7 @@ package named
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -162,8 +163,12 @@ func (n *Named) most() (share float64) {
 	return share
 }
 
-// maxNamed bounds the lines of the chart of named ports; the rest is one line more.
-const maxNamed = 5
+// Bounds of the lines of the chart of named ports: of those that most samples name, and of those
+// that a fault slowed. The rest is one line more.
+const (
+	maxNamed  = 5
+	maxSlowed = 8
+)
 
 // noPort stands in Line.Ports for tags that no hop wrote.
 const noPort = "no hop wrote it"
@@ -189,13 +194,19 @@ var overTime = series.Kind{ID: "named", Unit: "%", New: func(s *series.Scope) se
 			all.Add(point, float64(r.Samples))
 		},
 		Panels: func() []series.Panel {
-			locators := make([]int32, 0, len(counts))
-			for l := range counts {
-				locators = append(locators, l)
+			slowed := reading.Slowed(s.Manifest, s.Run)
+			isSlowed := func(l int32) bool {
+				return slices.ContainsFunc(ports[l], func(port string) bool { return slowed[port] })
 			}
-			slices.SortFunc(locators, func(a, b int32) int {
+			for l := range ports {
+				if len(counts) > 0 && counts[l] == nil && isSlowed(l) {
+					counts[l] = &series.Track{} // no sample names it, which its line says
+				}
+			}
+			locators := slices.SortedFunc(maps.Keys(counts), func(a, b int32) int {
 				return cmp.Or(cmp.Compare(counts[b].Total(), counts[a].Total()), cmp.Compare(a, b))
 			})
+			own := slices.DeleteFunc(slices.Clone(locators), func(l int32) bool { return !isSlowed(l) })
 			line := func(names []string, share func(point int) float64) series.Line {
 				l := series.Line{Ports: names, First: all.First, Values: make(reading.Values, len(all.Sums))}
 				for i := range l.Values {
@@ -206,11 +217,17 @@ var overTime = series.Kind{ID: "named", Unit: "%", New: func(s *series.Scope) se
 				}
 				return l
 			}
+			var lines []series.Line
+			for _, l := range own[:min(maxSlowed, len(own))] {
+				one := line(ports[l], counts[l].At)
+				one.Slowed = true
+				lines = append(lines, one)
+			}
+			locators = slices.DeleteFunc(locators, func(l int32) bool { return slices.Contains(own[:len(lines)], l) })
 			shown := locators[:min(maxNamed, len(locators))]
 			if len(locators) == maxNamed+1 {
 				shown = locators // a line for one more rather than for "others"
 			}
-			var lines []series.Line
 			for _, l := range shown {
 				names := reading.PortsOf(ports, l)
 				if len(names) == 0 {

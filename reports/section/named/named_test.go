@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/sectiontest"
+	"github.com/csiglab/csiglab/units"
 )
 
 // A report lists the locators that ports share, and shows a share of samples that name
@@ -61,6 +63,39 @@ func TestSharedLocators(t *testing.T) {
 	note := "baseline: 3 switch ports have 2 locators; 2 of the ports share theirs with others, and a tag does not say which of them wrote the signal. Each port has a locator of its own with csig.locators: registry."
 	if table.Note != note || locators.Says != "2 of 3 switch ports share their locators with others." {
 		t.Errorf("note %q, want %q; says %q", table.Note, note, locators.Says)
+	}
+}
+
+// The ports of a slowed link have lines of their own, which stand out and come first, however few
+// samples name them; the caption says what is counted.
+func TestSlowedPortsHaveLines(t *testing.T) {
+	for _, kind := range []string{"rate", "loss"} {
+		p := &readingtest.Planted{Many: readingtest.Many{Leaves: 2, Spines: 8, Hosts: 1}, Interval: 100 * units.Microsecond, Variants: []string{"run"}, EndUS: 100,
+			Faults: []runfolder.Fault{{Name: "slow", Kind: kind, Where: []string{"tor0-agg7"}, Happened: true}}}
+		p.Run = func(m *runfolder.Manifest, _ string, _ uint64, b *metrics.Batch) {
+			for spine := range 8 {
+				readingtest.PlantSamples(b, 0, 2, readingtest.PortNamed(t, m, fmt.Sprintf("tor0-agg%d", spine))+1, 0, int64(100-10*spine), 1)
+			}
+		}
+		s, _ := sectiontest.Read[*Section](t, p.Folder(t), New)
+		f := sectiontest.Part(s.Parts(), "bottlenecks").Blocks[0].(*chart.Figure)
+		var got []string
+		for i, l := range f.Panels[0].Chart.(*chart.Lines).Lines {
+			got = append(got, fmt.Sprintf("%s %.1f %t", l.Name, l.Y[0], l.Look.Paint == chart.Target))
+			if f.Legend[i].Name != l.Name {
+				t.Errorf("legend %d is %q, want %q", i, f.Legend[i].Name, l.Name)
+			}
+		}
+		want := []string{"tor0-agg7, slowed 5.8 true", "agg7-tor0, slowed 0.0 true", "tor0-agg0 19.2 false", "tor0-agg1 17.3 false", "tor0-agg2 15.4 false", "tor0-agg3 13.5 false", "tor0-agg4 11.5 false", "other ports 17.3 false"}
+		if kind != "rate" {
+			want = append(want[2:len(want)-1:len(want)-1], "other ports 23.1 false")
+		}
+		if d := cmp.Diff(got, want); d != "" {
+			t.Errorf("lines under a fault of kind %s (-got +want):\n%s", kind, d)
+		}
+		if strings.Contains(f.Caption, "Counted are samples.") != (kind == "rate") {
+			t.Errorf("caption under a fault of kind %s: %s", kind, f.Caption)
+		}
 	}
 }
 

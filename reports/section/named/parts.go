@@ -3,12 +3,14 @@ package named
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/reports/chart"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
+	"github.com/csiglab/csiglab/reports/series"
 	"github.com/csiglab/csiglab/reports/words"
 )
 
@@ -27,6 +29,9 @@ func (s *Section) Parts() (parts []section.Part) {
 	if f := s.Figure("named", "Share of samples", "Ports that CSIG named as the bottleneck", "Share of the samples of all flows that name each port"); f != nil {
 		for i := range f.Panels {
 			f.Panels[i].Chart.(*chart.Lines).Y.Max = 100
+		}
+		if s.anySlowed() {
+			f.Caption += " Counted are samples. Each names the worst port of its own path, so that ports are named now and then which nothing slows. A sentence of a slow link that hosts name counts something else: which ports are among the worst again and again."
 		}
 		p.Blocks = append(p.Blocks, f)
 	}
@@ -48,6 +53,13 @@ func (s *Section) Parts() (parts []section.Part) {
 			Says: fmt.Sprintf("%d of %d switch ports share their locators with others.", l.Sharing, l.Ports)})
 	}
 	return parts
+}
+
+// anySlowed reports whether a line is of a port that a fault slowed.
+func (s *Section) anySlowed() bool {
+	return slices.ContainsFunc(series.Find(s.Charts, "named").Panels, func(p series.Panel) bool {
+		return slices.ContainsFunc(p.Lines, func(l series.Line) bool { return l.Slowed })
+	})
 }
 
 // says says which port the samples of a flow name most: of the slowest one if its samples are

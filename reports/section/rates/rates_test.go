@@ -40,7 +40,7 @@ func TestThroughputEqualsTheRecords(t *testing.T) {
 	for v, variant := range []string{"baseline", "csig", "csig-wide"} {
 		want := make([]chart.Line, 3)
 		for f := range 3 {
-			want[f] = chart.Line{Name: flows[f], Look: chart.Nth(f)}
+			want[f] = chart.Line{Name: flows[f], Look: chart.Beside(3, f)}
 		}
 		for _, w := range e.Results[variant].Flows {
 			l := &want[w.Flow]
@@ -55,7 +55,7 @@ func TestThroughputEqualsTheRecords(t *testing.T) {
 			t.Errorf("%s: panel %q %q, shade %v, x to %v", variant, panel.Title, panel.Subtitle, lines.Shade, lines.X.Max)
 		}
 	}
-	if d := cmp.Diff(figure.Legend, []chart.Key{chart.LineKey("0-3", chart.Nth(0)), chart.LineKey("0-1", chart.Nth(1)), chart.LineKey("2-3", chart.Nth(2))}); d != "" {
+	if d := cmp.Diff(figure.Legend, []chart.Key{chart.LineKey("0-3", chart.Beside(3, 0)), chart.LineKey("0-1", chart.Beside(3, 1)), chart.LineKey("2-3", chart.Beside(3, 2))}); d != "" {
 		t.Errorf("legend (-got +want):\n%s", d)
 	}
 }

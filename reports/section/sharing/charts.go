@@ -31,7 +31,7 @@ func (s *Section) overlaps() *chart.Figure {
 		c := &chart.Lines{Name: s.title(g), X: chart.Scaling{Name: "Iteration", Counts: true}, Y: chart.Scaling{Name: "Overlap", Unit: "%", Max: 100}}
 		for k := range g.Jobs[:min(len(g.Jobs), series.MaxGroups)] {
 			j := &g.Jobs[k]
-			line := chart.Line{Name: j.Name, Look: chart.Nth(slices.Index(names, j.Name))}
+			line := chart.Line{Name: j.Name, Look: s.look(names, j.Name)}
 			for _, it := range j.Iterations[:min(mostIterations, len(j.Iterations))] {
 				share := 100 * it.Overlap
 				if it.Alone || len(it.Phases) == 0 {
@@ -52,6 +52,11 @@ func (s *Section) overlaps() *chart.Figure {
 	}
 	f.Caption += firstIterations(cut) + phrases.LeftOut(len(groups), len(shown))
 	return drawn(f)
+}
+
+// look returns the look of the line of a job, or of a pair of jobs, by its place among all names.
+func (s *Section) look(names []string, name string) chart.Look {
+	return chart.Beside(len(s.reading.Variants), slices.Index(names, name))
 }
 
 // drawn returns the figure, nil if it has no panel.
@@ -77,7 +82,7 @@ func (s *Section) differences() *chart.Figure {
 	shown := first(groups, mostPanels)
 	cut, pairs, bounds, recurrence := false, 0, false, false
 	for _, g := range shown {
-		c, subtitle := g.differences(names)
+		c, subtitle := s.differencesOf(g, names)
 		c.Name = s.title(g)
 		if note := phrases.Seed(&s.reading.Facts, g.Variant); note != "" {
 			subtitle = strings.TrimSuffix(note+"; "+subtitle, "; ")
@@ -203,9 +208,9 @@ func (g *Group) names() (names []string) {
 // name names a pair, whichever of its jobs is ahead.
 func (p *Pair) name() string { return min(p.A, p.B) + "\n" + max(p.A, p.B) }
 
-// differences draws the pairs of a group, of which there is at least one. names are those of
+// differencesOf draws the pairs of a group, of which there is at least one. names are those of
 // all pairs. It returns from which difference on phases are apart, in words, too.
-func (g *Group) differences(names []string) (c *chart.Lines, apart string) {
+func (s *Section) differencesOf(g *Group, names []string) (c *chart.Lines, apart string) {
 	pairs := g.Pairs[:min(len(g.Pairs), mostPairs)]
 	low, high := 0.0, 0.0
 	for i := range pairs {
@@ -225,7 +230,7 @@ func (g *Group) differences(names []string) (c *chart.Lines, apart string) {
 	for i := range pairs {
 		p := &pairs[i]
 		n := min(mostIterations, len(p.Steps))
-		look, name := chart.Nth(slices.Index(names, p.name())), p.B+" after "+p.A
+		look, name := s.look(names, p.name()), p.B+" after "+p.A
 		c.Lines = append(c.Lines, p.line(name, look, p.DifferenceUS[:n], unit))
 		if p.RecurrenceUS != nil {
 			by := "growing weights"

@@ -82,10 +82,10 @@ func TestOverlaps(t *testing.T) {
 	if d := cmp.Diff(linesOf(f, 0).Lines[0].Y, []float64{40, 0, math.NaN(), math.NaN()}, cmpopts.EquateNaNs()); d != "" {
 		t.Errorf("overlap of a (-got +want):\n%s", d)
 	}
-	if d := cmp.Diff(f.Legend, []chart.Key{chart.LineKey("a", chart.Nth(0)), chart.LineKey("b", chart.Nth(1))}); d != "" {
+	if d := cmp.Diff(f.Legend, []chart.Key{chart.LineKey("a", chart.Beside(2, 0)), chart.LineKey("b", chart.Beside(2, 1))}); d != "" {
 		t.Errorf("legend (-got +want):\n%s", d)
 	}
-	if other := linesOf(f, 1).Lines; other[0].Name != "b" || !cmp.Equal(other[0].Look, chart.Nth(1)) || !cmp.Equal(other[1].Look, chart.Nth(0)) {
+	if other := linesOf(f, 1).Lines; other[0].Name != "b" || !cmp.Equal(other[0].Look, chart.Beside(2, 1)) || !cmp.Equal(other[1].Look, chart.Beside(2, 0)) {
 		t.Errorf("looks in the other variant: %+v", other)
 	}
 }
@@ -175,10 +175,15 @@ func TestLanes(t *testing.T) {
 		t.Errorf("titles (-got +want):\n%s", d)
 	}
 	g := f.Panels[0].Chart.(*chart.Gantt)
+	for _, k := range g.Kinds { // the legend has the colours of the bars
+		if !slices.ContainsFunc(f.Legend, func(key chart.Key) bool { return key.Name == k.Name && key.Fills[0] == k.Paint }) {
+			t.Errorf("the legend has no %q in the colour of its bars", k.Name)
+		}
+	}
 	shades := 0
 	for i, job := range []string{"a", "b"} {
 		from := 170.0 + 50*float64(i)
-		at := slices.IndexFunc(g.Lanes[i].Spans, func(s chart.Span) bool { return s.Kind == communicating+i && s.From == from })
+		at := slices.IndexFunc(g.Lanes[i].Spans, func(s chart.Span) bool { return s.Kind == communicating && s.From == from })
 		if at < 0 || g.Lanes[i].Spans[at].To != from+30 || !strings.HasPrefix(g.Lanes[i].Spans[at].Tip, job+", iteration 2: 100\u00a0µs") {
 			t.Errorf("no bar from %v us in %+v", from, g.Lanes[i].Spans)
 		}

@@ -3,7 +3,6 @@ package sharing
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/reports/chart"
@@ -21,7 +20,7 @@ const (
 	leastIteration = 1.0 / 120 // of a drawing: an iteration that has bars of its own
 )
 
-// Kinds of spans; those from communicating on are of each job.
+// Kinds of spans.
 const (
 	together = iota
 	quiet
@@ -34,8 +33,8 @@ func (s *Section) lanes() *chart.Figure {
 	f := &chart.Figure{ID: "lanes", Title: "Iterations of jobs that share links", Columns: 2,
 		Caption: "A lane for each job: solid while a collective of it is under way, pale while it computes or waits for its slot, with the numbers of iterations. Iterations too short to be drawn are one bar, the darker the more of the time they communicate. " +
 			"Behind the lanes it is shaded where jobs that share a link communicate together. On the left the first iterations, on the right the last ones before a job ends.",
-		Legend: []chart.Key{chart.FillKey("not communicating", chart.Action(0)), chart.FillKey("communicating", chart.Flow(0)), {Name: "together with another job", Fills: []chart.Paint{chart.Bad}, Shade: 0.25}}}
-	groups, names := s.running(), s.names()
+		Legend: []chart.Key{chart.FillKey("not communicating", chart.Action(0)), chart.FillKey("communicating", chart.Soft), {Name: "together with another job", Fills: []chart.Paint{chart.Bad}, Shade: 0.25}}}
+	groups := s.running()
 	shown := first(groups, mostGroups)
 	spans, whole := map[string]float64{}, map[string]float64{} // of a group in all variants: what a drawing shows, and the whole run
 	for _, g := range shown {
@@ -61,7 +60,7 @@ func (s *Section) lanes() *chart.Figure {
 			span, halves = all, []laneDrawing{{from: from, title: "all iterations"}}
 		}
 		for _, d := range halves {
-			d.group, d.to, d.names, d.title = g, d.from+span, names, s.title(g)+", "+d.title
+			d.group, d.to, d.title = g, d.from+span, s.title(g)+", "+d.title
 			f.Panels = append(f.Panels, chart.Panel{Title: d.title, Subtitle: subtitle, Variant: g.Variant, Chart: d.gantt()})
 		}
 	}
@@ -84,7 +83,6 @@ func (g *Group) together() (from, to float64) {
 // laneDrawing is a group from one time to another.
 type laneDrawing struct {
 	group    *Group
-	names    []string // of all jobs, for their colours
 	from, to float64
 	title    string
 	unit     words.Scale
@@ -94,10 +92,9 @@ func (d *laneDrawing) gantt() *chart.Gantt {
 	d.unit = words.ScaleFor(d.to, words.Delays)
 	c := &chart.Gantt{Name: d.title, Desc: "When each job computes and communicates.",
 		X:     chart.Scaling{Name: "Time", Unit: d.unit.Unit, Min: d.from * d.unit.Factor, Max: d.to * d.unit.Factor},
-		Kinds: []chart.SpanKind{together: {Name: "together with another job", Paint: chart.Bad, Opacity: 0.25, Place: chart.Behind}, quiet: {Name: "not communicating", Paint: chart.Action(0), Place: chart.Bold}}}
+		Kinds: []chart.SpanKind{together: {Name: "together with another job", Paint: chart.Bad, Opacity: 0.25, Place: chart.Behind}, quiet: {Name: "not communicating", Paint: chart.Action(0), Place: chart.Bold}, communicating: {Name: "communicating", Paint: chart.Soft, Place: chart.Bold}}}
 	for i := range d.group.Jobs[:min(len(d.group.Jobs), mostLanes)] {
 		j := &d.group.Jobs[i]
-		c.Kinds = append(c.Kinds, chart.SpanKind{Name: "communicating", Paint: chart.Flow(max(slices.Index(d.names, j.Name), 0)), Place: chart.Bold})
 		lane := chart.Lane{Name: j.Name}
 		var shared [][]float64
 		for k := range j.Iterations {
@@ -106,7 +103,7 @@ func (d *laneDrawing) gantt() *chart.Gantt {
 		for _, s := range d.joined(shared) {
 			lane.Spans = append(lane.Spans, d.span(together, s[0], s[1], "together with another job: "+words.Span(s[1]-s[0])))
 		}
-		lane.Spans = append(lane.Spans, d.iterations(j, communicating+i)...)
+		lane.Spans = append(lane.Spans, d.iterations(j)...)
 		c.Lanes = append(c.Lanes, lane)
 	}
 	return c
@@ -133,7 +130,7 @@ func (d *laneDrawing) joined(spans [][]float64) (all [][]float64) {
 }
 
 // iterations draws the iterations of a job. Short ones that follow each other are one bar.
-func (d *laneDrawing) iterations(j *Job, kind int) (all []chart.Span) {
+func (d *laneDrawing) iterations(j *Job) (all []chart.Span) {
 	name, least := words.Clipped(j.Name), leastIteration*(d.to-d.from)
 	for k := 0; k < len(j.Iterations); k++ {
 		it := &j.Iterations[k]
@@ -141,7 +138,7 @@ func (d *laneDrawing) iterations(j *Job, kind int) (all []chart.Span) {
 			continue
 		}
 		if it.EndUS-it.BeginUS < least {
-			n, block := d.block(j, k, kind)
+			n, block := d.block(j, k)
 			all, k = append(all, block...), k+n-1
 			continue
 		}
@@ -153,7 +150,7 @@ func (d *laneDrawing) iterations(j *Job, kind int) (all []chart.Span) {
 		whole.Text = fmt.Sprint(it.Step)
 		all = append(all, whole)
 		for _, s := range d.joined(it.Phases) {
-			all = append(all, d.span(kind, s[0], s[1], about))
+			all = append(all, d.span(communicating, s[0], s[1], about))
 		}
 	}
 	return all
@@ -161,7 +158,7 @@ func (d *laneDrawing) iterations(j *Job, kind int) (all []chart.Span) {
 
 // block draws short iterations, from the k-th on, as one bar and returns how many: until it is
 // wide enough to be seen.
-func (d *laneDrawing) block(j *Job, k, kind int) (n int, bars []chart.Span) {
+func (d *laneDrawing) block(j *Job, k int) (n int, bars []chart.Span) {
 	first, busy, end, least := &j.Iterations[k], 0.0, 0.0, leastIteration*(d.to-d.from)
 	for _, it := range j.Iterations[k:] {
 		if n > 0 && (end-first.BeginUS >= least || it.EndUS-it.BeginUS >= least || it.BeginUS >= d.to) {
@@ -180,7 +177,7 @@ func (d *laneDrawing) block(j *Job, k, kind int) (n int, bars []chart.Span) {
 	about := fmt.Sprintf("%s, %d iterations from %d on: %s of the time communicating", words.Clipped(j.Name), n, first.Step, words.Percent(share))
 	bars = []chart.Span{d.span(quiet, first.BeginUS, end, about)}
 	if share > 0 {
-		dark := d.span(kind, first.BeginUS, end, about)
+		dark := d.span(communicating, first.BeginUS, end, about)
 		dark.Opacity = share
 		bars = append(bars, dark)
 	}

@@ -97,7 +97,7 @@ func (s *Section) figure(t *Shift) *chart.Figure {
 		f.Caption += " The fault: " + words.Clipped(t.Fault) + "."
 	}
 	f.Caption += " " + t.text(&s.r.Facts, before, after)
-	sides := []chart.Side{{Name: before, Paint: chart.Action(0)}, {Name: after, Paint: chart.Flow(0)}}
+	sides := []chart.Side{{Name: before, Paint: chart.Action(0)}, {Name: after, Paint: chart.Rest}}
 	for _, side := range sides {
 		f.Legend = append(f.Legend, chart.FillKey(side.Name, side.Paint))
 	}

@@ -39,7 +39,7 @@ func (c *Columns) Heat(name string, rows []Row, values func(row int) []float64) 
 	}
 	h.X.Min, h.X.Max = from, from+c.TotalUS*unit.Factor
 	for i := range rows {
-		h.Rows = append(h.Rows, chart.HeatRow{Group: phrases.Tier(rows[i].Tier, rows[i].Direction), Name: rowName(rows, i), Values: values(i)})
+		h.Rows = append(h.Rows, chart.HeatRow{Group: phrases.Tier(rows[i].Tier, rows[i].Direction), Name: rowName(rows, i), Values: values(i), Weight: rows[i].BusyUS, Strong: rows[i].Slowed})
 	}
 	return h
 }
@@ -89,10 +89,10 @@ func (d *drawing) chart(title string) *chart.Heat {
 	for i := range d.Spans {
 		s := &d.Spans[i]
 		name := strings.ReplaceAll(s.Name, "_", "-")
-		span := chart.HeatSpan{Name: name, From: s.BeginUS * factor, To: s.EndUS * factor, Paint: chart.Flow(0),
+		span := chart.HeatSpan{Name: name, From: s.BeginUS * factor, To: s.EndUS * factor, Paint: chart.Rest,
 			Tip: fmt.Sprintf("%s: %s to %s", words.Clipped(name), words.Span(s.BeginUS), words.Span(s.EndUS))}
 		if s.Phase {
-			span.Paint = chart.Flow(5)
+			span.Paint = chart.Action(2) // computing
 		}
 		for from := 0; from < len(s.Active); from++ {
 			to := from

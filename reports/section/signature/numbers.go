@@ -63,7 +63,9 @@ type Row struct {
 	Tier      string         `json:"tier"`
 	Direction string         `json:"direction"`
 	Ports     int            `json:"ports"`
-	Place     *reading.Place `json:"place,omitempty"` // nil for several
+	Place     *reading.Place `json:"place,omitempty"`  // nil for several
+	Slowed    bool           `json:"slowed,omitempty"` // a fault lowered the rate of its link
+	BusyUS    float64        `json:"-"`                // of a port: how long its line was, in the shown runs of all variants
 }
 
 // Span is when a collective or a phase is under way in a step.
@@ -134,15 +136,18 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 	groups := map[reading.TierKey][]reading.Place{}
 	ports := 0
 	places := reading.PlacesOf(g.Manifest, v.Name)
-	// In a comparison of two folders both have the same rows.
-	sent := g.Totals.Ports[g.ShownRun(v.Name)]
-	busy := func(p *reading.Place) float64 {
-		us := g.Elsewhere[v.Name][p.Name()]
-		if sums := sent[p.PortID]; sums != nil {
-			us += sums.BusyUS
+	// Variants of the same fabric, and both folders of a comparison, have the same rows.
+	slowed, all := reading.Slowed(g.Manifest, g.ShownRun(v.Name)), map[string]float64{}
+	for i := range g.Manifest.Variants {
+		other := g.Manifest.Variants[i].Name
+		sent := g.Totals.Ports[g.ShownRun(other)]
+		for _, p := range reading.PlacesOf(g.Manifest, other) {
+			if sums := sent[p.PortID]; sums != nil {
+				all[p.Name()] += sums.BusyUS
+			}
 		}
-		return us
 	}
+	busy := func(p *reading.Place) float64 { return g.Elsewhere[v.Name][p.Name()] + all[p.Name()] }
 	for _, p := range places {
 		if busy(&p) > 0 {
 			key := reading.TierKey{Tier: p.Tier, Direction: p.Direction}
@@ -164,6 +169,12 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 			s.of.AllPorts = false
 			busiest := slices.Clone(list)
 			slices.SortStableFunc(busiest, func(a, b reading.Place) int {
+				if x, y := slowed[a.Name()], slowed[b.Name()]; x != y {
+					if x {
+						return -1
+					}
+					return 1
+				}
 				return cmp.Compare(busy(&b), busy(&a))
 			})
 			for _, p := range busiest[own[k]:] {
@@ -173,7 +184,7 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 		for _, p := range list {
 			if _, other := s.row[p.PortID]; !other {
 				s.row[p.PortID] = int32(len(s.of.Rows))
-				s.of.Rows = append(s.of.Rows, Row{Name: p.Name(), Tier: k.Tier, Direction: k.Direction, Ports: 1, Place: &p})
+				s.of.Rows = append(s.of.Rows, Row{Name: p.Name(), Tier: k.Tier, Direction: k.Direction, Ports: 1, Place: &p, Slowed: slowed[p.Name()], BusyUS: reading.Rounded(busy(&p))})
 			}
 		}
 		if rest := len(list) - own[k]; rest > 0 {

@@ -65,10 +65,13 @@ func TestSignatureShowsPlantedBursts(t *testing.T) {
 		}
 	}
 	r := read(t, p)
-	sectiontest.Survives(t, r.Signatures)
 	if len(r.Signatures) != 1 {
 		t.Fatalf("%d signatures", len(r.Signatures))
 	}
+	for i := range r.Signatures[0].Rows { // it is no number of the JSON form
+		r.Signatures[0].Rows[i].BusyUS = 0
+	}
+	sectiontest.Survives(t, r.Signatures)
 	s := r.Signatures[0]
 	if s.Job != "train" || s.Steps != 4 || s.StepUS != (reading.Spread{Count: 4, Min: 800, Max: 1500}) || s.BinUS != 100 || s.Bins != 15 || !s.AllPorts || len(s.Rows) != 2 || s.Measured {
 		t.Fatalf("signature %+v", s)

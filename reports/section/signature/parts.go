@@ -98,6 +98,9 @@ func (s *Section) figure(job string, available bool, most int) *chart.Figure {
 	if slices.ContainsFunc(drawings, func(d *drawing) bool { return len(d.Spans) > 0 }) {
 		f.Caption += " The bars above say when collectives and phases are under way: thin from the first begin to the last end, thick while one is."
 	}
+	if slices.ContainsFunc(drawings, func(d *drawing) bool { return slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Slowed }) }) {
+		f.Legend = append(f.Legend, chart.LineKey("name in red: slowed by a fault", chart.Look{Paint: chart.Target}))
+	}
 	for _, d := range drawings {
 		d.totalUS = total
 		title := words.Clipped(d.Variant)

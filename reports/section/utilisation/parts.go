@@ -97,7 +97,7 @@ func (s *Section) figure() *chart.Figure {
 	if first.RunMean {
 		coarse = "the mean over the run: a counter that is read once in a second shows no more"
 	}
-	f.Legend = []chart.Key{chart.LineKey(coarse, chart.Nth(1)), chart.LineKey(first.windows(), chart.Nth(0))}
+	f.Legend = []chart.Key{chart.LineKey(coarse, meanLook), chart.LineKey(first.windows(), fineLook)}
 	f.Caption = fmt.Sprintf("How busy the line of one port is. The flat line is what telemetry sees that reports once in a second; the other one is the same port in windows of %s, in which bursts and gaps are seen.", words.Span(first.FineUS))
 	if first.Ports[0].Low != nil {
 		f.Caption += fmt.Sprintf(" Points are means over %s, the band goes from the least to the greatest window in them.", words.Span(first.Ports[0].BinUS))
@@ -105,6 +105,12 @@ func (s *Section) figure() *chart.Figure {
 	f.Caption += phrases.LeftOut(total, shown)
 	return f
 }
+
+// Looks of the line of windows, and of that of means: none is a variant's.
+var (
+	fineLook = chart.Look{Paint: chart.Ink}
+	meanLook = chart.Look{Paint: chart.Target, Width: 2, Dashes: []float64{7, 3}}
+)
 
 // windows names the line of windows.
 func (u *Utilisation) windows() string { return "windows of " + words.Span(u.FineUS) }
@@ -122,7 +128,7 @@ func (u *Utilisation) panel(facts *reading.Facts, p *Port) chart.Panel {
 	unit := words.ScaleFor(u.ToUS, words.Delays)
 	f, end := unit.Factor, u.ToUS*unit.Factor
 	lines := &chart.Lines{Name: phrases.Port(&p.Place), X: chart.Scaling{Name: "Time", Unit: unit.Unit, Max: end, Clock: chart.ClockRun, Microseconds: 1 / f}, Y: chart.Scaling{Name: "Busy", Unit: "%", Max: 100}}
-	fine, mean := chart.Line{Name: u.windows(), Look: chart.Nth(0)}, chart.Line{Name: "mean", Look: chart.Nth(1)}
+	fine, mean := chart.Line{Name: u.windows(), Look: fineLook}, chart.Line{Name: "mean", Look: meanLook}
 	fine.X, fine.Y = steps(u.FromUS*f, p.BinUS*f, end, p.Mean)
 	if p.Low != nil {
 		_, fine.Low = steps(0, 0, 0, p.Low)
@@ -143,7 +149,7 @@ func (u *Utilisation) closePanel(p *Port) chart.Panel {
 	unit := words.ScaleFor(length, words.Delays)
 	end := length * unit.Factor
 	lines := &chart.Lines{Name: phrases.Port(&p.Place) + ", every window", X: chart.Scaling{Name: "Time after " + words.Span(p.CloseFromUS), Unit: unit.Unit, Max: end}, Y: chart.Scaling{Name: "Busy", Unit: "%", Max: 100}}
-	fine, mean := chart.Line{Name: u.windows(), Look: chart.Nth(0)}, chart.Line{Name: "mean", Look: chart.Nth(1)}
+	fine, mean := chart.Line{Name: u.windows(), Look: fineLook}, chart.Line{Name: "mean", Look: meanLook}
 	fine.X, fine.Y = steps(0, u.FineUS*unit.Factor, math.Inf(1), p.Close)
 	mean.X, mean.Y = steps(0, end, end, []float64{p.MeanShare})
 	lines.Lines = []chart.Line{fine, mean}
