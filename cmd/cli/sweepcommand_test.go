@@ -215,6 +215,7 @@ func TestSweepRefuses(t *testing.T) {
 		{args: "points.yaml --seeds 0", want: "--seeds 0: want at least 1"},
 		{args: "points.yaml --parallel 0", want: "--parallel 0: want at least 1"},
 		{args: "points.yaml --metric fct_us.p99 --metric fct_uss.*", want: `--metric: no run has a metric "fct_uss.*" (did you mean "fct_us.*"?)`},
+		{args: "points.yaml --metric fct_us.p99,trims", want: "give --metric once for each pattern"},
 		{args: "points.yaml --variant rum", want: `(did you mean "run"?)`},
 		{args: "points.yaml --shard 0/4", want: `--shard "0/4": want I/N, from 1/N to N/N`},
 		{args: "points.yaml --shard 5/4", want: `--shard "5/4": want I/N`},

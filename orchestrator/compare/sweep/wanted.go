@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/csiglab/csiglab/internal/spelling"
@@ -75,5 +76,8 @@ func (w *wanted) missing() error {
 
 // noMetric is the error of a pattern. near is a metric whose name is like it; "": none.
 func noMetric(pattern, near string) error {
+	if strings.Contains(pattern, ",") {
+		return fmt.Errorf("--metric: no run has a metric %q; give --metric once for each pattern", pattern)
+	}
 	return fmt.Errorf("--metric: no run has a metric %q%s", pattern, spelling.Hint(near))
 }
