@@ -41,8 +41,14 @@ var (
 	moved atomic.Int64
 
 	mu     sync.Mutex
-	guards []chan *modules.Fault
+	guards []*Guard
 )
+
+// Guard is one call of Run, of which there may be several at a time.
+type Guard struct {
+	failed chan *modules.Fault
+	all    bool // RunAll: it contains others
+}
 
 // watching says whether calls of Moved are counted.
 var watching = len(modules.Compiled()) > 0
@@ -58,20 +64,30 @@ func Moved() {
 // still goes on, in a goroutine that nobody waits for, and the process should end. The
 // fault is nil if run has returned. patience is Patience, but in tests.
 func Run(patience time.Duration, run func()) *modules.Fault {
-	failed := make(chan *modules.Fault, 1)
+	return guard(&Guard{}, patience, func(*Guard) { run() })
+}
+
+// RunOne is Run for one of several that go on at a time: run defers the Guard's Catch, in place of
+// Catch, in the goroutines that it starts, so that no other one returns its fault.
+func RunOne(patience time.Duration, run func(*Guard)) *modules.Fault {
+	return guard(&Guard{}, patience, run)
+}
+
+func guard(g *Guard, patience time.Duration, run func(*Guard)) *modules.Fault {
+	g.failed = make(chan *modules.Fault, 1)
 	mu.Lock()
-	guards = append(guards, failed)
+	guards = append(guards, g)
 	mu.Unlock()
 	ended := make(chan struct{})
 	defer func() {
 		mu.Lock()
-		guards = slices.DeleteFunc(guards, func(c chan *modules.Fault) bool { return c == failed })
+		guards = slices.DeleteFunc(guards, func(other *Guard) bool { return other == g })
 		mu.Unlock()
 	}()
 	go func() {
 		defer close(ended)
-		defer Catch()
-		run()
+		defer g.Catch()
+		run(g)
 	}()
 	if len(compiled()) > 0 {
 		go watch(patience, ended)
@@ -79,7 +95,7 @@ func Run(patience time.Duration, run func()) *modules.Fault {
 	select {
 	case <-ended:
 		return nil
-	case fault := <-failed:
+	case fault := <-g.failed:
 		return fault
 	}
 }
@@ -88,7 +104,7 @@ func Run(patience time.Duration, run func()) *modules.Fault {
 // fault too, it waits for run, which gets time to end in order.
 func RunAll(run func()) *modules.Fault {
 	ended := make(chan struct{})
-	fault := Run(2*Patience, func() {
+	fault := guard(&Guard{all: true}, 2*Patience, func(*Guard) {
 		defer close(ended)
 		run()
 	})
@@ -110,12 +126,24 @@ const endTime = 3 * time.Second
 // an algorithm, Run returns its fault, in each goroutine that is in Run; the goroutine does
 // not go on. Other panics end the program as ever.
 func Catch() {
-	fault := panicked()
-	if fault == nil || !guarded() {
-		return
+	if fault := panicked(); fault != nil && guarded() {
+		stand(nil, fault, recover())
 	}
+}
+
+// Catch is as the function Catch, but RunOne returns the fault in the goroutine of this Guard alone,
+// and RunAll.
+func (g *Guard) Catch() {
+	if fault := panicked(); fault != nil && guarded() {
+		stand(g, fault, recover())
+	}
+}
+
+// stand reports the fault of a panic and does not return, as the machines are in no state to go on
+// with. g is nil if it is not known whose goroutine it is.
+func stand(g *Guard, fault *modules.Fault, recovered any) {
 	var own *modules.Fault
-	switch value := recover().(type) {
+	switch value := recovered.(type) {
 	case nil:
 		return
 	case *modules.Fault:
@@ -129,8 +157,8 @@ func Catch() {
 		}
 		fault.What = fmt.Sprintf("panics: %v%s", value, fault.What)
 	}
-	report(fault)
-	select {} // the machines are in no state to go on with
+	report(g, fault)
+	select {}
 }
 
 // guarded reports whether somebody is in Run.
@@ -140,13 +168,16 @@ func guarded() bool {
 	return len(guards) > 0
 }
 
-// report gives a fault to whoever is in Run.
-func report(fault *modules.Fault) {
+// report gives a fault to a Guard and to those that contain it; nil: to whoever is in Run.
+func report(to *Guard, fault *modules.Fault) {
 	mu.Lock()
 	defer mu.Unlock()
-	for _, guard := range guards {
+	for _, g := range guards {
+		if to != nil && g != to && !g.all {
+			continue
+		}
 		select {
-		case guard <- fault:
+		case g.failed <- fault:
 		default: // it has one
 		}
 	}
@@ -211,7 +242,7 @@ func watch(patience time.Duration, ended <-chan struct{}) {
 		if stands := time.Since(since); stands >= patience && looks >= min(least, int(patience/lookAgain)/2) {
 			fault.What = fmt.Sprintf("has not returned for %v%s", patience.Round(time.Second/10), fault.What)
 			relieve()
-			report(fault)
+			report(nil, fault)
 			return
 		}
 	}
@@ -230,7 +261,7 @@ func stacks() string {
 // inside returns the fault of the first goroutine that is in a module, nil if none is.
 func inside(text string) *modules.Fault {
 	for one := range strings.SplitSeq(text, "\n\n") {
-		if strings.Contains(one, "/nodes/watchdog.Catch(") {
+		if strings.Contains(one, "/nodes/watchdog.stand(") {
 			continue // it has panicked, and stands still since then
 		}
 		var functions []string

@@ -3,6 +3,7 @@ package watchdog
 import (
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,5 +87,41 @@ func TestLoop(t *testing.T) {
 	time.AfterFunc(200*time.Millisecond, func() { stop.Store(true) })
 	if fault := Run(20*time.Millisecond, func() { badLoop(&stop) }); fault != nil {
 		t.Errorf("fault %v without modules", fault)
+	}
+}
+
+// Of several runs at a time the one whose algorithm has failed returns the fault, and what contains
+// them; the others go on.
+func TestRunOne(t *testing.T) {
+	blameBad(t)
+	release := make(chan struct{})
+	faults := make([]*modules.Fault, 3)
+	var runs sync.WaitGroup
+	runs.Add(len(faults))
+	all := guard(&Guard{all: true}, time.Minute, func(*Guard) {
+		for i := range faults {
+			go func() {
+				defer runs.Done()
+				faults[i] = RunOne(time.Minute, func(g *Guard) {
+					if i != 1 {
+						<-release
+						return
+					}
+					go func() { defer g.Catch(); badPanic("boom") }()
+					select {}
+				})
+				if i == 1 {
+					close(release)
+				}
+			}()
+		}
+		runs.Wait()
+	})
+	runs.Wait()
+	if all == nil || faults[1] == nil || !strings.Contains(faults[1].Error(), "panics: boom") {
+		t.Errorf("faults %v and %v", all, faults[1])
+	}
+	if faults[0] != nil || faults[2] != nil {
+		t.Errorf("the others return %v and %v", faults[0], faults[2])
 	}
 }

@@ -49,13 +49,13 @@ const batchRecords = 16
 func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
 	var out *backend.Outcome
 	var err error
-	if fault := watchdog.Run(watchdog.Patience, func() { out, err = run(ctx, r, c) }); fault != nil {
+	if fault := watchdog.RunOne(watchdog.Patience, func(g *watchdog.Guard) { out, err = run(ctx, r, c, g) }); fault != nil {
 		return nil, failure.Infrastructure(fault) // out and err belong to run, which may go on
 	}
 	return out, err
 }
 
-func run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outcome, error) {
+func run(ctx context.Context, r *backend.Run, c backend.Control, g *watchdog.Guard) (*backend.Outcome, error) {
 	a, err := assemble(ctx, r, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -63,6 +63,7 @@ func run(ctx context.Context, r *backend.Run, c backend.Control) (*backend.Outco
 	if err != nil {
 		return nil, failure.Configuration(err)
 	}
+	a.guard = g
 	s := sim.New(a.config)
 	start := time.Now()
 	if !s.Run() && ctx.Err() != nil {
@@ -82,6 +83,7 @@ type assembly struct {
 	sinks  []*metrics.Batcher
 	watch  *watch
 	cpu    atomic.Int64 // ns of CPU time, of all workers
+	guard  *watchdog.Guard
 }
 
 // assemble builds the machines of a plan.
@@ -130,7 +132,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 func (a *assembly) account(run func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer watchdog.Catch()
+	defer a.guard.Catch()
 	start := threadCPU()
 	run()
 	a.cpu.Add(int64(threadCPU() - start))
