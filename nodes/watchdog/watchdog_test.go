@@ -94,6 +94,7 @@ func TestLoop(t *testing.T) {
 // them; the others go on.
 func TestRunOne(t *testing.T) {
 	blameBad(t)
+	compiled = func() []modules.Module { return nil } // nobody watches the runs that stand
 	release := make(chan struct{})
 	faults := make([]*modules.Fault, 3)
 	var runs sync.WaitGroup
