@@ -107,7 +107,7 @@ func TestTableOfCluster(t *testing.T) {
 		if err := s.Run(t.Context(), ofProgram{runner, program}, batch.MostTrials, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Finish(nil, func(metrics []string) []string { return metrics }); err != nil {
+		if _, err := s.Finish(func(metrics []string) []string { return metrics }); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(filepath.Join(s.Folder, results.File))
