@@ -409,6 +409,8 @@ func TestRegressUsage(t *testing.T) {
 		{args: "regress standard --baseline self --experiment incast", want: "exclude each other"},
 		{args: "regress --baseline self --experiment incast", want: "--metric is missing"},
 		{args: "regress --baseline self --experiment incast --metric fct_us.p99", want: "--delta is missing"},
+		{args: "regress --baseline self --experiment incast --metric fct_us.p99 --delta 5", want: `--delta: "5" has no unit; write 5% for a share of the baseline's value, or 5us`},
+		{args: "regress --baseline self --experiment incast --metric fct_us.p99 --delta 5ms", want: `--delta: "5ms" is no smallest effect`},
 		{args: "regress --baseline self --experiment incast --metric fct_us.p99 --delta 0%", want: "no smallest effect"},
 		{args: "regress --baseline self --experiment incast --metric fct_us.p99 --delta 5% --of p100", want: "want median, or p1 to p99"},
 		{args: "regress --baseline self --experiment incast --metric fct_us.p98 --delta 5%", want: `(did you mean "fct_us.p99"?)`},

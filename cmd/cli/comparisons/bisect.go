@@ -67,7 +67,7 @@ func bisectCommand(a *command.App) *cobra.Command {
 	f.StringVar(&p.Metric, "metric", "", "the `METRIC` that is worse, such as fct_us.p99")
 	f.StringVar(&p.Variant, "variant", "", "the `NAME` of the variant to run, if there are several")
 	f.StringArrayVar(&p.Set, "set", nil, "override a value of all runs, as `PATH=VALUE` (repeatable)")
-	f.StringVar(&p.Delta, "delta", "", "the smallest worsening that is bad: a `SHARE` of the good end's value such as 5%, or a number in the metric's unit (default: half of that between the ends)")
+	f.StringVar(&p.Delta, "delta", "", "the smallest worsening that is bad: a `SHARE` of the good end's value such as 5%, or a number in the metric's unit such as 5us (default: half of that between the ends)")
 	f.StringVar(&p.Better, "better", "", "which `DIRECTION` is better, lower or higher (default: what is known of the metric, or else what the good end is)")
 	f.StringArrayVar(&p.With, "with", nil, "Go module to compile in, `MODULE[=FOLDER]` or MODULE@VERSION (repeatable); revisions are of the first with a folder")
 	f.StringVar(&p.Parameter, "parameter", "", "search the values of `PATH`, such as links.queue, instead of revisions")

@@ -22,7 +22,7 @@ func (s *Session) question() (Question, error) {
 	var given []error
 	var err error
 	if p.Delta != "" {
-		if q.Delta, q.Absolute, err = regress.ParseDelta(p.Delta); err != nil {
+		if q.Delta, q.Absolute, err = regress.ParseDeltaOf(p.Metric, p.Delta); err != nil {
 			return q, wrong("--delta: %w", err)
 		}
 	}

@@ -25,14 +25,11 @@ func (s *OneFlags) Suite() (*Suite, error) {
 	case s.Delta == "":
 		return nil, wrong("--experiment %s: --delta is missing: the smallest effect that matters, such as --delta 5%%", s.Experiment)
 	}
-	delta, absolute, err := ParseDelta(s.Delta)
-	if err != nil {
-		return nil, wrong("--delta: %w", err)
-	}
 	if err := ParseOf(s.Of); err != nil {
 		return nil, wrong("--of: %w", err)
 	}
-	rule := Rule{Delta: delta, Absolute: absolute, Of: s.Of}
+	rule := Rule{Of: s.Of}
+	var err error
 	if s.Better != "" {
 		if rule.Better, err = ParseBetter(s.Better); err != nil {
 			return nil, wrong("--better: %w", err)
@@ -45,6 +42,9 @@ func (s *OneFlags) Suite() (*Suite, error) {
 	for _, metric := range s.Metrics {
 		if slices.ContainsFunc(rules, func(other Rule) bool { return other.Metric == metric }) {
 			return nil, wrong("--metric %s is given twice", metric)
+		}
+		if rule.Delta, rule.Absolute, err = ParseDeltaOf(metric, s.Delta); err != nil {
+			return nil, wrong("--delta: %w", err)
 		}
 		rule.Metric = metric
 		rules = append(rules, rule)

@@ -17,6 +17,7 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // suiteSchema is the version of the text of suites.
@@ -286,6 +287,25 @@ func ParseDelta(text string) (delta float64, absolute bool, err error) {
 		return 0, false, fmt.Errorf("%q is no smallest effect; want a share of the baseline's value, such as 5%%, or a number above 0 in the metric's unit", text)
 	}
 	return delta, !share, nil
+}
+
+// mostUnit is the length of the longest unit that is none of a count, Gb/s.
+const mostUnit = 4
+
+// ParseDeltaOf is ParseDelta of a flag, where a number in the metric's unit says the unit, unless it
+// counts: 5us, as 5 may be meant as a share.
+func ParseDeltaOf(metric, text string) (delta float64, absolute bool, err error) {
+	unit := measure.Meaning(metric).Unit
+	number := strings.TrimSpace(strings.ReplaceAll(text, "µ", "u"))
+	plain := strings.ReplaceAll(unit, "µ", "u")
+	if plain == "" || len(plain) > mostUnit || strings.HasSuffix(number, "%") {
+		return ParseDelta(text)
+	}
+	number, given := strings.CutSuffix(number, plain)
+	if delta, absolute, err = ParseDelta(number); err == nil && !given {
+		err = fmt.Errorf("%q has no unit; write %s%% for a share of the baseline's value, or %s%s", text, number, number, plain)
+	}
+	return delta, absolute, err
 }
 
 // ParseBetter parses a direction.
