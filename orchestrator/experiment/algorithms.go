@@ -139,7 +139,11 @@ func (d *decoder) algorithm(t *tree, c *choice, path string) Algorithm {
 		i := slices.IndexFunc(specs, func(s algorithm.Spec) bool { return s.Name == a.Name })
 		if i < 0 {
 			names := specNames(specs)
-			d.failAt(join(path, "name"), unknown("algorithm", a.Name, names).Error(), spelling.Nearest(a.Name, names))
+			msg, near := unknown("algorithm", a.Name, names).Error(), spelling.Nearest(a.Name, names)
+			if near == "" {
+				msg += "; one of your own needs the csiglab that csiglab build --with makes of its module"
+			}
+			d.failAt(join(path, "name"), msg, near)
 			return a
 		}
 		spec = specs[i]
