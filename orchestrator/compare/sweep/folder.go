@@ -262,7 +262,7 @@ func (s *Sweep) Run(ctx context.Context, r trial.Runner, parallel int, progress 
 		}
 	}
 	now := Progress{Total: len(trials)}
-	kept, fresh, began := 0.0, 0.0, time.Now()
+	kept, fresh, ended, began := 0.0, 0.0, 0, time.Now()
 	return trial.Each(ctx, trial.Watch(r, s.Plan.Files), s.journal, trials, parallel, func(d trial.Done) {
 		now.Done++
 		if !d.Outcome.Counts() {
@@ -272,9 +272,10 @@ func (s *Sweep) Run(ctx context.Context, r trial.Runner, parallel int, progress 
 			kept += weights[d.Index]
 		} else {
 			fresh += weights[d.Index]
+			ended++
 		}
 		now.Share = min(1, (kept+fresh)/whole)
-		if fresh > 0 {
+		if ended > 2*parallel { // the first ones are slow, and others are under way
 			now.Left = time.Duration(float64(time.Since(began)) * max(0, whole-kept-fresh) / fresh)
 		}
 		if progress != nil {
