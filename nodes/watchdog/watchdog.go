@@ -9,6 +9,7 @@ package watchdog
 import (
 	"errors"
 	"fmt"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -188,15 +189,16 @@ func report(to *Guard, fault *modules.Fault) {
 func panicked() *modules.Fault {
 	pcs := make([]uintptr, 256)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
-	var functions []string
+	var functions, places []string
 	panics := false
 	for more := true; more; {
 		var frame runtime.Frame
 		if frame, more = frames.Next(); frame.Function == "runtime.gopanic" {
-			panics, functions = true, nil
+			panics, functions, places = true, nil, nil
 			continue
 		}
 		functions = append(functions, frame.Function)
+		places = append(places, fmt.Sprintf("%s:%d", path.Base(frame.File), frame.Line))
 	}
 	if !panics {
 		return nil
@@ -204,7 +206,16 @@ func panicked() *modules.Fault {
 	if len(functions) > 0 && functions[0] == blamed {
 		return &modules.Fault{}
 	}
-	fault, _ := blame(functions, "")
+	fault, blamed := blame(functions, "")
+	if !blamed {
+		return nil
+	}
+	for i, function := range functions {
+		if before, ok := strings.CutSuffix(fault.What, "(in "+function+")"); ok {
+			fault.What = fmt.Sprintf("%s(in %s, %s)", before, function, places[i])
+			break
+		}
+	}
 	return fault
 }
 
