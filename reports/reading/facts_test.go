@@ -61,6 +61,22 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// A figure of an experiment that was changed is not the published one, and the known cause of another
+// figure is not its cause.
+func TestPublishedOfAnother(t *testing.T) {
+	f := surveyed(t, readingtest.ThreeFlow().Folder(t, func(m *runfolder.Manifest, _ *runfolder.Summary) {
+		m.Command = []string{"csiglab", "run", "three-flow", "--set", "csig.init=1/64", "--set=end=1ms"}
+	}))
+	if f.Verdict.Published == nil {
+		t.Fatal("nothing published")
+	}
+	for _, c := range f.Verdict.Published {
+		if c.Note != "the experiment was changed (csig.init=1/64 end=1ms), and the published figure is not of that" {
+			t.Errorf("note %q", c.Note)
+		}
+	}
+}
+
 // Utilisation is of the time that a port sends, which has the line overhead in it and is right
 // while a fault slows the port: bytes over its rate are not.
 func TestUtilisationIsOfTime(t *testing.T) {

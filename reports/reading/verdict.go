@@ -1,7 +1,9 @@
 package reading
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -138,7 +140,22 @@ func verdict(m *runfolder.Manifest, s *runfolder.Summary, of meaning.Of) Verdict
 				c.Outcome = Reproduced
 			}
 		}
+		if set := overrides(m.Command); len(set) > 0 {
+			c.Note = fmt.Sprintf("the experiment was changed (%s), and the published figure is not of that", strings.Join(set, " "))
+		}
 		v.Published = append(v.Published, c)
 	}
 	return v
+}
+
+// overrides returns the values of --set of a command line.
+func overrides(command []string) (set []string) {
+	for i, arg := range command {
+		if value, ok := strings.CutPrefix(arg, "--set="); ok {
+			set = append(set, value)
+		} else if arg == "--set" && i+1 < len(command) {
+			set = append(set, command[i+1])
+		}
+	}
+	return set
 }
