@@ -64,7 +64,7 @@ func TestTenSeconds(t *testing.T) {
 // Every case says first what came out, and what its reader has to know.
 func TestCases(t *testing.T) {
 	for name, want := range map[string][]string{
-		"pass":      {"✅ Pass: none of 11 metrics got worse (experiments: 1 identical, 1 changed but not worse, 0 worse)", "| `incast/csig` | the traces of 12 of 12 seeds differ | `steps.time_us` | −12\u00a0% |"},
+		"pass":      {"✅ Pass: none of 11 metrics got worse, and 1 better (experiments: 1 identical, 1 changed but not worse, 0 worse)", "| `incast/csig` | the traces of 12 of 12 seeds differ | `steps.time_us` | −12\u00a0% |"},
 		"identical": {"✅ Pass: nothing changed, the traces of both sides are identical in all 3 experiments (experiments: 3 identical, 0 changed but not worse, 0 worse)"},
 		"empty":     {"✅ Pass: nothing was compared"},
 		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 without a result)", "- `lb-failure/reps`: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n- `lb-failure/reps`: baseline, seed 3: no space", "Runs that do not count give no verdict",

@@ -242,7 +242,11 @@ func (v *view) said() string {
 	case v.identical():
 		return fmt.Sprintf("nothing changed, the traces of both sides are identical in %s", all(len(v.experiments), "experiment"))
 	}
-	return fmt.Sprintf("none of %s got worse", spelling.Plural(v.total, "metric"))
+	text := fmt.Sprintf("none of %s got worse", spelling.Plural(v.total, "metric"))
+	if n := len(v.better); n > 0 {
+		text += fmt.Sprintf(", and %d better", n)
+	}
+	return text
 }
 
 // lead says in a sentence what got worse the most, or "" if nothing did. code shows a name.
