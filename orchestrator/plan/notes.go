@@ -58,7 +58,7 @@ const (
 
 // newNotes returns the remarks on a plan; kept is on the operations that its tables keep.
 func newNotes(r *run, p *Plan, kept []string) []string {
-	notes := slices.Concat(r.notes, slotNotes(r, p), newSignalling(r, p).notes(), recoveryNotes(r), traceNotes(p, len(r.experiment.Seeds)), serverNotes(p), classNotes(r, p))
+	notes := slices.Concat(r.notes, slotNotes(r, p), newSignalling(r, p).notes(), recoveryNotes(r), traceNotes(p, len(r.experiment.Seeds)), serverNotes(p), classNotes(r, p), tensorNotes(r, p))
 	if p.Format.PFC {
 		notes = append(notes, flowControlNote(p))
 	}

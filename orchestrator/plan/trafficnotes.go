@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/host/balance"
 	"github.com/csiglab/csiglab/nodes/host/transport"
@@ -107,6 +108,26 @@ func classNotes(r *run, p *Plan) (notes []string) {
 	}
 	if !p.Format.PFC && r.experiment.Links.PFC != experiment.DefaultLinks().PFC {
 		notes = append(notes, "links.pfc: no class is lossless, so nothing is paused")
+	}
+	return notes
+}
+
+// tensorNotes finds jobs whose groups of tensor parallelism are larger than a server, so that the
+// most frequent messages cross the fabric.
+func tensorNotes(r *run, p *Plan) (notes []string) {
+	for i := range min(len(r.workload.Jobs), len(r.experiment.Jobs)) {
+		model, ok := r.experiment.Jobs[i].Spec.(experiment.ModelJob)
+		if !ok || p.Graph.NICs < 2 {
+			continue
+		}
+		size, hosts := model.Parallel.TP, r.workload.Jobs[i].Hosts
+		for from := 0; size > 1 && from+size <= len(hosts); from += size {
+			server := func(host int) bool { return p.Graph.Server(host) != p.Graph.Server(hosts[from]) }
+			if slices.ContainsFunc(hosts[from:from+size], server) {
+				notes = append(notes, fmt.Sprintf("job %s: tensor parallelism of %d ranks crosses servers of %d NICs: its messages, the most frequent ones, take the fabric", r.workload.Jobs[i].Name, size, p.Graph.NICs))
+				break
+			}
+		}
 	}
 	return notes
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,6 +60,24 @@ func TestTagsThatNobodyReads(t *testing.T) {
 		if err := EachVariant(set, func(i int, p *Plan) {
 			if got := strings.Contains(strings.Join(p.Notes, "\n"), "neither congestion control swift nor load balancing "); got != (test.want && i == 1) {
 				t.Errorf("%s: variant %d: %q", test.variants, i, p.Notes)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A group of tensor parallelism that is larger than a server has a note.
+func TestTensorParallelismAcrossServers(t *testing.T) {
+	for tp, want := range map[int]bool{4: true, 2: false, 1: false} {
+		text := fmt.Sprintf("schema: 1\nname: x\ntopology: {rail: {servers: 4, nics: 2, spines: 1, rate: 100Gbps, delay: 1us}}\njobs: [{name: j, model: {preset: llama3-8b, parallel: {tp: %d}, granularity: 40, microbatches: 1, scale: 0.0001}}]\n", tp)
+		set, err := experiment.Parse("x.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := EachVariant(set, func(_ int, p *Plan) {
+			if got := strings.Contains(strings.Join(p.Notes, "\n"), "tensor parallelism of 4 ranks crosses servers of 2 NICs"); got != want {
+				t.Errorf("tp %d: %q", tp, p.Notes)
 			}
 		}); err != nil {
 			t.Fatal(err)
