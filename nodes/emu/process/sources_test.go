@@ -21,6 +21,7 @@ import (
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
+	"github.com/csiglab/csiglab/workloads/msccl"
 	"github.com/csiglab/csiglab/workloads/pipeline"
 	"github.com/csiglab/csiglab/workloads/simai"
 	"github.com/csiglab/csiglab/workloads/trace"
@@ -41,6 +42,7 @@ func samples(t *testing.T) []graph.Source {
 	return []graph.Source{
 		&graph.Static{Names: graph.Labels{Phases: []string{"p"}}, Count: 1, All: 2, Of: map[int][]graph.Op{0: b.Ops}},
 		made(collective.New(collective.Config{Call: collective.Call{Kind: collective.AllReduce, Bytes: units.MB}, Ranks: 4, Iterations: 2, Gap: units.Microsecond})),
+		made(algorithm(t)),
 		made(pipeline.New(pipeline.Config{Stages: 3, Microbatches: 4, Forward: units.Millisecond, Backward: units.Millisecond, Message: units.MB, Steps: 2})),
 		&trace.Source{
 			Names: graph.Labels{Collectives: []graph.Collective{{Name: "sum", Kind: "all_reduce", Ranks: 2, Bytes: 8}}}, All: 2, Repeat: 2,
@@ -59,6 +61,17 @@ func samples(t *testing.T) []graph.Source {
 		graph.NewScaled(made(training.NewProfile(training.Profile{Ranks: 2, Compute: units.Microsecond, Bytes: units.KB, Steps: 1})), 0.5),
 		made(training.NewProfile(training.Profile{Ranks: 2, Compute: units.Microsecond, Bytes: units.KB, Steps: 2})),
 	}
+}
+
+// algorithm returns the ring of the examples.
+func algorithm(t *testing.T) (graph.Source, error) {
+	f, err := os.Open(filepath.Join(checkout.Repository(t), "docs", "examples", "workloads", "ring.xml"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // opened for reading
+	s, _, err := msccl.Read("ring.xml", f, msccl.Options{Bytes: units.MB, Iterations: 2})
+	return s, err
 }
 
 // programs returns all operations of a source in words.
