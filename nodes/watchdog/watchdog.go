@@ -79,8 +79,9 @@ func guard(g *Guard, patience time.Duration, run func(*Guard)) *modules.Fault {
 	mu.Lock()
 	guards = append(guards, g)
 	mu.Unlock()
-	ended := make(chan struct{})
+	ended, left := make(chan struct{}), make(chan struct{})
 	defer func() {
+		close(left)
 		mu.Lock()
 		guards = slices.DeleteFunc(guards, func(other *Guard) bool { return other == g })
 		mu.Unlock()
@@ -91,7 +92,7 @@ func guard(g *Guard, patience time.Duration, run func(*Guard)) *modules.Fault {
 		run(g)
 	}()
 	if len(compiled()) > 0 {
-		go watch(patience, ended)
+		go watch(patience, left)
 	}
 	select {
 	case <-ended:
@@ -222,19 +223,19 @@ func panicked() *modules.Fault {
 // blamed is the function that panics with a *modules.Fault.
 const blamed = "github.com/csiglab/csiglab/nodes/modules.(*Fault).Panic"
 
-// watch looks until ended is closed, or until a goroutine is in a module for long.
-func watch(patience time.Duration, ended <-chan struct{}) {
+// watch looks until left is closed, or until a goroutine is in a module for long.
+func watch(patience time.Duration, left <-chan struct{}) {
 	// A thread of its own, which may get a priority.
 	runtime.LockOSThread()
 	var since time.Time
 	var before int64
 	looks := 0
 	for wait := lookEvery; ; {
+		sleep(left, min(wait, patience/2))
 		select {
-		case <-ended:
+		case <-left:
 			return
 		default:
-			sleep(ended, min(wait, patience/2))
 		}
 		now := moved.Load()
 		fault := (*modules.Fault)(nil)
