@@ -59,10 +59,14 @@ func (e *imageError) Is(target error) bool { return target == backend.ErrImage }
 func (e *imageError) Unwrap() error        { return e.error }
 
 func open(ctx context.Context) (*containerlab.Engine, error) {
+	return openAt(ctx, containerlab.Address())
+}
+
+func openAt(ctx context.Context, address string) (*containerlab.Engine, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%w: to join containers by links needs root", backend.ErrUnavailable)
 	}
-	engine, err := containerlab.Open(ctx)
+	engine, err := containerlab.OpenAt(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}

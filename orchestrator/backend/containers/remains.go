@@ -20,9 +20,14 @@ const answerTime = 5 * time.Second
 
 // ask returns the engine, or an error if there is none.
 func ask(ctx context.Context) (*containerlab.Engine, error) {
+	return askAt(ctx, containerlab.Address())
+}
+
+// askAt is ask of the engine at an address.
+func askAt(ctx context.Context, address string) (*containerlab.Engine, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	return open(ctx) // only root runs containers here
+	return openAt(ctx, address) // only root runs containers here
 }
 
 // quietTime is for how long no container of a run may have started or ended before the
@@ -80,11 +85,18 @@ func unlisted(ctx context.Context, engine *containerlab.Engine, l containerlab.S
 	return runs.Dead, nil
 }
 
-// Remove implements runs.Finder: it removes the containers of a run. It returns an
-// error if the run is one in containers and there is no engine, or if they are on another one.
+// Remove implements runs.Finder: it removes the containers of a run, from the engine that this
+// process uses and from the one that the run was begun on, if that is another one and answers. It
+// returns an error if the run is one in containers and there is no engine.
 func (b Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err error) {
-	if here := b.Engine(); of.Engine != "" && !sameEngine(of.Engine, here) {
-		return nil, fmt.Errorf("its containers are on the engine %s, and this is %s; DOCKER_HOST=%s csiglab clean %s removes them", of.Engine, here, of.Engine, of.ID)
+	if of.Engine != "" && !sameEngine(of.Engine, b.Engine()) {
+		if engine, err := askAt(ctx, of.Engine); err == nil {
+			defer engine.Close()
+			n, err := engine.Clean(ctx, of.ID)
+			if n > 0 || err != nil {
+				return containersOf(n, of.ID), err
+			}
+		}
 	}
 	engine, err := ask(ctx)
 	if err != nil && of.Runtime == runtimes.Containerlab {
@@ -95,10 +107,15 @@ func (b Backend) Remove(ctx context.Context, of runs.Run) (removed []string, err
 	}
 	defer engine.Close()
 	n, err := engine.Clean(ctx, of.ID)
-	if n > 0 {
-		removed = append(removed, fmt.Sprintf("%d containers of run %s", n, of.ID))
+	return containersOf(n, of.ID), err
+}
+
+// containersOf says how many containers of a run were removed.
+func containersOf(n int, id string) []string {
+	if n == 0 {
+		return nil
 	}
-	return removed, err
+	return []string{fmt.Sprintf("%d containers of run %s", n, id)}
 }
 
 // sameEngine reports whether two addresses are those of one engine: /var/run may be a link to /run.

@@ -117,8 +117,11 @@ func Address() string { return cmp.Or(os.Getenv(client.EnvOverrideHost), client.
 // Open connects to the engine that DOCKER_HOST names, by default
 // unix:///var/run/docker.sock. The engine must share this machine's network
 // namespaces, so anything but a Unix socket is refused.
-func Open(ctx context.Context) (*Engine, error) {
-	docker, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+func Open(ctx context.Context) (*Engine, error) { return OpenAt(ctx, Address()) }
+
+// OpenAt is Open of the engine at an address.
+func OpenAt(ctx context.Context, address string) (*Engine, error) {
+	docker, err := client.NewClientWithOpts(client.FromEnv, client.WithHost(address), client.WithAPIVersionNegotiation())
 	if err != nil {
 		return nil, fmt.Errorf("open the docker engine: %w", err)
 	}
