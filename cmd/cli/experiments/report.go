@@ -122,10 +122,7 @@ func reportSweep(ctx context.Context, a *command.App, folder string, markdown bo
 
 // readSweep reads the folder of a sweep.
 func readSweep(folder string) (*sweeps.Sweep, error) {
-	if err := sweep.WriteTable(folder); err != nil {
-		return nil, err
-	}
-	p, err := sweep.ReadPlan(folder)
+	p, err := sweep.WriteTable(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +156,7 @@ func printCollectives(ctx context.Context, a *command.App, folder string) error 
 	text, err := command.Interruptible(ctx, func() (string, error) {
 		var b bytes.Buffer
 		if compare.IsSweep(folder) {
-			t, err := openSweepTable(folder)
+			t, _, err := openSweepTable(folder)
 			if err != nil {
 				return "", err
 			}

@@ -64,13 +64,13 @@ func metricTableOf(w *csv.Writer, folder string) error {
 // sweepTable writes the table of a sweep, without the metrics of single flows, ports and so on,
 // of which there may be thousands, unless the sweep's metrics were chosen.
 func sweepTable(w *csv.Writer, folder string) error {
-	t, err := openSweepTable(folder)
+	t, p, err := openSweepTable(folder)
 	if err != nil {
 		return err
 	}
 	defer t.Close() // opened for reading
 	metrics := t.Metrics
-	if p, err := sweep.ReadPlan(folder); err != nil || len(p.Metrics) == 0 {
+	if p == nil || len(p.Metrics) == 0 {
 		metrics = slices.DeleteFunc(slices.Clone(metrics), func(name string) bool { return measure.Meaning(name).Single })
 	}
 	head := append([]string{"point"}, t.Paths...)
@@ -93,12 +93,15 @@ func sweepTable(w *csv.Writer, folder string) error {
 	return nil
 }
 
-// openSweepTable opens the table of a sweep with all trials that have ended.
-func openSweepTable(folder string) (*results.Table, error) {
-	if err := sweep.WriteTable(folder); err != nil && !errors.Is(err, sweep.ErrNoSweep) { // the table is enough
-		return nil, err
+// openSweepTable opens the table of a sweep with all trials that have ended. The plan is nil of a
+// folder that has the table alone.
+func openSweepTable(folder string) (*results.Table, *sweep.Plan, error) {
+	p, err := sweep.WriteTable(folder)
+	if err != nil && !errors.Is(err, sweep.ErrNoSweep) {
+		return nil, nil, err
 	}
-	return results.Open(filepath.Join(folder, results.File))
+	t, err := results.Open(filepath.Join(folder, results.File))
+	return t, p, err
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

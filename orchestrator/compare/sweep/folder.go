@@ -75,7 +75,10 @@ func Create(folder string, p *Plan) (*Sweep, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s, s.Choose(p.Metrics)
+		if err := s.Choose(p.Metrics); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		return s, nil
 	case errors.Is(err, fs.ErrNotExist):
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -119,12 +122,16 @@ func (s *Sweep) Choose(patterns []string) error {
 
 // WriteTable writes the table of a sweep's folder from the trials that have ended, also while
 // another process runs more. It leaves a table alone that is not older than they are. The error
-// wraps ErrNoSweep, or trial.ErrDamaged.
-func WriteTable(folder string) error {
+// wraps ErrNoSweep, or trial.ErrDamaged. It returns the plan of the sweep.
+func WriteTable(folder string) (*Plan, error) {
 	p, err := ReadPlan(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return p, writeTable(folder, p)
+}
+
+func writeTable(folder string, p *Plan) error {
 	ended, err := os.Stat(filepath.Join(folder, trial.JournalFile))
 	if errors.Is(err, fs.ErrNotExist) { // a copy of the results alone
 		return nil
