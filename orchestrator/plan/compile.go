@@ -88,6 +88,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err := checkAlgorithms(e, &fabric, buffers.sizing, signals.domain()); err != nil {
 		return nil, err
 	}
+	if err := checkFluid(e); err != nil {
+		return nil, err
+	}
 	length, interval := newInterval(e, &fabric, &first, jobs.loads)
 	rival := v.untagged
 	v.untagged = v.untagged || e.CSIG.Format == csig.FormatNone
@@ -185,6 +188,9 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := tasks.fluid.slow(&faults); err != nil {
+		return nil, err
+	}
 	groups, err := newGroups(r)
 	if err != nil {
 		return nil, err
@@ -200,7 +206,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 func newNetwork(r *run, d *decided) Network {
 	n := Network{
 		Graph: r.fabric.graph, Nodes: newNodes(r, d), Links: append(graphLinks(r.fabric.graph), d.links...), Path: r.buffers.path(r.fabric.rate(0)), Format: r.format,
-		Faults: d.faults.list, TieSeed: r.experiment.TieSeed, End: cmp.Or(units.Time(r.experiment.End), units.Never),
+		Faults: d.faults.list, Fluid: d.fluid.network, TieSeed: r.experiment.TieSeed, End: cmp.Or(units.Time(r.experiment.End), units.Never),
 	}
 	if r.buffers.data != nil {
 		n.Classes = r.buffers.data.list

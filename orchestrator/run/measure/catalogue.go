@@ -21,6 +21,7 @@ type Entry struct {
 	Better  meaning.Better
 	Share   bool // between 0 and 1
 	Machine bool // see meaning.Meaning
+	Packets bool // it is about packets, which runs of fidelity flow do not have
 	Doc     string
 
 	Needs []*need
@@ -76,6 +77,9 @@ var (
 
 // lacks returns why no run of a plan has the metric; "" if runs can have it.
 func (m *Entry) lacks(p *plan.Plan) string {
+	if m.Packets && p.Fluid != nil {
+		return "its fidelity is flow, which has no packets"
+	}
 	for _, n := range m.Needs {
 		if !n.has(p) {
 			return n.lacks

@@ -1,0 +1,180 @@
+// Package fluid is a fabric without packets: a machine that carries the messages of flows as
+// a fluid. Flows that send at one time divide the ports that they cross by max-min fairness
+// (progressive filling; Bertsekas, Gallager, Data Networks, §6.5), at once and exactly. A message of a million packets
+// costs as much as one of a single packet. There is no queue, no mark, no loss, no CSIG, and
+// no congestion control that has to find its rate.
+//
+// Hosts reach the network over control links, and tell it of each message (see Posted). The
+// network knows of it a link's delay later. It plays everything so much later, and so gives the
+// answers, which take longer than that, at the moments at which they are due.
+//
+//	network.go   the machine: messages in, notices out
+//	rates.go     who sends how fast
+//	account.go   what went where, in windows and in all
+package fluid
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/metrics"
+	"github.com/csiglab/csiglab/units"
+)
+
+// Config is all that a network is built from: plain data.
+type Config struct {
+	Node  int // number of the machine, behind those of the fabric
+	Name  string
+	Delay units.Duration // of each control link
+	Hosts int            // how many control links there are
+
+	Ports   []Port
+	Flows   []Flow   // ascending by ID
+	Changes []Change // in order of time
+
+	// Packet is the wire size of a full packet, Header what of it is no payload, and Overhead what
+	// a packet takes on the line beyond its size.
+	Packet, Header, Overhead units.Size
+
+	Records units.Duration // length of telemetry windows
+	Measure metrics.Span
+}
+
+// Port is an egress port of the fabric.
+type Port struct {
+	Node, Port int32
+	Rate       units.Rate
+}
+
+// Change gives a port another rate.
+type Change struct {
+	At   units.Time
+	Port int // of Config.Ports
+	Rate units.Rate
+}
+
+// Flow is a transfer or connection.
+type Flow struct {
+	ID           int
+	Source, Sink int        // the network's ports that lead to its ends
+	Size         units.Size // of a transfer; 0: a connection, whose messages are told one by one
+	Tag          units.Size // of each packet, beyond Packet
+	Ways         []Way      // the ports that it crosses
+	// A packet takes Latency from a NIC to the other end on an idle way, beside the time that its
+	// bytes take on links. Before and After are the links before and behind the slowest one, in
+	// picoseconds for a byte. The answer takes Reply.
+	Latency, Reply units.Duration
+	Before, After  float64
+}
+
+// Way is a port, and the share of a flow's bytes that crosses it.
+type Way struct {
+	Port  int32
+	Share float64 // more than 0, at most 1
+}
+
+// check returns what makes no sense of a configuration.
+func (c *Config) check() error {
+	if c.Packet <= c.Header || c.Header <= 0 || c.Records <= 0 || c.Delay <= 0 {
+		return fmt.Errorf("packets of %v with headers of %v, windows of %v, links of %v", c.Packet, c.Header, c.Records, c.Delay)
+	}
+	for i, p := range c.Ports {
+		if p.Rate <= 0 {
+			return fmt.Errorf("port %d has a rate of %v", i, p.Rate)
+		}
+	}
+	for _, ch := range c.Changes {
+		if ch.Port < 0 || ch.Port >= len(c.Ports) || ch.Rate <= 0 {
+			return fmt.Errorf("a change gives port %d a rate of %v", ch.Port, ch.Rate)
+		}
+	}
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		switch {
+		case f.Source < 0 || f.Source >= c.Hosts || f.Sink < 0 || f.Sink >= c.Hosts:
+			return fmt.Errorf("flow %d is between links %d and %d of %d", f.ID, f.Source, f.Sink, c.Hosts)
+		case f.Latency < 2*c.Delay:
+			return fmt.Errorf("flow %d takes %v, which is less than twice %v", f.ID, f.Latency, c.Delay)
+		case len(f.Ways) == 0:
+			return fmt.Errorf("flow %d crosses no port", f.ID)
+		}
+		for _, w := range f.Ways {
+			if w.Port < 0 || int(w.Port) >= len(c.Ports) || !(w.Share > 0) {
+				return fmt.Errorf("flow %d sends %g of its bytes through port %d of %d", f.ID, w.Share, w.Port, len(c.Ports))
+			}
+		}
+	}
+	return nil
+}
+
+// packets returns how many packets a message has.
+func (c *Config) packets(size units.Size) int64 {
+	return max(1, int64((size+c.Packet-c.Header-1)/(c.Packet-c.Header)))
+}
+
+// onLine returns what a message takes on a line.
+func (c *Config) onLine(f *Flow, size units.Size) units.Size {
+	return size + units.Size(c.packets(size))*(c.Header+f.Tag+c.Overhead)
+}
+
+// latency returns how long after its last byte has left the slowest port a message has arrived,
+// and so how much later than at its rate alone: its first packet crosses the links before that
+// port, and its last one those behind.
+func (c *Config) latency(f *Flow, size units.Size) units.Duration {
+	n, extra := c.packets(size), c.Header+f.Tag+c.Overhead
+	last := size - units.Size(n-1)*(c.Packet-c.Header) + extra
+	first := last
+	if n > 1 {
+		first = c.Packet + f.Tag + c.Overhead
+	}
+	return f.Latency + units.Duration(f.Before*float64(first)+f.After*float64(last))
+}
+
+// Posted is what a host tells the network in a control message: the flow is its trigger.
+// A message of more bytes than a code can say is told in several pieces, all of which but the last
+// have the bit more.
+type Posted struct{ Flow, Code uint32 }
+
+const (
+	more      = 1 << 31
+	mostPiece = more - 1
+)
+
+// Post returns what tells the network of a message of a flow, behind what a slice has. A size of 0
+// stands for a transfer, whose size the network knows.
+func Post(to []Posted, flow uint32, size units.Size) []Posted {
+	for ; size > mostPiece; size -= mostPiece {
+		to = append(to, Posted{flow, mostPiece | more})
+	}
+	return append(to, Posted{flow, uint32(size)})
+}
+
+// Notice is what the network tells a host: how many messages of a connection have been
+// acknowledged at its sender, or have arrived at its receiver, or that a transfer has.
+type Notice struct {
+	Flow               uint32
+	Messages           int // of a connection
+	Received, Transfer bool
+}
+
+// Bits of a notice's code. The rest is the number of messages.
+const (
+	received = 1 << 31
+	transfer = 1 << 30
+)
+
+// code returns the notice as the code of a control message.
+func (n Notice) code() uint32 {
+	code := uint32(n.Messages)
+	if n.Received {
+		code |= received
+	}
+	if n.Transfer {
+		code |= transfer
+	}
+	return code
+}
+
+// ReadNotice returns the notice in a control message.
+func ReadNotice(trigger, code uint32) Notice {
+	return Notice{Flow: trigger, Messages: int(code &^ (received | transfer)), Received: code&received != 0, Transfer: code&transfer != 0}
+}
