@@ -100,6 +100,7 @@ func (n *Network) sum(to units.Time) {
 			f.measured.add(&f.carried, 1)
 		}
 		f.window.add(&f.carried, 1)
+		f.total += f.carried.payload
 		f.carried = carried{}
 		if !f.listed {
 			f.listed = true
@@ -136,13 +137,12 @@ func whole(x float64) int64 { return int64(math.Round(x)) }
 func (n *Network) close(end units.Time) {
 	n.sum(end)
 	n.emit(end - 1 - (end-1)%units.Time(n.cfg.Records))
-	measuring := n.cfg.Measure.Overlap(0, end)
 	for i := range n.ports {
 		p := &n.ports[i]
 		if p.measured == 0 {
 			continue
 		}
-		m := metrics.PortMeasurement{Node: n.cfg.Ports[i].Node, Port: n.cfg.Ports[i].Port, Busy: min(units.Duration(whole(p.measured)), measuring)}
+		m := metrics.PortMeasurement{Node: n.cfg.Ports[i].Node, Port: n.cfg.Ports[i].Port, Busy: units.Duration(whole(p.measured))}
 		n.sink.Emit(&m)
 	}
 }

@@ -15,6 +15,7 @@ package fluid
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
@@ -43,6 +44,9 @@ type Config struct {
 type Port struct {
 	Node, Port int32
 	Rate       units.Rate
+	// Answers is what ACKs of other flows take of the rate beside data: of a byte on the line,
+	// so much more. 0: only data comes here, or no data.
+	Answers float64
 }
 
 // Change gives a port another rate.
@@ -60,10 +64,10 @@ type Flow struct {
 	Tag          units.Size // of each packet, beyond Packet
 	Ways         []Way      // the ports that it crosses
 	// A packet takes Latency from a NIC to the other end on an idle way, beside the time that its
-	// bytes take on links. Before and After are the links before and behind the slowest one, in
-	// picoseconds for a byte. The answer takes Reply.
+	// bytes take on links: PerByte, in picoseconds for a byte, on all but the slowest one, where
+	// they take what the rate of the flow says. The answer takes Reply.
 	Latency, Reply units.Duration
-	Before, After  float64
+	PerByte        float64
 }
 
 // Way is a port, and the share of a flow's bytes that crosses it.
@@ -116,17 +120,12 @@ func (c *Config) onLine(f *Flow, size units.Size) units.Size {
 	return size + units.Size(c.packets(size))*(c.Header+f.Tag+c.Overhead)
 }
 
-// latency returns how long after its last byte has left the slowest port a message has arrived,
-// and so how much later than at its rate alone: its first packet crosses the links before that
-// port, and its last one those behind.
+// latency returns how much longer a message takes than its bytes at the flow's rate: a packet is
+// stored at each link but the slowest. That is a full one if there are several, as the last one
+// waits for those before it.
 func (c *Config) latency(f *Flow, size units.Size) units.Duration {
-	n, extra := c.packets(size), c.Header+f.Tag+c.Overhead
-	last := size - units.Size(n-1)*(c.Packet-c.Header) + extra
-	first := last
-	if n > 1 {
-		first = c.Packet + f.Tag + c.Overhead
-	}
-	return f.Latency + units.Duration(f.Before*float64(first)+f.After*float64(last))
+	packet := min(size, c.Packet-c.Header) + c.Header + f.Tag + c.Overhead
+	return f.Latency + units.Duration(math.Round(f.PerByte*float64(packet)))
 }
 
 // Posted is what a host tells the network in a control message: the flow is its trigger.

@@ -51,6 +51,7 @@ type flow struct {
 	window   carried                // in the window under way, before that
 	listed   bool                   // in account.listed
 	measured carried                // in the measuring window
+	total    float64                // payload in all
 	uses     []use                  // of links that may limit it
 	next     float64                // rate that settle finds; -1: not yet
 	mark     uint32                 // of settle
@@ -197,7 +198,7 @@ func (n *Network) advance(to units.Time) {
 		n.time = at
 		for len(n.changes) > 0 && n.changes[0].At <= at {
 			n.sum(at)
-			n.change(&n.changes[0])
+			n.change(&n.cfg.Ports[n.changes[0].Port], &n.changes[0])
 			n.ports[n.changes[0].Port].rate = bytesPerPicosecond(n.changes[0].Rate)
 			n.changes = n.changes[1:]
 		}
@@ -246,7 +247,10 @@ func (n *Network) Close(end units.Time) {
 	for i := range n.flows {
 		f := &n.flows[i]
 		s, r := metrics.SenderTotals{Flow: int32(f.ID), Start: f.started, Done: units.Never}, metrics.ReceiverTotals{Flow: int32(f.ID), Done: units.Never}
-		s.PayloadBytes, r.PayloadBytes = f.payload, f.payload
+		s.PayloadBytes, r.PayloadBytes = f.payload, whole(f.total)
+		if f.queue.Len() > 0 {
+			s.PayloadBytes += whole(float64(*f.queue.At(0)) - f.left*f.message.payload)
+		}
 		if f.sent > 0 && f.queue.Len() == 0 && f.received <= end {
 			r.Done = f.received
 		}

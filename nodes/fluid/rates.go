@@ -62,16 +62,19 @@ const bitsPerByte, second = 8, float64(units.Second)
 
 func bytesPerPicosecond(r units.Rate) float64 { return float64(r) / bitsPerByte / second }
 
+// capacity returns what a port carries of data.
+func (p *Port) capacity(rate units.Rate) float64 { return bytesPerPicosecond(rate) / (1 + p.Answers) }
+
 // newRates finds the links that may limit a flow, of the ports of cfg, and those of each flow.
 func newRates(cfg *Config, flows []flow) rates {
 	r := rates{byPort: make([]int32, len(cfg.Ports)), all: flows}
 	least := make([]float64, len(cfg.Ports)) // of all times
 	changes := make([]bool, len(cfg.Ports))
 	for i, p := range cfg.Ports {
-		least[i] = bytesPerPicosecond(p.Rate)
+		least[i] = p.capacity(p.Rate)
 	}
 	for _, c := range cfg.Changes {
-		least[c.Port], changes[c.Port] = min(least[c.Port], bytesPerPicosecond(c.Rate)), true
+		least[c.Port], changes[c.Port] = min(least[c.Port], cfg.Ports[c.Port].capacity(c.Rate)), true
 	}
 	limits := mayLimit(cfg, least)
 	alike := newPatterns(cfg, limits)
@@ -85,7 +88,7 @@ func newRates(cfg *Config, flows []flow) rates {
 		if changes[p] {
 			key = [2]uint64{uint64(p), 0} // for itself
 		}
-		capacity := bytesPerPicosecond(cfg.Ports[p].Rate)
+		capacity := cfg.Ports[p].capacity(cfg.Ports[p].Rate)
 		if i, ok := byPattern[key]; ok {
 			r.byPort[p] = i
 			r.links[i].capacity = min(r.links[i].capacity, capacity)
@@ -125,7 +128,7 @@ func mayLimit(cfg *Config, least []float64) []bool {
 			}
 		}
 		for key, share := range most {
-			sum[key.port] += share * bytesPerPicosecond(cfg.Ports[key.end].Rate)
+			sum[key.port] += share * cfg.Ports[key.end].capacity(cfg.Ports[key.end].Rate)
 		}
 		return sum
 	}
@@ -198,12 +201,12 @@ func (r *rates) end(i int32) {
 }
 
 // change gives a port another rate.
-func (r *rates) change(c *Change) {
+func (r *rates) change(p *Port, c *Change) {
 	l := r.byPort[c.Port]
 	if l < 0 {
 		return
 	}
-	r.links[l].capacity = bytesPerPicosecond(c.Rate)
+	r.links[l].capacity = p.capacity(c.Rate)
 	for _, u := range r.links[l].users {
 		r.seeds = append(r.seeds, u.flow)
 	}

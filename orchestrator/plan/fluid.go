@@ -90,6 +90,7 @@ func newFluid(r *run, control *controlLinks) (t fluidTask, err error) {
 		}
 		c.Flows = append(c.Flows, flow)
 	}
+	crossed.answer()
 	return t, nil
 }
 
@@ -132,21 +133,11 @@ func (w *crossings) of(flow *fluid.Flow, src, dst int) error {
 		return err
 	}
 	flow.Latency = delay
-	slowest := 0
-	for i, r := range rates {
-		if r < rates[slowest] {
-			slowest = i
-		}
-	}
 	perByte := func(r units.Rate) float64 { return float64(8*units.Second) / float64(r) }
-	for i, r := range rates {
-		switch {
-		case i < slowest:
-			flow.Before += perByte(r)
-		case i > slowest:
-			flow.After += perByte(r)
-		}
+	for _, r := range rates {
+		flow.PerByte += perByte(r)
 	}
+	flow.PerByte -= perByte(slices.Min(rates))
 	rates = rates[:0]
 	if flow.Reply, err = w.lowest(dst, src, &rates); err != nil {
 		return err
@@ -205,6 +196,23 @@ func (w *crossings) all(flow *fluid.Flow, first, dst int) {
 				}
 				w.shares[peer] += part
 			}
+		}
+	}
+}
+
+// answer says which ports carry ACKs beside data: those which flows cross on their way back.
+func (w *crossings) answer() {
+	l := &w.run.experiment.Links
+	payload := l.MTU - l.Header
+	share := float64(l.Header+l.Overhead) / float64(max(1, w.run.experiment.Hosts.AckEvery/payload)*(l.MTU+l.Overhead))
+	back := map[int]bool{} // hosts that answer
+	for i := range w.run.workload.Transfers {
+		back[w.run.workload.Transfers[i].Dst] = true
+	}
+	for i := range w.config.Ports {
+		p := &w.config.Ports[i]
+		if host := int(p.Node); host < w.run.hosts && back[host] {
+			p.Answers = share
 		}
 	}
 }

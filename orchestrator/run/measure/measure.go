@@ -53,7 +53,7 @@ func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 
 // emitter gives metrics to a Take.
 type emitter struct {
 	take  Take
-	fluid bool // the run has no packets
+	fluid bool          // the run has no packets
 	value metrics.Value // here because a pointer that goes to a func would be a new object each time
 }
 
