@@ -25,8 +25,9 @@ type portAccount struct {
 // carried is bytes, and packets as many as they would be.
 type carried struct{ line, wire, payload, packets float64 }
 
-// load is what a byte on the line of a message is of its wire bytes, payload and packets.
-type load struct{ wire, payload, packets float64 }
+// load is what a message takes on the line, and what a byte of that is of its wire bytes, payload
+// and packets.
+type load struct{ line, wire, payload, packets float64 }
 
 func (c *carried) add(of *carried, share float64) {
 	c.line += share * of.line
@@ -35,13 +36,7 @@ func (c *carried) add(of *carried, share float64) {
 	c.packets += share * of.packets
 }
 
-func newAccount(cfg *Config) account {
-	a := account{ports: make([]portAccount, len(cfg.Ports))}
-	for i := range a.ports {
-		a.ports[i].rate = bytesPerPicosecond(cfg.Ports[i].Rate)
-	}
-	return a
-}
+func newAccount(cfg *Config) account { return account{ports: make([]portAccount, len(cfg.Ports))} }
 
 // carry counts bytes on the line of a flow.
 func (n *Network) carry(f *flow, bytes float64) {
@@ -49,9 +44,9 @@ func (n *Network) carry(f *flow, bytes float64) {
 		n.moved = append(n.moved, f.number)
 	}
 	f.carried.line += bytes
-	f.carried.wire += bytes * f.message.wire
-	f.carried.payload += bytes * f.message.payload
-	f.carried.packets += bytes * f.message.packets
+	f.carried.wire += bytes * f.load.wire
+	f.carried.payload += bytes * f.load.payload
+	f.carried.packets += bytes * f.load.packets
 }
 
 // roll closes the windows that end at or before a moment, before which no rate changes.
@@ -84,7 +79,7 @@ func (n *Network) sum(to units.Time) {
 	measured := n.cfg.Measure.Contains(n.from)
 	for _, i := range n.moved {
 		f := &n.flows[i]
-		for _, w := range f.Ways {
+		for _, w := range f.ways {
 			p := &n.ports[w.Port]
 			if p.window.line == 0 {
 				n.active = append(n.active, w.Port)
@@ -100,7 +95,7 @@ func (n *Network) sum(to units.Time) {
 			f.measured.add(&f.carried, 1)
 		}
 		f.window.add(&f.carried, 1)
-		f.total += f.carried.payload
+		f.summed += f.carried.payload
 		f.carried = carried{}
 		if !f.listed {
 			f.listed = true

@@ -14,6 +14,7 @@
 package fluid
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -28,9 +29,9 @@ type Config struct {
 	Delay units.Duration // of each control link
 	Hosts int            // how many control links there are
 
-	Ports   []Port
-	Flows   []Flow   // ascending by ID
-	Changes []Change // in order of time
+	Ports  []Port
+	Flows  []Flow  // ascending by ID
+	Epochs []Epoch // in order of time; the first begins at 0
 
 	// Packet is the wire size of a full packet, Header what of it is no payload, and Overhead what
 	// a packet takes on the line beyond its size.
@@ -43,18 +44,26 @@ type Config struct {
 // Port is an egress port of the fabric.
 type Port struct {
 	Node, Port int32
-	Rate       units.Rate
 	// Answers is what ACKs of other flows take of the rate beside data: of a byte on the line,
 	// so much more. 0: only data comes here, or no data.
 	Answers float64
 }
 
-// Change gives a port another rate.
-type Change struct {
-	At   units.Time
-	Port int // of Config.Ports
-	Rate units.Rate
+// Epoch is a time in which no port changes its rate, and no flow its ways.
+type Epoch struct {
+	From  units.Time
+	Rates []units.Rate // by port
+	Ways  [][]Way      // by flow
 }
+
+// Law is how large a part flows ask for of the links that they share: flows divide them in
+// proportion to
+//
+//	Weight * (Intercept + Slope*progress) * (Low + (1-Low)*free)
+//
+// Here progress is the share of its phase's bytes that a flow has sent, and free the share of its
+// links that was free when it began to send.
+type Law struct{ Weight, Intercept, Slope, Low float64 }
 
 // Flow is a transfer or connection.
 type Flow struct {
@@ -62,7 +71,7 @@ type Flow struct {
 	Source, Sink int        // the network's ports that lead to its ends
 	Size         units.Size // of a transfer; 0: a connection, whose messages are told one by one
 	Tag          units.Size // of each packet, beyond Packet
-	Ways         []Way      // the ports that it crosses
+	Law          Law
 	// A packet takes Latency from a NIC to the other end on an idle way, beside the time that its
 	// bytes take on links: PerByte, in picoseconds for a byte, on all but the slowest one, where
 	// they take what the rate of the flow says. The answer takes Reply.
@@ -81,15 +90,13 @@ func (c *Config) check() error {
 	if c.Packet <= c.Header || c.Header <= 0 || c.Records <= 0 || c.Delay <= 0 {
 		return fmt.Errorf("packets of %v with headers of %v, windows of %v, links of %v", c.Packet, c.Header, c.Records, c.Delay)
 	}
-	for i, p := range c.Ports {
-		if p.Rate <= 0 {
-			return fmt.Errorf("port %d has a rate of %v", i, p.Rate)
+	for k := range c.Epochs {
+		if err := c.checkEpoch(k); err != nil {
+			return fmt.Errorf("epoch %d: %w", k, err)
 		}
 	}
-	for _, ch := range c.Changes {
-		if ch.Port < 0 || ch.Port >= len(c.Ports) || ch.Rate <= 0 {
-			return fmt.Errorf("a change gives port %d a rate of %v", ch.Port, ch.Rate)
-		}
+	if len(c.Epochs) == 0 || c.Epochs[0].From != 0 {
+		return errors.New("no epoch begins at 0")
 	}
 	for i := range c.Flows {
 		f := &c.Flows[i]
@@ -98,12 +105,34 @@ func (c *Config) check() error {
 			return fmt.Errorf("flow %d is between links %d and %d of %d", f.ID, f.Source, f.Sink, c.Hosts)
 		case f.Latency < 2*c.Delay:
 			return fmt.Errorf("flow %d takes %v, which is less than twice %v", f.ID, f.Latency, c.Delay)
-		case len(f.Ways) == 0:
-			return fmt.Errorf("flow %d crosses no port", f.ID)
+		case !(f.Law.Weight > 0) || !(f.Law.Intercept > 0) || !(f.Law.Slope >= 0) || !(f.Law.Low > 0 && f.Law.Low <= 1):
+			return fmt.Errorf("flow %d has the law %+v", f.ID, f.Law)
 		}
-		for _, w := range f.Ways {
+	}
+	return nil
+}
+
+// checkEpoch returns what makes no sense of an epoch.
+func (c *Config) checkEpoch(k int) error {
+	e := &c.Epochs[k]
+	switch {
+	case len(e.Rates) != len(c.Ports) || len(e.Ways) != len(c.Flows):
+		return fmt.Errorf("%d rates and %d ways of %d ports and %d flows", len(e.Rates), len(e.Ways), len(c.Ports), len(c.Flows))
+	case k > 0 && e.From <= c.Epochs[k-1].From:
+		return fmt.Errorf("it begins at %v, not after the one before", e.From)
+	}
+	for i, rate := range e.Rates {
+		if rate <= 0 {
+			return fmt.Errorf("port %d has a rate of %v", i, rate)
+		}
+	}
+	for i, ways := range e.Ways {
+		if len(ways) == 0 {
+			return fmt.Errorf("flow %d crosses no port", c.Flows[i].ID)
+		}
+		for _, w := range ways {
 			if w.Port < 0 || int(w.Port) >= len(c.Ports) || !(w.Share > 0) {
-				return fmt.Errorf("flow %d sends %g of its bytes through port %d of %d", f.ID, w.Share, w.Port, len(c.Ports))
+				return fmt.Errorf("flow %d sends %g of its bytes through port %d of %d", c.Flows[i].ID, w.Share, w.Port, len(c.Ports))
 			}
 		}
 	}
@@ -130,17 +159,23 @@ func (c *Config) latency(f *Flow, size units.Size) units.Duration {
 
 // Posted is what a host tells the network in a control message: the flow is its trigger.
 // A message of more bytes than a code can say is told in several pieces, all of which but the last
-// have the bit more.
+// have the bit more. Before them comes, with the bit phase, the size of the phase that it belongs
+// to, in units of phaseUnit, if that is larger.
 type Posted struct{ Flow, Code uint32 }
 
 const (
 	more      = 1 << 31
-	mostPiece = more - 1
+	phase     = 1 << 30
+	mostPiece = phase - 1
+	phaseUnit = 1024 * units.Byte
 )
 
-// Post returns what tells the network of a message of a flow, behind what a slice has. A size of 0
-// stands for a transfer, whose size the network knows.
-func Post(to []Posted, flow uint32, size units.Size) []Posted {
+// Post returns what tells the network of a message of a flow, and of the bytes of its phase, behind
+// what a slice has. A size of 0 stands for a transfer, whose size the network knows.
+func Post(to []Posted, flow uint32, size, total units.Size) []Posted {
+	if total > size {
+		to = append(to, Posted{flow, phase | uint32(min(total/phaseUnit, mostPiece))})
+	}
 	for ; size > mostPiece; size -= mostPiece {
 		to = append(to, Posted{flow, mostPiece | more})
 	}

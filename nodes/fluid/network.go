@@ -19,12 +19,12 @@ type Network struct {
 	sink  metrics.Sink
 	ready node.PortSet
 
-	flows   []flow // as Config.Flows
-	ids     []uint32
-	changes []Change // that are left
-	out     []wire.Queue
-	due     []dueNotice // a heap
-	count   uint64      // notices so far
+	flows []flow // as Config.Flows
+	ids   []uint32
+	epoch int // of Config.Epochs
+	out   []wire.Queue
+	due   []dueNotice // a heap
+	count uint64      // notices so far
 
 	rates
 	account
@@ -33,28 +33,33 @@ type Network struct {
 // flow is the state of a Flow.
 type flow struct {
 	*Flow
-	queue    fifo.Queue[units.Size] // messages that have not left, the first of them on its way
-	message  load                   // of the first
-	pieces   units.Size             // of a message of which more is to come
-	left     float64                // bytes on the line of the first message
-	rate     float64                // bytes a picosecond; 0: it does not send
-	since    units.Time             // of left
-	finish   units.Time             // when the first message has left, units.Never without a rate
-	at       int32                  // in rates.finishing; -1: not there
-	sent     int                    // messages that have left
-	payload  int64                  // of these
-	started  units.Time             // when the first message was posted
-	acked    units.Time             // when the last one that has left is acknowledged
-	received units.Time             // when it arrives
-	number   int32                  // in Config.Flows
-	carried  carried                // since account.from
-	window   carried                // in the window under way, before that
-	listed   bool                   // in account.listed
-	measured carried                // in the measuring window
-	total    float64                // payload in all
-	uses     []use                  // of links that may limit it
-	next     float64                // rate that settle finds; -1: not yet
-	mark     uint32                 // of settle
+	queue         fifo.Queue[message] // messages that have not left, the first of them on its way
+	load          load                // of the first
+	phase         progress
+	weight        float64
+	until         float64    // what is left when the weight changes; 0: it does not
+	low           float64    // part of the weight, see Law
+	pieces, total units.Size // of a message of which more is to come
+	left          float64    // bytes on the line of the first message
+	rate          float64    // bytes a picosecond; 0: it does not send
+	since         units.Time // of left
+	finish        units.Time // when the first message has left, units.Never without a rate
+	at            int32      // in rates.finishing; -1: not there
+	sent          int        // messages that have left
+	payload       int64      // of these
+	started       units.Time // when the first message was posted
+	acked         units.Time // when the last one that has left is acknowledged
+	received      units.Time // when it arrives
+	number        int32      // in Config.Flows
+	carried       carried    // since account.from
+	window        carried    // in the window under way, before that
+	listed        bool       // in account.listed
+	measured      carried    // in the measuring window
+	summed        float64    // payload in all
+	ways          []Way      // of the epoch
+	uses          []use      // of links that may limit it
+	next          float64    // rate that settle finds; -1: not yet
+	mark          uint32     // of settle
 }
 
 // dueNotice is a notice that leaves at a time.
@@ -74,7 +79,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Network, error) {
 		return nil, fmt.Errorf("fluid network: %w", err)
 	}
 	n := &Network{
-		cfg: cfg, pool: pool, sink: sink, ready: node.NewPortSet(cfg.Hosts), changes: cfg.Changes,
+		cfg: cfg, pool: pool, sink: sink, ready: node.NewPortSet(cfg.Hosts),
 		flows: make([]flow, len(cfg.Flows)), ids: make([]uint32, len(cfg.Flows)), out: make([]wire.Queue, cfg.Hosts),
 	}
 	for i := range cfg.Flows {
@@ -84,8 +89,9 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Network, error) {
 	if !slices.IsSorted(n.ids) {
 		return nil, fmt.Errorf("fluid network: flows are not in the order of their ids")
 	}
-	n.rates = newRates(&cfg, n.flows)
+	n.rates = newRates(n.flows)
 	n.account = newAccount(&cfg)
+	n.enter()
 	return n, nil
 }
 
@@ -108,8 +114,11 @@ func (n *Network) Receive(now units.Time, _ int, p *wire.Packet) {
 	}
 	f, at := &n.flows[i], now.Add(-n.cfg.Delay)
 	n.advance(at)
-	size := units.Size(code &^ more)
-	f.pieces += size
+	if code&phase != 0 {
+		f.total = units.Size(code&^phase) * phaseUnit
+		return
+	}
+	f.pieces += units.Size(code &^ more)
 	if code&more != 0 {
 		return
 	}
@@ -119,13 +128,17 @@ func (n *Network) Receive(now units.Time, _ int, p *wire.Packet) {
 	if f.Size > 0 {
 		f.pieces = f.Size
 	}
-	f.queue.Push(f.pieces)
-	f.pieces = 0
-	if f.queue.Len() == 1 {
-		f.since = at
-		n.load(f)
-		n.begin(int32(i))
+	f.queue.Push(message{f.pieces, max(f.total, f.pieces)})
+	f.pieces, f.total = 0, 0
+	if f.queue.Len() > 1 {
+		return
 	}
+	if n.sending == 0 && n.epoch+1 < len(n.cfg.Epochs) && n.cfg.Epochs[n.epoch+1].From <= at {
+		n.enter()
+	}
+	f.since = at
+	n.load(f)
+	n.begin(int32(i))
 }
 
 // NextTimeout implements node.Machine.
@@ -145,13 +158,13 @@ func (n *Network) NextTimeout() units.Time {
 	return at
 }
 
-// nextChange returns when a port gets another rate, as long as something is sent: a change
-// that nothing happens at does not make a run longer.
+// nextChange returns when an epoch begins, as long as something is sent: one at which nothing
+// happens does not make a run longer.
 func (n *Network) nextChange() units.Time {
-	if len(n.changes) == 0 || n.sending == 0 {
+	if n.epoch+1 == len(n.cfg.Epochs) || n.sending == 0 {
 		return units.Never
 	}
-	return n.changes[0].At
+	return n.cfg.Epochs[n.epoch+1].From
 }
 
 // HandleTimeout implements node.Machine.
@@ -196,11 +209,8 @@ func (n *Network) advance(to units.Time) {
 		}
 		n.roll(at)
 		n.time = at
-		for len(n.changes) > 0 && n.changes[0].At <= at {
-			n.sum(at)
-			n.change(&n.cfg.Ports[n.changes[0].Port], &n.changes[0])
-			n.ports[n.changes[0].Port].rate = bytesPerPicosecond(n.changes[0].Rate)
-			n.changes = n.changes[1:]
+		if at == n.nextChange() {
+			n.enter()
 		}
 		for len(n.finishing) > 0 && n.flows[n.finishing[0]].finish <= at {
 			n.finished(n.finishing[0])
@@ -212,11 +222,36 @@ func (n *Network) advance(to units.Time) {
 	}
 }
 
+// message is payload bytes, and those of the phase that they belong to.
+type message struct{ size, phase units.Size }
+
+// enter begins an epoch, the last of those that have begun.
+func (n *Network) enter() {
+	for n.epoch+1 < len(n.cfg.Epochs) && n.cfg.Epochs[n.epoch+1].From <= n.time {
+		n.epoch++
+	}
+	n.sum(n.time)
+	e := &n.cfg.Epochs[n.epoch]
+	for i, r := range e.Rates {
+		n.ports[i].rate = bytesPerPicosecond(r)
+	}
+	n.lay(&n.cfg, e)
+}
+
 // finished ends the first message of a flow, which has left at n.time, and begins the next one.
 func (n *Network) finished(i int32) {
 	f := &n.flows[i]
 	n.move(f, n.time)
-	size, _ := f.queue.Pop()
+	if f.until > 0 { // the flow goes on with another weight
+		f.left = f.until
+		f.weigh()
+		n.seeds = append(n.seeds, i)
+		n.plan(i)
+		return
+	}
+	m, _ := f.queue.Pop()
+	size := m.size
+	f.phase.left -= size
 	f.sent++
 	f.payload += int64(size)
 	n.carried += int64(size)
@@ -229,8 +264,12 @@ func (n *Network) finished(i int32) {
 		n.end(i)
 		return
 	}
+	before := f.weight
 	n.load(f)
 	n.plan(i)
+	if f.weight != before {
+		n.seeds = append(n.seeds, i)
+	}
 }
 
 // tell sends a notice that arrives at a moment.
@@ -247,9 +286,9 @@ func (n *Network) Close(end units.Time) {
 	for i := range n.flows {
 		f := &n.flows[i]
 		s, r := metrics.SenderTotals{Flow: int32(f.ID), Start: f.started, Done: units.Never}, metrics.ReceiverTotals{Flow: int32(f.ID), Done: units.Never}
-		s.PayloadBytes, r.PayloadBytes = f.payload, whole(f.total)
+		s.PayloadBytes, r.PayloadBytes = f.payload, whole(f.summed)
 		if f.queue.Len() > 0 {
-			s.PayloadBytes += whole(float64(*f.queue.At(0)) - f.left*f.message.payload)
+			s.PayloadBytes += whole(float64(f.queue.At(0).size) - f.left*f.load.payload)
 		}
 		if f.sent > 0 && f.queue.Len() == 0 && f.received <= end {
 			r.Done = f.received

@@ -15,7 +15,6 @@ type rates struct {
 	time    units.Time // up to which everything is played
 	sending int        // flows that send
 	links   []link     // that may limit a flow
-	byPort  []int32    // link of a port; -1: it never limits a flow
 
 	seeds     []int32 // flows that have begun or ended, or whose link has another rate, since settle
 	finishing []int32 // flows that send, a heap by finish
@@ -49,7 +48,7 @@ type use struct {
 	share float64
 }
 
-// level is the rate that the flows of a link which are not at theirs yet would have.
+// level is the rate over the weight that the flows of a link which are not at theirs yet would have.
 type level struct {
 	rate    float64
 	link    int32
@@ -65,93 +64,90 @@ func bytesPerPicosecond(r units.Rate) float64 { return float64(r) / bitsPerByte 
 // capacity returns what a port carries of data.
 func (p *Port) capacity(rate units.Rate) float64 { return bytesPerPicosecond(rate) / (1 + p.Answers) }
 
-// newRates finds the links that may limit a flow, of the ports of cfg, and those of each flow.
-func newRates(cfg *Config, flows []flow) rates {
-	r := rates{byPort: make([]int32, len(cfg.Ports)), all: flows}
-	least := make([]float64, len(cfg.Ports)) // of all times
-	changes := make([]bool, len(cfg.Ports))
-	for i, p := range cfg.Ports {
-		least[i] = p.capacity(p.Rate)
-	}
-	for _, c := range cfg.Changes {
-		least[c.Port], changes[c.Port] = min(least[c.Port], cfg.Ports[c.Port].capacity(c.Rate)), true
-	}
-	limits := mayLimit(cfg, least)
-	alike := newPatterns(cfg, limits)
+func newRates(flows []flow) rates { return rates{all: flows} }
+
+// lay finds the links that may limit a flow, of the ports of an epoch, and those of each flow.
+// Flows that send go on over them.
+func (r *rates) lay(cfg *Config, e *Epoch) {
+	limits := mayLimit(cfg, e)
+	alike := newPatterns(e, limits)
 	byPattern := map[[2]uint64]int32{}
+	byPort := make([]int32, len(cfg.Ports)) // link of a port; -1: it never limits a flow
+	r.links = nil
 	for p := range cfg.Ports {
-		r.byPort[p] = -1
+		byPort[p] = -1
 		if !limits[p] {
 			continue
 		}
-		key := alike[p]
-		if changes[p] {
-			key = [2]uint64{uint64(p), 0} // for itself
-		}
-		capacity := cfg.Ports[p].capacity(cfg.Ports[p].Rate)
-		if i, ok := byPattern[key]; ok {
-			r.byPort[p] = i
+		capacity := cfg.Ports[p].capacity(e.Rates[p])
+		if i, ok := byPattern[alike[p]]; ok {
+			byPort[p] = i
 			r.links[i].capacity = min(r.links[i].capacity, capacity)
 			continue
 		}
-		r.byPort[p] = int32(len(r.links))
-		byPattern[key] = r.byPort[p]
+		byPort[p] = int32(len(r.links))
+		byPattern[alike[p]] = byPort[p]
 		r.links = append(r.links, link{capacity: capacity})
 	}
-	for i := range flows {
-		f := &flows[i]
-		for _, w := range f.Ways {
-			l := r.byPort[w.Port]
+	for i := range r.all {
+		f := &r.all[i]
+		f.ways, f.uses = e.Ways[i], nil
+		for _, w := range f.ways {
+			l := byPort[w.Port]
 			if l >= 0 && !slices.ContainsFunc(f.uses, func(u use) bool { return u.link == l }) {
 				f.uses = append(f.uses, use{link: l, share: w.Share})
 			}
 		}
 		f.uses = slices.Clip(f.uses)
+		if f.queue.Len() > 0 {
+			r.join(int32(i))
+		}
 	}
-	return r
 }
 
 // mayLimit returns the ports that may limit a flow: all but those over which no more can come
 // than they carry, as the first and last ports of their flows, which are the NICs' and those to
-// hosts, let no more through. A flow has its first port as a limit in any case.
-func mayLimit(cfg *Config, least []float64) []bool {
+// hosts, let no more through. A flow has its first and last port as limits in any case.
+func mayLimit(cfg *Config, e *Epoch) []bool {
 	// bound returns the most that flows send to each port, by one end of each: the greatest share
 	// of what comes in or goes out there.
 	type endOf struct{ port, end int32 }
-	bound := func(end func(f *Flow) int32) []float64 {
+	bound := func(end func(ways []Way) int32) []float64 {
 		most, sum := map[endOf]float64{}, make([]float64, len(cfg.Ports))
-		for i := range cfg.Flows {
-			f := &cfg.Flows[i]
-			for _, w := range f.Ways {
-				key := endOf{w.Port, end(f)}
+		var keys []endOf // in an order that is the same each time
+		for _, ways := range e.Ways {
+			for _, w := range ways {
+				key := endOf{w.Port, end(ways)}
+				if most[key] == 0 {
+					keys = append(keys, key)
+				}
 				most[key] = max(most[key], w.Share)
 			}
 		}
-		for key, share := range most {
-			sum[key.port] += share * cfg.Ports[key.end].capacity(cfg.Ports[key.end].Rate)
+		for _, key := range keys {
+			sum[key.port] += most[key] * cfg.Ports[key.end].capacity(e.Rates[key.end])
 		}
 		return sum
 	}
-	in := bound(func(f *Flow) int32 { return f.Ways[0].Port })
-	out := bound(func(f *Flow) int32 { return f.Ways[len(f.Ways)-1].Port })
+	first, last := func(ways []Way) int32 { return ways[0].Port }, func(ways []Way) int32 { return ways[len(ways)-1].Port }
+	in, out := bound(first), bound(last)
 	limits := make([]bool, len(cfg.Ports))
 	for p := range limits {
 		const rounding = 1 + 1e-9
-		limits[p] = min(in[p], out[p]) > least[p]*rounding
+		limits[p] = min(in[p], out[p]) > cfg.Ports[p].capacity(e.Rates[p])*rounding
 	}
-	for i := range cfg.Flows {
-		ways := cfg.Flows[i].Ways
-		limits[ways[0].Port], limits[ways[len(ways)-1].Port] = true, true
+	for _, ways := range e.Ways {
+		limits[first(ways)], limits[last(ways)] = true, true
 	}
 	return limits
 }
 
 // newPatterns returns a fingerprint of each port that limits: of the flows that use it, and
 // their shares. Ports that are alike always have the same load.
-func newPatterns(cfg *Config, limits []bool) [][2]uint64 {
-	patterns := make([][2]uint64, len(cfg.Ports))
-	for i := range cfg.Flows {
-		for _, w := range cfg.Flows[i].Ways {
+func newPatterns(e *Epoch, limits []bool) [][2]uint64 {
+	patterns := make([][2]uint64, len(limits))
+	for i, ways := range e.Ways {
+		for _, w := range ways {
 			if limits[w.Port] {
 				p := &patterns[w.Port]
 				p[0] = mix(p[0] ^ uint64(i+1))
@@ -170,16 +166,65 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// begin has a flow send from n.time on.
+// begin has a flow send from r.time on.
 func (r *rates) begin(i int32) {
+	f := &r.all[i]
+	if f.low = 1; f.Law.Low < 1 {
+		f.low = f.Law.Low + (1-f.Law.Low)*r.free(f)
+	}
+	f.weigh()
+	r.sending++
+	r.join(i)
+}
+
+// join makes a flow that sends a user of its links.
+func (r *rates) join(i int32) {
 	f := &r.all[i]
 	for k := range f.uses {
 		l := &r.links[f.uses[k].link]
 		f.uses[k].at = int32(len(l.users))
 		l.users = append(l.users, user{i, int32(k)})
 	}
-	r.sending++
 	r.seeds = append(r.seeds, i)
+}
+
+// free returns the share of a flow's links that is free, of that where it is least.
+func (r *rates) free(f *flow) float64 {
+	free := 1.0
+	for _, u := range f.uses {
+		l := &r.links[u.link]
+		used := 0.0
+		for _, other := range l.users {
+			o := &r.all[other.flow]
+			used += o.rate * o.uses[other.use].share
+		}
+		free = min(free, 1-used/l.capacity)
+	}
+	return max(0, free)
+}
+
+// progress is how far a phase is: the payload bytes of its messages, and those in messages that
+// have not left.
+type progress struct{ total, left units.Size }
+
+// weightSteps is how often a weight changes in a phase.
+const weightSteps = 16
+
+// weigh finds the weight of a flow, and until when it has that.
+func (f *flow) weigh() {
+	law := &f.Law
+	f.weight, f.until = law.Weight*law.Intercept*f.low, 0
+	if law.Slope == 0 || f.phase.total == 0 {
+		return
+	}
+	total := float64(f.phase.total)
+	sent := total - float64(f.phase.left) + (f.load.line-f.left)*f.load.payload
+	const rounding = 1e-9
+	step := math.Floor(sent/total*weightSteps + rounding)
+	f.weight = law.Weight * (law.Intercept + law.Slope*(step+0.5)/weightSteps) * f.low
+	if bytes := ((step+1)/weightSteps*total - sent) / f.load.payload; bytes < f.left {
+		f.until = f.left - bytes
+	}
 }
 
 // end has a flow send no more. Its rate is that of none at once.
@@ -198,18 +243,6 @@ func (r *rates) end(i int32) {
 	r.unplan(f)
 	r.sending--
 	r.seeds = append(r.seeds, i)
-}
-
-// change gives a port another rate.
-func (r *rates) change(p *Port, c *Change) {
-	l := r.byPort[c.Port]
-	if l < 0 {
-		return
-	}
-	r.links[l].capacity = p.capacity(c.Rate)
-	for _, u := range r.links[l].users {
-		r.seeds = append(r.seeds, u.flow)
-	}
 }
 
 // dirty reports whether rates have to be computed anew.
@@ -268,7 +301,7 @@ func (r *rates) fill() {
 		l := &r.links[i]
 		l.room, l.demand = l.capacity, 0
 		for _, u := range l.users {
-			l.demand += r.all[u.flow].uses[u.use].share
+			l.demand += r.all[u.flow].weight * r.all[u.flow].uses[u.use].share
 		}
 		r.offer(i)
 	}
@@ -284,15 +317,15 @@ func (r *rates) fill() {
 			if f.next >= 0 {
 				continue
 			}
-			f.next = at.rate
+			f.next = f.weight * at.rate
 			left--
 			for _, v := range f.uses {
 				if v.link == at.link {
 					continue
 				}
 				other := &r.links[v.link]
-				other.room = max(0, other.room-at.rate*v.share)
-				other.demand -= v.share
+				other.room = max(0, other.room-f.next*v.share)
+				other.demand -= f.weight * v.share
 				r.offer(v.link)
 			}
 		}
@@ -322,10 +355,14 @@ func (n *Network) move(f *flow, to units.Time) {
 
 // load makes a message the one that a flow sends, at n.time or later.
 func (n *Network) load(f *flow) {
-	size := *f.queue.At(0)
-	line, packets := float64(n.cfg.onLine(f.Flow, size)), float64(n.cfg.packets(size))
+	m := f.queue.At(0)
+	line, packets := float64(n.cfg.onLine(f.Flow, m.size)), float64(n.cfg.packets(m.size))
 	f.left = line
-	f.message = load{wire: 1 - packets*float64(n.cfg.Overhead)/line, payload: float64(size) / line, packets: packets / line}
+	f.load = load{line: line, wire: 1 - packets*float64(n.cfg.Overhead)/line, payload: float64(m.size) / line, packets: packets / line}
+	if f.phase.left <= 0 {
+		f.phase = progress{m.phase, m.phase}
+	}
+	f.weigh()
 }
 
 // plan finds out when the first message of a flow will have left.
@@ -334,7 +371,7 @@ func (r *rates) plan(i int32) {
 	f.finish = units.Never
 	if f.rate > 0 {
 		const most = float64(units.Never / 2)
-		f.finish = f.since.Add(units.Duration(min(math.Ceil(f.left/f.rate), most)))
+		f.finish = f.since.Add(units.Duration(min(math.Ceil((f.left-f.until)/f.rate), most)))
 	}
 	if f.at < 0 {
 		f.at = int32(len(r.finishing))

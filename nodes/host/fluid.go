@@ -6,11 +6,11 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// postFluid hands a message of a flow that is none of this host's transport to the fluid network;
-// size 0 stands for a transfer, the size of which the network knows.
-func (h *Host) postFluid(flow uint32, size units.Size) {
-	var room [2]fluid.Posted
-	for _, p := range fluid.Post(room[:0], flow, size) {
+// postFluid hands a message of a flow that is none of this host's transport to the fluid network,
+// and the bytes of its phase; size 0 stands for a transfer, the size of which the network knows.
+func (h *Host) postFluid(flow uint32, size, total units.Size) {
+	var room [3]fluid.Posted
+	for _, p := range fluid.Post(room[:0], flow, size, total) {
 		h.sendControl(h.cfg.Fluid, p.Flow, p.Code)
 	}
 }

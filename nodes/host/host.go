@@ -478,7 +478,7 @@ func (h *Host) HandleTimeout(now units.Time) {
 		}
 		f := h.sender(uint32(id))
 		if f == nil {
-			h.postFluid(uint32(id), 0)
+			h.postFluid(uint32(id), 0, 0)
 			continue
 		}
 		f.Start(now)
@@ -488,7 +488,7 @@ func (h *Host) HandleTimeout(now units.Time) {
 	for _, m := range h.player.Posts(now) {
 		f := h.sender(uint32(m.Flow))
 		if f == nil {
-			h.postFluid(uint32(m.Flow), m.Size)
+			h.postFluid(uint32(m.Flow), m.Size, m.Total)
 			continue
 		}
 		f.Post(now, transport.Message{Size: m.Size, Tag: m.Tag, Total: m.Total})

@@ -188,16 +188,17 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := tasks.fluid.slow(&faults); err != nil {
-		return nil, err
-	}
 	groups, err := newGroups(r)
 	if err != nil {
 		return nil, err
 	}
-	network := newNetwork(r, &decided{kinds, tasks, rules, collecting, weights, faults})
+	d := &decided{kinds, tasks, rules, collecting, weights, faults}
+	network := newNetwork(r, d)
 	jobs, kept := newJobInfos(r)
 	p := &Plan{Network: network, Traffic: newTraffic(r, groups, jobs), Applications: applications, Recording: r.Recording, Tags: s.signals.meaning()}
+	if p.Fluid, err = newFluid(r, d, p); err != nil {
+		return nil, err
+	}
 	p.Notes = newNotes(r, p, kept)
 	return p, nil
 }
@@ -206,7 +207,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 func newNetwork(r *run, d *decided) Network {
 	n := Network{
 		Graph: r.fabric.graph, Nodes: newNodes(r, d), Links: append(graphLinks(r.fabric.graph), d.links...), Path: r.buffers.path(r.fabric.rate(0)), Format: r.format,
-		Faults: d.faults.list, Fluid: d.fluid.network, TieSeed: r.experiment.TieSeed, End: cmp.Or(units.Time(r.experiment.End), units.Never),
+		Faults: d.faults.list, TieSeed: r.experiment.TieSeed, End: cmp.Or(units.Time(r.experiment.End), units.Never),
 	}
 	if r.buffers.data != nil {
 		n.Classes = r.buffers.data.list

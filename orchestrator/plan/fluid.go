@@ -8,8 +8,8 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/fault"
 	"github.com/csiglab/csiglab/nodes/fluid"
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/host/balance"
+	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -42,74 +42,164 @@ func checkFluid(e *experiment.Experiment) error {
 		return refuse("capture", "there is nothing to capture")
 	case e.Trace != nil:
 		return refuse("trace", "there are no events of flows")
+	case len(e.Classes) > 0:
+		return refuse("classes", "classes take turns packet by packet")
 	case policy.Detours || policy.NeedsGroups:
 		return refuse("routing", policy.Name+" routes each packet by queues or chance")
 	}
 	return nil
 }
 
-// fluidTask is the network that carries the flows of a run.
-type fluidTask struct {
-	network *fluid.Config // nil: packets do
-	ports   []int         // by host: the control port that leads to it; 0: none
+// fluidLinks are the control links between hosts and the fluid network of a run.
+type fluidLinks struct {
+	ports  []int // by host: its control port; 0: none
+	places []int // by host: the port of the network
+	count  int
 }
 
-// newFluid gives each host that sends or receives a control link to a fluid network, if a run has
-// one.
-func newFluid(r *run, control *controlLinks) (t fluidTask, err error) {
-	e, f := r.experiment, &r.fabric
-	if e.Fidelity == experiment.Packets {
-		return t, nil
+// newFluidLinks gives each host that sends or receives a control link to the network, if a run
+// has one.
+func newFluidLinks(r *run, control *controlLinks) (l fluidLinks) {
+	if r.experiment.Fidelity == experiment.Packets {
+		return l
 	}
-	c := &fluid.Config{
-		Node: len(f.graph.Nodes), Name: fluidName, Delay: leastDelay(f.graph),
-		Packet: e.Links.MTU, Header: e.Links.Header, Overhead: e.Links.Overhead, Records: r.Interval, Measure: r.Measure,
-	}
-	t = fluidTask{c, make([]int, r.hosts)}
-	link := make([]int, r.hosts) // of the network, by host
+	g := r.fabric.graph
+	l.ports, l.places = make([]int, r.hosts), make([]int, r.hosts)
 	for h, busy := range r.busy {
 		if !busy {
 			continue
 		}
 		end := control.end(h)
-		t.ports[h], link[h] = end.Port, c.Hosts
-		control.tasks.links = append(control.tasks.links, Link{A: end, B: topologies.End{Node: c.Node, Port: c.Hosts}, Delay: c.Delay, Name: f.graph.Nodes[h].Name + "~" + fluidName})
-		c.Hosts++
+		l.ports[h], l.places[h] = end.Port, l.count
+		control.tasks.links = append(control.tasks.links, Link{
+			A: end, B: topologies.End{Node: len(g.Nodes), Port: l.count}, Delay: leastDelay(g), Name: g.Nodes[h].Name + "~" + fluidName,
+		})
+		l.count++
 	}
-	crossed := newCrossings(r, c)
-	for i, transfer := range r.workload.Transfers {
-		if transfer.Stop > 0 {
-			return t, failure.At("workload", errors.New("a transfer that stops at a time is not known to fidelity: flow"))
-		}
-		flow := fluid.Flow{ID: i, Source: link[transfer.Src], Sink: link[transfer.Dst]}
-		if transfer.Messages == 0 {
-			flow.Size = transfer.Size
-		}
-		if err := crossed.of(&flow, transfer.Src, transfer.Dst); err != nil {
-			return t, err
-		}
-		c.Flows = append(c.Flows, flow)
+	return l
+}
+
+// newFluid returns the network that carries the flows of a plan; nil if packets do.
+func newFluid(r *run, d *decided, p *Plan) (*fluid.Config, error) {
+	e, f := r.experiment, &r.fabric
+	if e.Fidelity == experiment.Packets {
+		return nil, nil
 	}
-	crossed.answer()
-	return t, nil
+	changes, err := rateChanges(&d.faults)
+	if err != nil {
+		return nil, err
+	}
+	c := &fluid.Config{
+		Node: len(f.graph.Nodes), Name: fluidName, Delay: leastDelay(f.graph), Hosts: d.fluid.count,
+		Packet: e.Links.MTU, Header: e.Links.Header, Overhead: e.Links.Overhead, Records: r.Interval, Measure: r.Measure,
+		Flows: make([]fluid.Flow, len(r.workload.Transfers)),
+	}
+	w := newCrossings(r)
+	for i := range c.Flows {
+		t, flow := &r.workload.Transfers[i], &c.Flows[i]
+		if t.Stop > 0 {
+			return nil, failure.At("workload", errors.New("a transfer that stops at a time is not known to fidelity: flow"))
+		}
+		*flow = fluid.Flow{ID: i, Source: d.fluid.places[t.Src], Sink: d.fluid.places[t.Dst], Tag: p.tagOf(&p.Flows[i])}
+		if t.Messages == 0 {
+			flow.Size = t.Size
+		}
+		if flow.Law, err = r.law(&d.rules, i); err != nil {
+			return nil, err
+		}
+		if err := w.time(flow, t.Src, t.Dst); err != nil {
+			return nil, err
+		}
+	}
+	for begin := units.Time(0); ; begin = changes[0].At {
+		for len(changes) > 0 && changes[0].At <= begin {
+			w.rates[topologies.End{Node: changes[0].node, Port: changes[0].Port}] = changes[0].Rate
+			changes = changes[1:]
+		}
+		ways := make([][]fluid.Way, len(c.Flows))
+		for i := range ways {
+			t := &r.workload.Transfers[i]
+			ways[i] = w.of(i, t.Src, t.Dst)
+		}
+		rates := make([]units.Rate, len(w.ports))
+		for i := range rates {
+			rates[i] = w.rate(topologies.End{Node: int(w.ports[i].Node), Port: int(w.ports[i].Port)})
+		}
+		c.Epochs = append(c.Epochs, fluid.Epoch{From: begin, Rates: rates, Ways: ways})
+		if len(changes) == 0 {
+			break
+		}
+	}
+	c.Ports = w.answered()
+	return c, nil
+}
+
+// rateChange is a port that gets another rate.
+type rateChange struct {
+	fault.Change
+	node int
+}
+
+// rateChanges returns the changes of rates that faults make, in order of time. It refuses other
+// faults.
+func rateChanges(faults *faultPlan) (all []rateChange, err error) {
+	for n, suffered := range faults.nodes {
+		if suffered == nil {
+			continue
+		}
+		for _, c := range suffered.Changes {
+			switch c.Kind {
+			case fault.Arrival:
+			case fault.Rate:
+				all = append(all, rateChange{c, n})
+			default:
+				return nil, failure.At("faults", fmt.Errorf("%s: fidelity: flow knows links that slow, and no other faults", faults.list[c.Fault].What))
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b rateChange) int { return cmp.Compare(a.At, b.At) })
+	return all, nil
+}
+
+// law returns how large a part a flow asks for of links that it shares.
+func (r *run) law(rules *rules, flow int) (fluid.Law, error) {
+	choice := r.experiment.Hosts.CC
+	if own := at(rules.cc, flow); own != nil {
+		choice = *own
+	}
+	cc, _ := congestion.Table.Lookup(choice.Name)
+	share, known := cc.ShareOf(choice.Params)
+	switch {
+	case !known:
+		return fluid.Law{}, failure.At("fidelity", fmt.Errorf("how flows of %s share a link is not known to fidelity: flow", choice.Name))
+	case share.Unknown != "":
+		return fluid.Law{}, failure.At("fidelity", errors.New(share.Unknown))
+	}
+	return fluid.Law{Weight: share.Weight, Intercept: share.Intercept, Slope: share.Slope, Low: cmp.Or(share.Low, 1)}, nil
 }
 
 // crossings finds the ports that flows cross.
 type crossings struct {
 	run    *run
-	config *fluid.Config
-	ports  map[topologies.End]int32 // in config.Ports
-	single bool                     // a flow keeps to one path
-	maker  func(balance.Flow) balance.Balancer
-	tables []forward.ECMP // by switch
-	shares []float64      // by node: of a flow, that are there
+	ports  []fluid.Port
+	index  map[topologies.End]int32            // in ports
+	rates  map[topologies.End]units.Rate       // of ports that faults slow now
+	maker  func(balance.Flow) balance.Balancer // of flows that keep to one path; nil: they are sprayed
+	even   bool                                // over all paths alike; else as much as each carries
+	tables []forward.ECMP                      // by switch
+
+	// Of one flow.
+	shares []float64 // by node: of its bytes, that are there
+	reach  map[int]float64
 }
 
-func newCrossings(r *run, c *fluid.Config) *crossings {
-	w := &crossings{run: r, config: c, ports: map[topologies.End]int32{}, shares: make([]float64, len(r.fabric.graph.Nodes))}
+func newCrossings(r *run) *crossings {
+	w := &crossings{
+		run: r, index: map[topologies.End]int32{}, rates: map[topologies.End]units.Rate{}, shares: make([]float64, len(r.fabric.graph.Nodes)), reach: map[int]float64{},
+	}
 	lb, _ := balance.Table.Lookup(r.experiment.Hosts.LB.Name)
-	if w.single = lb.OnePath; w.single {
-		w.maker, _ = lb.Maker(host.BalanceFlow(r.buffers.path(r.fabric.rate(0)), nil), r.experiment.Hosts.LB.Params) // checkAlgorithms has checked it
+	if w.even = lb.Even; lb.OnePath {
+		w.maker, _ = lb.Maker(sampleFlow(r.buffers.path(r.fabric.rate(0)), nil), r.experiment.Hosts.LB.Params) // checkAlgorithms has checked it
 	}
 	for n := r.hosts; n < len(r.fabric.graph.Nodes); n++ {
 		w.tables = append(w.tables, forward.NewECMP(forward.Config{Routes: r.fabric.routes[n], Seed: wire.Mix(r.seed, uint64(n))}))
@@ -117,66 +207,55 @@ func newCrossings(r *run, c *fluid.Config) *crossings {
 	return w
 }
 
-// of sets the ways of a flow from a host to another, and how long they take.
-func (w *crossings) of(flow *fluid.Flow, src, dst int) error {
-	f, l := &w.run.fabric, &w.run.experiment.Links
-	up := f.up(src)
-	w.cross(flow, topologies.End{Node: src}, 1)
-	if w.single {
-		w.one(flow, up.Peer.Node, src, dst)
-	} else {
-		w.all(flow, up.Peer.Node, dst)
+// rate returns that of a port now.
+func (w *crossings) rate(at topologies.End) units.Rate {
+	if slow, ok := w.rates[at]; ok {
+		return slow
 	}
-	var rates []units.Rate
-	delay, err := w.lowest(src, dst, &rates)
-	if err != nil {
-		return err
-	}
-	flow.Latency = delay
-	perByte := func(r units.Rate) float64 { return float64(8*units.Second) / float64(r) }
-	for _, r := range rates {
-		flow.PerByte += perByte(r)
-	}
-	flow.PerByte -= perByte(slices.Min(rates))
-	rates = rates[:0]
-	if flow.Reply, err = w.lowest(dst, src, &rates); err != nil {
-		return err
-	}
-	for _, r := range rates {
-		flow.Reply += r.Serialisation(l.Header + l.Overhead)
-	}
-	return nil
+	return w.run.fabric.graph.Links[w.run.fabric.adjacency[at.Node][at.Port].Link].Rate
 }
 
-// cross adds a port to the ways of a flow.
-func (w *crossings) cross(flow *fluid.Flow, at topologies.End, share float64) {
-	port, ok := w.ports[at]
-	if !ok {
-		port = int32(len(w.config.Ports))
-		w.ports[at] = port
-		link := w.run.fabric.adjacency[at.Node][at.Port].Link
-		w.config.Ports = append(w.config.Ports, fluid.Port{Node: int32(at.Node), Port: int32(at.Port), Rate: w.run.fabric.graph.Links[link].Rate})
+// of returns the ways of a flow from a host to another.
+func (w *crossings) of(flow, src, dst int) []fluid.Way {
+	up := w.run.fabric.up(src)
+	ways := []fluid.Way{w.way(topologies.End{Node: src}, 1)}
+	if w.maker != nil {
+		return w.one(ways, flow, up.Peer.Node, src, dst)
 	}
-	flow.Ways = append(flow.Ways, fluid.Way{Port: port, Share: share})
+	return w.all(ways, up.Peer.Node, dst)
+}
+
+// way returns a port and the share of a flow that crosses it.
+func (w *crossings) way(at topologies.End, share float64) fluid.Way {
+	port, ok := w.index[at]
+	if !ok {
+		port = int32(len(w.ports))
+		w.index[at] = port
+		w.ports = append(w.ports, fluid.Port{Node: int32(at.Node), Port: int32(at.Port)})
+	}
+	return fluid.Way{Port: port, Share: share}
 }
 
 // one adds the path that the balancer and the hash of a flow choose.
-func (w *crossings) one(flow *fluid.Flow, at, src, dst int) {
-	ev := w.maker(balance.Flow{ID: uint32(flow.ID), Random: node.Random(w.run.seed, src, node.RandomBalance, flow.ID)}).Next(0)
+func (w *crossings) one(ways []fluid.Way, flow, at, src, dst int) []fluid.Way {
+	ev := w.maker(balance.Flow{ID: uint32(flow), Random: node.Random(w.run.seed, src, node.RandomBalance, flow)}).Next(0)
 	p := new(wire.Packet)
-	p.Build(wire.Addresses{Source: wire.HostIP(src), Destination: wire.HostIP(dst), SourcePort: wire.SourcePort(uint32(flow.ID), ev)}, wire.Data, 0, wire.NotECT, 0)
+	p.Build(wire.Addresses{Source: wire.HostIP(src), Destination: wire.HostIP(dst), SourcePort: wire.SourcePort(uint32(flow), ev)}, wire.Data, 0, wire.NotECT, 0)
 	for at != dst {
 		port, ok := w.tables[at-w.run.hosts].Forward(p)
 		if !ok {
-			return
+			break
 		}
-		w.cross(flow, topologies.End{Node: at, Port: port}, 1)
+		ways = append(ways, w.way(topologies.End{Node: at, Port: port}, 1))
 		at = w.run.fabric.adjacency[at][port].Peer.Node
 	}
+	return ways
 }
 
-// all adds every shortest path, over which packets are sprayed evenly.
-func (w *crossings) all(flow *fluid.Flow, first, dst int) {
+// all adds every shortest path. The balancer sprays packets over them evenly, or, as it learns
+// which are slow, as much as each carries.
+func (w *crossings) all(ways []fluid.Way, first, dst int) []fluid.Way {
+	clear(w.reach)
 	at, next := []int{first}, []int(nil)
 	w.shares[first] = 1
 	for ; len(at) > 0; at, next = next, at[:0] {
@@ -184,9 +263,13 @@ func (w *crossings) all(flow *fluid.Flow, first, dst int) {
 			share := w.shares[n]
 			w.shares[n] = 0
 			ports := w.run.fabric.routes[n].To(dst)
+			sum := 0.0
 			for _, port := range ports {
-				part := share / float64(len(ports))
-				w.cross(flow, topologies.End{Node: n, Port: int(port)}, part)
+				sum += w.weight(n, int(port), dst)
+			}
+			for _, port := range ports {
+				part := share * w.weight(n, int(port), dst) / sum
+				ways = append(ways, w.way(topologies.End{Node: n, Port: int(port)}, part))
 				peer := w.run.fabric.adjacency[n][port].Peer.Node
 				if peer == dst {
 					continue
@@ -198,70 +281,84 @@ func (w *crossings) all(flow *fluid.Flow, first, dst int) {
 			}
 		}
 	}
+	return ways
 }
 
-// answer says which ports carry ACKs beside data: those which flows cross on their way back.
-func (w *crossings) answer() {
-	l := &w.run.experiment.Links
-	payload := l.MTU - l.Header
-	share := float64(l.Header+l.Overhead) / float64(max(1, w.run.experiment.Hosts.AckEvery/payload)*(l.MTU+l.Overhead))
-	back := map[int]bool{} // hosts that answer
-	for i := range w.run.workload.Transfers {
-		back[w.run.workload.Transfers[i].Dst] = true
+// weight returns how much a port of a switch gets of what goes to a host: what it carries, and
+// what the switch behind it can pass on.
+func (w *crossings) weight(n, port, dst int) float64 {
+	if w.even {
+		return 1
 	}
-	for i := range w.config.Ports {
-		p := &w.config.Ports[i]
-		if host := int(p.Node); host < w.run.hosts && back[host] {
-			p.Answers = share
+	rate := float64(w.rate(topologies.End{Node: n, Port: port}))
+	peer := w.run.fabric.adjacency[n][port].Peer.Node
+	if peer == dst {
+		return rate
+	}
+	beyond, known := w.reach[peer]
+	if !known {
+		for _, next := range w.run.fabric.routes[peer].To(dst) {
+			beyond += w.weight(peer, int(next), dst)
 		}
+		w.reach[peer] = beyond
 	}
+	return min(rate, beyond)
 }
 
-// lowest appends the rates of the links of a shortest path, by the lowest ports, and returns its
-// delay.
-func (w *crossings) lowest(src, dst int, rates *[]units.Rate) (delay units.Duration, err error) {
+// time sets how long a packet of a flow and its answer take.
+func (w *crossings) time(flow *fluid.Flow, src, dst int) (err error) {
+	l := &w.run.experiment.Links
+	var rates []units.Rate
+	if flow.Latency, rates, err = w.lowest(src, dst); err != nil {
+		return err
+	}
+	perByte := func(r units.Rate) float64 { return float64(8*units.Second) / float64(r) }
+	for _, r := range rates {
+		flow.PerByte += perByte(r)
+	}
+	flow.PerByte -= perByte(slices.Min(rates))
+	if flow.Reply, rates, err = w.lowest(dst, src); err != nil {
+		return err
+	}
+	for _, r := range rates {
+		flow.Reply += r.Serialisation(l.Header + l.Overhead)
+	}
+	return nil
+}
+
+// lowest returns the delay of a shortest path, by the lowest ports, and the rates of its links.
+func (w *crossings) lowest(src, dst int) (delay units.Duration, rates []units.Rate, err error) {
 	f := &w.run.fabric
 	for at := (topologies.End{Node: src}); ; {
 		next := f.adjacency[at.Node][at.Port]
 		link := &f.graph.Links[next.Link]
-		*rates = append(*rates, link.Rate)
+		rates = append(rates, link.Rate)
 		delay += link.Delay
 		if at.Node = next.Peer.Node; at.Node == dst {
-			return delay, nil
+			return delay, rates, nil
 		}
 		to := f.routes[at.Node].To(dst)
 		if len(to) == 0 {
-			return 0, failure.At("topology", fmt.Errorf("there is no way from %s to %s", f.graph.Nodes[src].Name, f.graph.Nodes[dst].Name))
+			return 0, nil, failure.At("topology", fmt.Errorf("there is no way from %s to %s", f.graph.Nodes[src].Name, f.graph.Nodes[dst].Name))
 		}
 		delay += f.graph.Nodes[at.Node].Delay
 		at.Port = int(to[0])
 	}
 }
 
-// slow gives the ports of the network the rates that faults give them.
-func (t *fluidTask) slow(faults *faultPlan) error {
-	c := t.network
-	if c == nil {
-		return nil
+// answered returns the ports, with what ACKs take of NICs that send data too.
+func (w *crossings) answered() []fluid.Port {
+	l := &w.run.experiment.Links
+	perAck := max(1, w.run.experiment.Hosts.AckEvery/(l.MTU-l.Header)) // packets
+	share := float64(l.Header+l.Overhead) / float64(perAck*(l.MTU+l.Overhead))
+	answers := map[int32]bool{}
+	for i := range w.run.workload.Transfers {
+		answers[int32(w.run.workload.Transfers[i].Dst)] = true
 	}
-	ports := map[topologies.End]int{}
-	for i, p := range c.Ports {
-		ports[topologies.End{Node: int(p.Node), Port: int(p.Port)}] = i
-	}
-	for n, suffered := range faults.nodes {
-		if suffered == nil {
-			continue
-		}
-		for _, change := range suffered.Changes {
-			switch port, used := ports[topologies.End{Node: n, Port: change.Port}]; {
-			case change.Kind == fault.Arrival:
-			case change.Kind != fault.Rate:
-				return failure.At("faults", fmt.Errorf("%s: fidelity: flow knows links that slow, and no other faults", faults.list[change.Fault].What))
-			case used:
-				c.Changes = append(c.Changes, fluid.Change{At: change.At, Port: port, Rate: change.Rate})
-			}
+	for i := range w.ports {
+		if answers[w.ports[i].Node] {
+			w.ports[i].Answers = share
 		}
 	}
-	slices.SortStableFunc(c.Changes, func(a, b fluid.Change) int { return cmp.Compare(a.At, b.At) })
-	return nil
+	return w.ports
 }

@@ -20,7 +20,7 @@ type tasks struct {
 	players []player.Config
 	ports   []int // control ports
 	links   []Link
-	fluid   fluidTask
+	fluid   fluidLinks
 }
 
 // newTasks gives every host its part of the workload's dependencies and the ranks of jobs that
@@ -67,9 +67,8 @@ func newTasks(r *run, edges []*shim.EdgeConfig) (tasks, error) {
 			t.players[h].Jobs = append(t.players[h].Jobs, *parts[h])
 		}
 	}
-	var err error
-	t.fluid, err = newFluid(r, control)
-	return t, err
+	t.fluid = newFluidLinks(r, control)
+	return t, nil
 }
 
 // newParts returns the hosts' parts of a job, by host and without its source: the ranks, and
