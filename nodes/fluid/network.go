@@ -122,6 +122,9 @@ func (n *Network) Receive(now units.Time, _ int, p *wire.Packet) {
 	if code&more != 0 {
 		return
 	}
+	if n.sending == 0 && n.epoch+1 < len(n.cfg.Epochs) && n.cfg.Epochs[n.epoch+1].From <= at {
+		n.enter() // one that began while nothing was sent
+	}
 	if f.started == units.Never {
 		f.started = at
 	}
@@ -132,9 +135,6 @@ func (n *Network) Receive(now units.Time, _ int, p *wire.Packet) {
 	f.pieces, f.total = 0, 0
 	if f.queue.Len() > 1 {
 		return
-	}
-	if n.sending == 0 && n.epoch+1 < len(n.cfg.Epochs) && n.cfg.Epochs[n.epoch+1].From <= at {
-		n.enter()
 	}
 	f.since = at
 	n.load(f)

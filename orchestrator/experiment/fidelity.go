@@ -27,3 +27,6 @@ func (f Fidelity) String() string { return fidelities[f] }
 func (f *Fidelity) UnmarshalText(text []byte) error {
 	return spelling.Enum(f, "fidelity", text, fidelities)
 }
+
+// NoPackets is why a run of fidelity Flow lacks a metric.
+const NoPackets = "its fidelity is flow, which has no packets"

@@ -22,6 +22,9 @@ import (
 // fluidName is the name of the fluid network, which is no node of the fabric.
 const fluidName = "fluid"
 
+// fluidNote says what a run without packets cannot show.
+const fluidNote = "fidelity: flow has no packets: it knows times, rates and loads of links, as if flows had their shares at once, and no queues, marks, losses, CSIG samples or reactions of congestion control and load balancing"
+
 // checkFluid refuses what a fluid has no meaning for.
 func checkFluid(e *experiment.Experiment) error {
 	if e.Fidelity == experiment.Packets {

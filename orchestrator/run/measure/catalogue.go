@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/meaning"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -78,7 +79,7 @@ var (
 // lacks returns why no run of a plan has the metric; "" if runs can have it.
 func (m *Entry) lacks(p *plan.Plan) string {
 	if m.Packets && p.Fluid != nil {
-		return "its fidelity is flow, which has no packets"
+		return experiment.NoPackets
 	}
 	for _, n := range m.Needs {
 		if !n.has(p) {
