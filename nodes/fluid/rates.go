@@ -112,16 +112,17 @@ func mayLimit(cfg *Config, e *Epoch) []bool {
 	// bound returns the most that flows send to each port, by one end of each: the greatest share
 	// of what comes in or goes out there.
 	type endOf struct{ port, end int32 }
-	bound := func(end func(ways []Way) int32) []float64 {
+	bound := func(end func(ways []Way) Way) []float64 {
 		most, sum := map[endOf]float64{}, make([]float64, len(cfg.Ports))
 		var keys []endOf // in an order that is the same each time
 		for _, ways := range e.Ways {
+			at := end(ways)
 			for _, w := range ways {
-				key := endOf{w.Port, end(ways)}
+				key := endOf{w.Port, at.Port}
 				if most[key] == 0 {
 					keys = append(keys, key)
 				}
-				most[key] = max(most[key], w.Share)
+				most[key] = max(most[key], w.Share/at.Share)
 			}
 		}
 		for _, key := range keys {
@@ -129,7 +130,7 @@ func mayLimit(cfg *Config, e *Epoch) []bool {
 		}
 		return sum
 	}
-	first, last := func(ways []Way) int32 { return ways[0].Port }, func(ways []Way) int32 { return ways[len(ways)-1].Port }
+	first, last := func(ways []Way) Way { return ways[0] }, func(ways []Way) Way { return ways[len(ways)-1] }
 	in, out := bound(first), bound(last)
 	limits := make([]bool, len(cfg.Ports))
 	for p := range limits {
@@ -137,7 +138,7 @@ func mayLimit(cfg *Config, e *Epoch) []bool {
 		limits[p] = min(in[p], out[p]) > cfg.Ports[p].capacity(e.Rates[p])*rounding
 	}
 	for _, ways := range e.Ways {
-		limits[first(ways)], limits[last(ways)] = true, true
+		limits[first(ways).Port], limits[last(ways).Port] = true, true
 	}
 	return limits
 }
