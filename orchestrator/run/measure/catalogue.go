@@ -128,6 +128,9 @@ func (m *Entry) FormUnit() string {
 
 // Needed returns what a plan must have so that its runs can have the metric.
 func (m *Entry) Needed() (what []string) {
+	if m.Packets {
+		what = append(what, "packets")
+	}
 	for _, n := range m.Needs {
 		what = append(what, n.what)
 	}
