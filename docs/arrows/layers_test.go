@@ -23,7 +23,7 @@ var layers = []layer{
 		"internal/own", "internal/lines", "internal/jsonread", "internal/tagdoc", "internal/wildcard",
 	}},
 	{"data", []string{"nodes/algorithm", "nodes/csig", "nodes/wire", "topologies", "metrics", "workloads", "suites"}},
-	{"machines", []string{"nodes/node", "nodes/class", "nodes/fault", "nodes/deadlock", "nodes/host", "nodes/switch", "nodes/machine"}},
+	{"machines", []string{"nodes/node", "nodes/class", "nodes/fault", "nodes/deadlock", "nodes/fluid", "nodes/host", "nodes/switch", "nodes/machine"}},
 	{"drivers", []string{"nodes/watchdog", "nodes/netio", "nodes/capture", "nodes/sim", "nodes/emu"}},
 	{"plans", []string{"orchestrator/programs", "orchestrator/experiment", "orchestrator/plan"}},
 	{"runs", []string{

@@ -276,6 +276,7 @@ type Variant struct {
 	Routing  string `json:"routing,omitempty"` // "": ecmp
 	CSIG     string `json:"csig"`              // format, or "none"
 	Second   string `json:"second,omitempty"`  // format of the other tags in the fabric; "" without
+	Flow     bool   `json:"flow,omitempty"`    // fidelity is flow: there are no packets, and queues are not known
 
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC

@@ -13,6 +13,8 @@ func (h *Host) Receive(now units.Time, port int, p *wire.Packet) {
 		return
 	}
 	switch kind := p.Kind(); {
+	case port == h.cfg.Fluid && port != NIC:
+		h.noticeFluid(now, p)
 	case port != NIC:
 		if kind != wire.Control || !h.player.OnMessage(now, p.Flow(), p.PSN()) {
 			h.drops[dropUnexpected]++

@@ -35,6 +35,9 @@ type Config struct {
 	NextHopMAC [6]byte
 	Rate       units.Rate // of the NIC
 	Control    int        // number of control ports
+	// Fluid is the control port that leads to the fluid network, which carries the flows that
+	// are not in Sends and Receives; 0: there is none.
+	Fluid int
 
 	MTU      units.Size
 	Sizes    wire.Sizes
@@ -307,14 +310,19 @@ func (h *Host) offerPrograms() {
 func (h *Host) flush() {
 	h.start = h.player.NextStart()
 	for _, m := range h.player.Outbox() {
-		p := h.pool.Get()
-		p.Build(wire.Addresses{Source: h.cfg.IP}, wire.Control, 0, wire.NotECT, 0)
-		p.SetMACs([6]byte{}, h.cfg.MAC)
-		p.SetControl(m.Trigger, m.Code)
-		p.Size = h.cfg.Sizes.Of(p)
-		h.messages[m.Port-h.cfg.firstControl()].Push(p)
-		h.ready.Add(m.Port)
+		h.sendControl(m.Port, m.Trigger, m.Code)
 	}
+}
+
+// sendControl queues a control message.
+func (h *Host) sendControl(port int, trigger, code uint32) {
+	p := h.pool.Get()
+	p.Build(wire.Addresses{Source: h.cfg.IP}, wire.Control, 0, wire.NotECT, 0)
+	p.SetMACs([6]byte{}, h.cfg.MAC)
+	p.SetControl(trigger, code)
+	p.Size = h.cfg.Sizes.Of(p)
+	h.messages[port-h.cfg.firstControl()].Push(p)
+	h.ready.Add(port)
 }
 
 // Transmit returns the next packet of a port. On the NIC control packets pass
@@ -469,12 +477,20 @@ func (h *Host) HandleTimeout(now units.Time) {
 			break
 		}
 		f := h.sender(uint32(id))
+		if f == nil {
+			h.postFluid(uint32(id), 0, 0)
+			continue
+		}
 		f.Start(now)
 		h.arm(f)
 		h.offer(now, f)
 	}
 	for _, m := range h.player.Posts(now) {
 		f := h.sender(uint32(m.Flow))
+		if f == nil {
+			h.postFluid(uint32(m.Flow), m.Size, m.Total)
+			continue
+		}
 		f.Post(now, transport.Message{Size: m.Size, Tag: m.Tag, Total: m.Total})
 		h.arm(f)
 		h.offer(now, f)

@@ -65,6 +65,11 @@ func (s *Set) keep(names []string) {
 	if slices.Contains(without, s.Base.Baseline) {
 		s.Base.Baseline = ""
 	}
+	s.expectOnly(expect, published)
+}
+
+// expectOnly leaves some of what is expected and published of the set.
+func (s *Set) expectOnly(expect []string, published []Published) {
 	s.Base.Expect, s.Base.Published, s.Base.Robust = expect, published, kept(s.Base.Robust, expect)
 	for _, v := range s.Variants {
 		v.Experiment.Expect, v.Experiment.Published, v.Experiment.Robust = expect, published, s.Base.Robust

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/experiment/expression"
@@ -157,6 +158,7 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 		}
 	}
 	errs = append(errs, s.checkDerived(known)...)
+	s.skipPackets(known)
 	scope := s.expectationScope()
 	for i, text := range s.Base.Expect {
 		if len(errs) > maxListed { // no message lists more
@@ -190,9 +192,39 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 	return errs
 }
 
+// flowOnly reports whether no variant has packets.
+func (s *Set) flowOnly() bool {
+	return !slices.ContainsFunc(s.Variants, func(v Resolved) bool { return v.Experiment.Fidelity == Packets })
+}
+
+// skipPackets takes out the expectations that no run without packets can meet, of an experiment
+// that was written for packets, with a note.
+func (s *Set) skipPackets(known []*expression.Known) {
+	if !s.flowOnly() {
+		return
+	}
+	scope := s.expectationScope()
+	kept := slices.DeleteFunc(slices.Clone(s.Base.Expect), func(text string) bool {
+		e, _ := expression.Compile(text, scope)
+		return e != nil && slices.ContainsFunc(expression.CheckExpectation(e, known), func(wrong *expression.Error) bool {
+			return strings.Contains(wrong.Msg, NoPackets)
+		})
+	})
+	published := slices.DeleteFunc(slices.Clone(s.Base.Published), func(p Published) bool {
+		return slices.ContainsFunc(known, func(k *expression.Known) bool {
+			wrong := k.Check(p.Metric)
+			return wrong != nil && strings.Contains(wrong.Msg, NoPackets)
+		})
+	})
+	if skipped := len(s.Base.Expect) + len(s.Base.Published) - len(kept) - len(published); skipped > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("skipped: %d expectations and published figures, which runs without packets cannot have (fidelity: flow)", skipped))
+	}
+	s.expectOnly(kept, published)
+}
+
 // checkDerived checks the derived metrics and adds their names to known.
 func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
-	reduced := s.Reduced || len(s.Variants) < len(s.Base.Variants)
+	reduced := s.Reduced || len(s.Variants) < len(s.Base.Variants) || s.flowOnly()
 	nodes := s.Variants[0].node
 	var later []string
 	for _, m := range s.Base.Derived {

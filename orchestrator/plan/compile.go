@@ -88,6 +88,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err := checkAlgorithms(e, &fabric, buffers.sizing, signals.domain()); err != nil {
 		return nil, err
 	}
+	if err := checkFluid(e); err != nil {
+		return nil, err
+	}
 	length, interval := newInterval(e, &fabric, &first, jobs.loads)
 	rival := v.untagged
 	v.untagged = v.untagged || e.CSIG.Format == csig.FormatNone
@@ -189,9 +192,13 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	network := newNetwork(r, &decided{kinds, tasks, rules, collecting, weights, faults})
+	d := &decided{kinds, tasks, rules, collecting, weights, faults}
+	network := newNetwork(r, d)
 	jobs, kept := newJobInfos(r)
 	p := &Plan{Network: network, Traffic: newTraffic(r, groups, jobs), Applications: applications, Recording: r.Recording, Tags: s.signals.meaning()}
+	if p.Fluid, err = newFluid(r, d, p); err != nil {
+		return nil, err
+	}
 	p.Notes = newNotes(r, p, kept)
 	return p, nil
 }

@@ -113,7 +113,13 @@ func newHosts(r *run, d *decided) []*host.Config {
 			c.Collector = d.collecting.config
 		}
 		c.GiveUp = d.faults.giveUp(c.RTO)
+		if d.fluid.ports != nil {
+			c.Fluid = d.fluid.ports[h]
+		}
 		hosts[h] = c
+	}
+	if d.fluid.ports != nil {
+		return hosts // it carries all flows
 	}
 	sends, receives := make([]int, r.hosts), make([]int, r.hosts)
 	for i := range r.workload.Transfers {

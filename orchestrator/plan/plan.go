@@ -16,6 +16,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/fluid"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -41,6 +42,10 @@ type Network struct {
 	Graph *topologies.Graph
 	Nodes []machine.Spec // as Graph.Nodes: the hosts, then the switches
 	Links []Link         // as Graph.Links; then the control links
+
+	// Fluid carries the messages of all flows, in place of packets. It is a machine behind those
+	// of Nodes, to which control links lead; nil: packets.
+	Fluid *fluid.Config
 
 	Path    congestion.Path // of the first host
 	Format  wire.Format
@@ -82,6 +87,14 @@ type Link struct {
 
 // Call is the flows of an RPC.
 type Call struct{ Request, Response int32 }
+
+// Machines returns how many machines run: Nodes, and Fluid.
+func (p *Plan) Machines() int {
+	if p.Fluid != nil {
+		return len(p.Nodes) + 1
+	}
+	return len(p.Nodes)
+}
 
 // Control returns the control links.
 func (p *Plan) Control() []Link { return p.Links[len(p.Graph.Links):] }

@@ -20,6 +20,7 @@ type tasks struct {
 	players []player.Config
 	ports   []int // control ports
 	links   []Link
+	fluid   fluidLinks
 }
 
 // newTasks gives every host its part of the workload's dependencies and the ranks of jobs that
@@ -66,6 +67,7 @@ func newTasks(r *run, edges []*shim.EdgeConfig) (tasks, error) {
 			t.players[h].Jobs = append(t.players[h].Jobs, *parts[h])
 		}
 	}
+	t.fluid = newFluidLinks(r, control)
 	return t, nil
 }
 
@@ -153,14 +155,16 @@ func (c *controlLinks) between(a, b int, delay units.Duration) int {
 	if port, ok := c.ports[controlLink{a, b, delay}]; ok {
 		return port
 	}
-	end := func(h int) topologies.End {
-		c.tasks.ports[h]++
-		with := host.Config{Edge: c.edges[h], Control: c.tasks.ports[h]}
-		return topologies.End{Node: h, Port: with.Ports() - 1}
-	}
-	link := Link{A: end(a), B: end(b), Delay: delay}
+	link := Link{A: c.end(a), B: c.end(b), Delay: delay}
 	link.Name = controlName(c.graph, link.A, link.B)
 	c.tasks.links = append(c.tasks.links, link)
 	c.ports[controlLink{a, b, delay}], c.ports[controlLink{b, a, delay}] = link.A.Port, link.B.Port
 	return link.A.Port
+}
+
+// end returns one more control port of a host.
+func (c *controlLinks) end(h int) topologies.End {
+	c.tasks.ports[h]++
+	with := host.Config{Edge: c.edges[h], Control: c.tasks.ports[h]}
+	return topologies.End{Node: h, Port: with.Ports() - 1}
 }

@@ -28,6 +28,15 @@ func Port(p *reading.Place) string {
 // tierNames are the names of tiers in drawings, in short.
 var tierNames = map[string]string{"host": "hosts", "tor": "ToR", "agg": "agg", "core": "core", "other": "other"}
 
+// Queue says how long the mean queue of a port is, as the rest of a sentence; "" if that is not
+// known. rate as words.Depth has it.
+func Queue(u *reading.Use, before string, rate int64) string {
+	if u.NoQueue {
+		return ""
+	}
+	return before + words.Depth(u.MeanQueueBytes, rate)
+}
+
 // Tier names the ports of a tier and direction in drawings, with an arrow.
 func Tier(tier, direction string) string {
 	name, ok := tierNames[tier]

@@ -21,6 +21,7 @@ type Variant struct {
 	AQM        string                `json:"aqm"`
 	Routing    string                `json:"routing,omitempty"`   // "": ecmp
 	CSIG       string                `json:"csig"`                // format, or "none"
+	Flow       bool                  `json:"flow,omitempty"`      // it has no packets (fidelity: flow)
 	MTU        int64                 `json:"mtu"`                 // wire bytes of a full data packet
 	Header     int64                 `json:"header"`              // wire bytes charged for headers
 	Actions    []runfolder.Action    `json:"actions,omitempty"`   // of CC, in the order of charts
@@ -67,7 +68,7 @@ func VariantsOf(m *runfolder.Manifest, s *runfolder.Summary, shown map[string]ui
 	for _, v := range m.Variants {
 		summary := s.Variants[v.Name]
 		all = append(all, Variant{
-			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, Routing: v.Routing, CSIG: v.CSIG, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
+			Name: v.Name, CC: v.CC, LB: v.LB, AQM: v.AQM, Routing: v.Routing, CSIG: v.CSIG, Flow: v.Flow, MTU: v.MTU, Header: v.Header, Actions: v.Actions, Constants: v.Constants, Parameters: v.Parameters,
 			TraceHash: summary.TraceHash, Seeds: len(summary.Runs), Shown: shown[v.Name], Metrics: metricsOf(summary, subjects, of),
 		})
 	}

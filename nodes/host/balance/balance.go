@@ -96,6 +96,8 @@ type Algorithm struct {
 	algorithm.Spec
 	// OnePath says that the flow keeps to one path at a time.
 	OnePath bool
+	// Even says that the flow sends as much on each path, whatever comes back.
+	Even bool
 	// Build returns a balancer of a flow. The reader's parameters are of their kinds and
 	// checked.
 	Build func(f Flow, r *algorithm.Reader) Balancer

@@ -50,6 +50,7 @@ func (w *walk) around() uint16 {
 // oblivious walks and does not listen (uet-htsim: oblivious).
 var oblivious = Algorithm{
 	Spec:  algorithm.Spec{Name: "oblivious", Doc: "every EV in turn, whatever comes back", Params: []algorithm.Param{paths}},
+	Even:  true,
 	Build: newOblivious,
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/fault"
+	"github.com/csiglab/csiglab/nodes/fluid"
 	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/watchdog"
@@ -97,7 +98,7 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	for i := range pools {
 		pools[i] = &wire.Pool{Notes: c.Tap != nil}
 	}
-	a := &assembly{sinks: make([]*metrics.Batcher, len(p.Nodes)), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
+	a := &assembly{sinks: make([]*metrics.Batcher, p.Machines()), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
 	a.config = sim.Config{
 		TieSeed: p.TieSeed, NoTraceHash: p.Untraced, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
 		Between: func() { wire.Balance(pools) },
@@ -120,11 +121,30 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 		}
 		a.config.Nodes = append(a.config.Nodes, n)
 	}
+	if p.Fluid != nil {
+		if err := a.addFluid(p.Fluid, pools[0], c.Consumer()); err != nil {
+			return nil, err
+		}
+	}
 	for _, l := range p.Links {
 		a.config.Links = append(a.config.Links, topologies.Link{A: l.A, B: l.B, Delay: l.Delay})
 	}
 	a.config.Progress = a.watch.look
 	return a, nil
+}
+
+// addFluid adds the network that carries the flows of a plan in place of packets, to the first
+// worker's nodes.
+func (a *assembly) addFluid(cfg *fluid.Config, pool *wire.Pool, to metrics.Consumer) error {
+	sink := metrics.NewBatcher(cfg.Node, batchRecords, to)
+	n, err := fluid.New(*cfg, pool, sink)
+	if err != nil {
+		return err
+	}
+	a.sinks[cfg.Node] = sink
+	a.watch.add(0, n)
+	a.config.Nodes = append(a.config.Nodes, sim.Station{Machine: n, Ports: cfg.Hosts, Sink: sink})
+	return nil
 }
 
 // account runs a worker and adds its CPU time. That is the thread's, so that runs on

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/csiglab/csiglab/nodes/host"
 	"github.com/csiglab/csiglab/nodes/watchdog"
 	"github.com/csiglab/csiglab/units"
 )
@@ -23,7 +22,7 @@ type watch struct {
 
 // watchedShard is a shard, which its worker alone reads, but for delivered.
 type watchedShard struct {
-	hosts     []*host.Host
+	receivers []receiver
 	counted   time.Time // when delivered was counted
 	delivered atomic.Int64
 	_         [64]byte // the next one is in another cache line
@@ -37,8 +36,11 @@ func newWatch(ctx context.Context, shards int, bytes units.Size, progress func(n
 	return &watch{ctx: ctx, bytes: max(1, float64(bytes)), progress: progress, shards: make([]watchedShard, shards)}
 }
 
-func (w *watch) add(shard int, h *host.Host) {
-	w.shards[shard].hosts = append(w.shards[shard].hosts, h)
+// receiver is a machine that knows how many payload bytes have been received.
+type receiver interface{ Delivered() int64 }
+
+func (w *watch) add(shard int, r receiver) {
+	w.shards[shard].receivers = append(w.shards[shard].receivers, r)
 }
 
 // look is called by the worker of a shard now and then. It answers false if the run is to
@@ -54,8 +56,8 @@ func (w *watch) look(shard int, now units.Time) bool {
 	}
 	s.counted = time.Now()
 	var bytes int64
-	for _, h := range s.hosts {
-		bytes += h.Delivered()
+	for _, r := range s.receivers {
+		bytes += r.Delivered()
 	}
 	s.delivered.Store(bytes)
 	bytes = 0

@@ -132,6 +132,10 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 		done = min(1, utilisation*units.Duration(p.End).Seconds()/max(longest, 1e-12))
 	}
 
+	if p.Fluid != nil {
+		t.message(f, done, longest)
+		return
+	}
 	count := float64(f.Packets)
 	again := t.again(contention, count)
 	acks := t.acks(int(f.Src))
@@ -150,6 +154,20 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 	t.inFlight[f.Src] += min(windowBDPs*t.bdp, count)
 	t.towards[f.Dst] += min(windowBDPs*t.bdp, count)
 	t.rowsOf(f, sent, acks, longest*done, ways)
+}
+
+// fluidMessage is what a message takes in hops of packets, where a fluid carries it: it is told,
+// it begins and ends, and both ends hear of it.
+const fluidMessage = 12
+
+// message adds what the messages of a flow take that a fluid carries.
+func (t *traffic) message(f *metrics.FlowInfo, done, busy float64) {
+	sent := float64(max(1, f.Messages)) * done
+	t.hops += fluidMessage * sent
+	if t.interval > 0 {
+		ways := float64(len(t.plan.Fluid.Epochs[0].Ways[f.Flow]))
+		t.rows += (1 + ways/float64(max(1, t.flowsFrom[f.Src]))) * min(sent, busy/t.interval+1)
+	}
 }
 
 // again returns how often a data packet is sent again, when a number of senders share a

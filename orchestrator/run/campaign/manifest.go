@@ -102,6 +102,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		OnePath:  onePath(e),
 		CSIG:     e.CSIG.Format.String(),
 		Second:   secondFormat(e),
+		Flow:     e.Fidelity == experiment.Flow,
 		AQM:      p.AQM(),
 		Routing:  e.Routing.Name,
 		Notes:    p.Notes,

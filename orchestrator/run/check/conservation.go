@@ -19,6 +19,9 @@ import (
 // Conservation checks that no packet appears or vanishes: at every port, on every
 // link, and for every flow. A violation is a bug of csiglab.
 func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
+	if p.Fluid != nil {
+		return fluidConservation(p, nodes)
+	}
 	problem := checkPorts(p, nodes)
 	var inNetwork int64
 	if problem == "" {
@@ -31,6 +34,21 @@ func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals
 		return failed("conservation", problem)
 	}
 	return passed("conservation", "ports, links and %d flows add up", len(p.Flows))
+}
+
+// fluidConservation checks of a run without packets that no byte appears or vanishes: what the
+// rates of a flow add up to is what its messages have, and all of it if the flow is complete.
+func fluidConservation(p *plan.Plan, nodes []metrics.NodeTotals) runfolder.Check {
+	whole := jobsDone(nodes)
+	for _, f := range metrics.Flows(p.Flows, nodes) {
+		sent, got, want := f.Sender.PayloadBytes, f.Receiver.PayloadBytes, int64(f.Info.Size)
+		complete := f.Receiver.Done != units.Never && (f.Info.Messages == 0 || whole[f.Info.Job])
+		off := max(sent-got, got-sent)
+		if rounding := 1 + sent/1e9; off > rounding || sent > want || complete && sent != want {
+			return failed("conservation", fmt.Sprintf("flow %s: messages of %d of %d bytes have left, at rates that add up to %d", f.Info.Name, sent, want, got))
+		}
+	}
+	return passed("conservation", "the bytes of %d flows add up", len(p.Flows))
 }
 
 func passed(name, format string, args ...any) runfolder.Check {

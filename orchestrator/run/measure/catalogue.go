@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/meaning"
+	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -21,6 +22,7 @@ type Entry struct {
 	Better  meaning.Better
 	Share   bool // between 0 and 1
 	Machine bool // see meaning.Meaning
+	Packets bool // it is about packets, which runs of fidelity flow do not have
 	Doc     string
 
 	Needs []*need
@@ -76,6 +78,9 @@ var (
 
 // lacks returns why no run of a plan has the metric; "" if runs can have it.
 func (m *Entry) lacks(p *plan.Plan) string {
+	if m.Packets && p.Fluid != nil {
+		return experiment.NoPackets
+	}
 	for _, n := range m.Needs {
 		if !n.has(p) {
 			return n.lacks
@@ -123,6 +128,9 @@ func (m *Entry) FormUnit() string {
 
 // Needed returns what a plan must have so that its runs can have the metric.
 func (m *Entry) Needed() (what []string) {
+	if m.Packets {
+		what = append(what, "packets")
+	}
 	for _, n := range m.Needs {
 		what = append(what, n.what)
 	}

@@ -16,18 +16,18 @@ var classMetrics = Group{Title: "Classes of data", Of: "classes",
 }
 
 var (
-	classQueue = &Entry{Form: "class_queue_kb.<statistic>.<class>", Words: []*words{statisticNames, dataClasses}, Better: meaning.Lower, Needs: ofClasses, Absent: noneOfClass,
+	classQueue = &Entry{Form: "class_queue_kb.<statistic>.<class>", Packets: true, Words: []*words{statisticNames, dataClasses}, Better: meaning.Lower, Needs: ofClasses, Absent: noneOfClass,
 		Doc: "depth of the queues of the class in the measuring window, over the time of all ports that had packets of it"}
-	classWait = &Entry{Form: "class_wait_us.<statistic>.<class>", Words: []*words{statisticNames, dataClasses}, Better: meaning.Lower, Needs: ofClasses, Absent: noneOfClass,
+	classWait = &Entry{Form: "class_wait_us.<statistic>.<class>", Packets: true, Words: []*words{statisticNames, dataClasses}, Better: meaning.Lower, Needs: ofClasses, Absent: noneOfClass,
 		Doc: "time that packets of the class waited at a port"}
-	bufferMost     = &Entry{Form: "buffer_kb.max", Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of one switch"}
-	bufferOfSwitch = &Entry{Form: "buffer_kb.max.<switch>", Words: []*words{switchNames}, Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of the switch"}
-	pausedOfClass  = &Entry{Form: "paused_us.<class>", Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless,
+	bufferMost     = &Entry{Form: "buffer_kb.max", Packets: true, Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of one switch"}
+	bufferOfSwitch = &Entry{Form: "buffer_kb.max.<switch>", Packets: true, Words: []*words{switchNames}, Better: meaning.Lower, Needs: ofClasses, Doc: "the most data that was in the queues of the switch"}
+	pausedOfClass  = &Entry{Form: "paused_us.<class>", Packets: true, Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless,
 		Doc: "time in which ports were paused, summed over all ports, NICs included"}
-	headroom     = &Entry{Form: "headroom_kb.max.<class>", Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless, Doc: "the most of a port's headroom that was in use"}
-	pausesOfPort = &Entry{Form: "pauses.<class>.<port>", Words: []*words{losslessClasses, portNames}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
+	headroom     = &Entry{Form: "headroom_kb.max.<class>", Packets: true, Words: []*words{losslessClasses}, Better: meaning.Lower, Needs: ofLossless, Doc: "the most of a port's headroom that was in use"}
+	pausesOfPort = &Entry{Form: "pauses.<class>.<port>", Packets: true, Words: []*words{losslessClasses, portNames}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
 		Doc: "pause frames that the port sent to its peer"}
-	pausedOfPort = &Entry{Form: "paused_us.<class>.<port>", Words: []*words{losslessClasses, portNames}, Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
+	pausedOfPort = &Entry{Form: "paused_us.<class>.<port>", Packets: true, Words: []*words{losslessClasses, portNames}, Better: meaning.Lower, Needs: ofLossless, Absent: noPause,
 		Doc: "time in which the port was paused by its peer"}
 )
 
@@ -37,15 +37,15 @@ var classCounts = []struct {
 	lossless bool // of lossless classes alone
 	of       func(t *metrics.ClassTotals) int64
 }{
-	{&Entry{Form: "class_bytes.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "bytes of the class sent, by each switch port that a packet crosses"},
+	{&Entry{Form: "class_bytes.<class>", Packets: true, Words: []*words{dataClasses}, Needs: ofClasses, Doc: "bytes of the class sent, by each switch port that a packet crosses"},
 		false, func(t *metrics.ClassTotals) int64 { return t.TxBytes }},
-	{&Entry{Form: "class_marks.<class>", Words: []*words{dataClasses}, Needs: ofClasses, Doc: "packets of the class that were marked"},
+	{&Entry{Form: "class_marks.<class>", Packets: true, Words: []*words{dataClasses}, Needs: ofClasses, Doc: "packets of the class that were marked"},
 		false, func(t *metrics.ClassTotals) int64 { return t.MarkedPackets }},
-	{&Entry{Form: "class_trims.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were trimmed"},
+	{&Entry{Form: "class_trims.<class>", Packets: true, Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were trimmed"},
 		false, func(t *metrics.ClassTotals) int64 { return t.TrimmedPackets }},
-	{&Entry{Form: "class_drops.<class>", Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were dropped"},
+	{&Entry{Form: "class_drops.<class>", Packets: true, Words: []*words{dataClasses}, Better: meaning.Lower, Needs: ofClasses, Doc: "packets of the class that were dropped"},
 		false, func(t *metrics.ClassTotals) int64 { return t.DroppedPackets + t.HeadroomDropped }},
-	{&Entry{Form: "pauses.<class>", Words: []*words{losslessClasses}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless,
+	{&Entry{Form: "pauses.<class>", Packets: true, Words: []*words{losslessClasses}, Unit: "frames", Better: meaning.Lower, Needs: ofLossless,
 		Doc: "pause frames that switches sent for a lossless class, refreshes and ends of pauses included"},
 		true, func(t *metrics.ClassTotals) int64 { return t.PausesSent }},
 }

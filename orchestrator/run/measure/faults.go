@@ -15,9 +15,9 @@ import (
 var faultMetrics = Group{Title: "Faults", Entries: []*Entry{faultDrops, faultDropsOfOne}}
 
 var (
-	faultDrops = &Entry{Form: "fault_drops", Better: meaning.Lower, Needs: []*need{needFaults},
+	faultDrops = &Entry{Form: "fault_drops", Packets: true, Better: meaning.Lower, Needs: []*need{needFaults},
 		Doc: "packets that the [faults](../how-to/faults.md) of the experiment dropped, on links and in switches. They are among `drops`; those of switches are also drops of ports"}
-	faultDropsOfOne = &Entry{Form: "fault_drops.<fault>", Words: []*words{{of: func(s *subjects) []string {
+	faultDropsOfOne = &Entry{Form: "fault_drops.<fault>", Packets: true, Words: []*words{{of: func(s *subjects) []string {
 		names := make([]string, len(s.Plan.Faults))
 		for i := range s.Plan.Faults {
 			names[i] = s.Plan.Faults[i].Name

@@ -22,7 +22,7 @@ type Take func(v *metrics.Value, of Kind)
 // Each computes the metrics of a run and gives each to take, in a fixed order. A metric
 // without a finite value is absent.
 func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
-	e := emitter{take: take}
+	e := emitter{take: take, fluid: p.Fluid != nil}
 	r.finish()
 	for _, c := range p.Constants {
 		e.set(constant, c.Value, c.Name)
@@ -53,6 +53,7 @@ func Metrics(p *plan.Plan, out *backend.Outcome, r *Records) map[string]float64 
 // emitter gives metrics to a Take.
 type emitter struct {
 	take  Take
+	fluid bool          // the run has no packets
 	value metrics.Value // here because a pointer that goes to a func would be a new object each time
 }
 
@@ -64,7 +65,7 @@ const asForm Kind = kinds
 
 // setOf emits a value of a metric that is about something else than its form says.
 func (e *emitter) setOf(kind Kind, m *Entry, value float64, words ...string) {
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	if math.IsNaN(value) || math.IsInf(value, 0) || m.Packets && e.fluid {
 		return
 	}
 	of := m.name(&e.value, words)
@@ -82,7 +83,7 @@ var (
 )
 
 var (
-	tagOutcomes = &Entry{Form: "tags.<outcome>", Words: []*words{countersOf(func(tags, _ []string) []string { return tags })}, Unit: "tags",
+	tagOutcomes = &Entry{Form: "tags.<outcome>", Packets: true, Words: []*words{countersOf(func(tags, _ []string) []string { return tags })}, Unit: "tags",
 		Doc: "times that a switch did this to a CSIG tag as a packet left. Outcomes are `updated` (the switch's value was the worse one), `kept`, `frozen` (the D bit), `unknown` (a type or code that is none), `passed`, `stripped`, `terminated`, `untouched` (terminated without a sample, as no hop could measure), `several` (the frame has more than one tag and is left alone), `refused` (a tag that came from outside the domain) and `initiated` (put on as the frame came in). Hosts with [generators](../how-to/applications.md#generators) count the frames that still have a tag where they arrive: `delivered`, and `delivered_several` with more than one"}
 	programFrames = &Entry{Form: "programs.<what>", Words: []*words{countersOf(func(_, programs []string) []string { return programs })}, Unit: "packets", Needs: []*need{needPrograms},
 		Doc: "frames of [programs](../how-to/applications.md) that did not enter the fabric: questions that the host answers itself (`arp_answered`, `nd_answered`), other broadcast and `multicast`, to hosts that have `no_programs`, from a source address that is not the host's (`other_source`), with a `csig_tag` already, or for UDP 4793, the `transport_port`"}

@@ -20,11 +20,11 @@ const (
 )
 
 var (
-	queueOfClass = &Entry{Form: "queue_kb.<statistic>.<class>", Words: []*words{statisticNames, portClasses}, Better: meaning.Lower, Absent: endedEarly, Doc: "as `queue_kb.<statistic>.<port>`, over the time of all ports of the class together"}
-	queueOfPort  = &Entry{Form: "queue_kb.<statistic>.<port>", Words: []*words{statisticNames, portNames}, Better: meaning.Lower, Absent: endedEarly,
+	queueOfClass = &Entry{Form: "queue_kb.<statistic>.<class>", Packets: true, Words: []*words{statisticNames, portClasses}, Better: meaning.Lower, Absent: endedEarly, Doc: "as `queue_kb.<statistic>.<port>`, over the time of all ports of the class together"}
+	queueOfPort  = &Entry{Form: "queue_kb.<statistic>.<port>", Packets: true, Words: []*words{statisticNames, portNames}, Better: meaning.Lower, Absent: endedEarly,
 		Doc: "depth of the port's data queue, weighted by time: `p99` is the depth that was exceeded for 1 % of the window. A depth that lasted no time does not count, so that a packet that finds the port idle makes no queue. The packet being sent is not in the queue, nor are ACKs, NACKs and trimmed packets, which have one of their own. At a NIC it is the queue of programs' and generators' frames; the transport makes a packet when the NIC is free for it"}
-	delayOfClass = &Entry{Form: "hop_delay_us.<statistic>.<class>", Words: []*words{statisticNames, queueClasses}, Better: meaning.Lower, Absent: noneLeft, Doc: "as `hop_delay_us.<statistic>.<port>`, over the packets of all ports of the class together"}
-	delayOfPort  = &Entry{Form: "hop_delay_us.<statistic>.<port>", Words: []*words{statisticNames, queueNames}, Better: meaning.Lower, Absent: noneLeft,
+	delayOfClass = &Entry{Form: "hop_delay_us.<statistic>.<class>", Packets: true, Words: []*words{statisticNames, queueClasses}, Better: meaning.Lower, Absent: noneLeft, Doc: "as `hop_delay_us.<statistic>.<port>`, over the packets of all ports of the class together"}
+	delayOfPort  = &Entry{Form: "hop_delay_us.<statistic>.<port>", Packets: true, Words: []*words{statisticNames, queueNames}, Better: meaning.Lower, Absent: noneLeft,
 		Doc: "time from the arrival of a packet in the port's data queue (after the switch's own delay) to the beginning of its transmission, over the packets that leave this queue in the window: data, probes, and frames of programs and generators. Ports of hosts with transfers alone have none"}
 	meanUse   = &Entry{Form: "utilisation.mean.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "mean utilisation of the ports of the class"}
 	mostUse   = &Entry{Form: "utilisation.max.<class>", Words: []*words{portClasses}, Share: true, Absent: endedEarly, Doc: "greatest utilisation of the ports of the class"}

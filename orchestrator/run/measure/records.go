@@ -44,7 +44,7 @@ type Writer interface {
 func NewRecords(p *plan.Plan, writer Writer) *Records {
 	r := &Records{
 		classes: newClassSums(p), plan: p,
-		totals: metrics.NewCollector(len(p.Nodes)), cc: newCCSums(p), signals: newSignalSums(p),
+		totals: metrics.NewCollector(p.Machines()), cc: newCCSums(p), signals: newSignalSums(p),
 		flows: make(flowSums, len(p.Flows)), ports: newPortSums(p), jobs: newJobSums(p), truths: newTruths(p), writer: writer,
 	}
 	if p.Format.PFC {
@@ -202,9 +202,9 @@ func (c *ccSums) Consume(b *metrics.Batch) {
 var ccMetrics = Group{Title: "Congestion control", Entries: []*Entry{ccDelay, ccShare}}
 
 var (
-	ccDelay = &Entry{Form: "cc_delay_us.<flow>", Words: []*words{transferNames}, Better: meaning.Lower, Absent: noACK,
+	ccDelay = &Entry{Form: "cc_delay_us.<flow>", Packets: true, Words: []*words{transferNames}, Better: meaning.Lower, Absent: noACK,
 		Doc: "mean delay that CC judged ACKs by: RTT less base RTT; with CSIG max(Delay) the sample less what an idle path has (`hosts.cc.csig_unloaded`); of swift the delay in the fabric, propagation included"}
-	ccShare = &Entry{Form: "cc_share.<flow>.<action>", Words: []*words{transferNames, {of: func(s *subjects) (names []string) {
+	ccShare = &Entry{Form: "cc_share.<flow>.<action>", Packets: true, Words: []*words{transferNames, {of: func(s *subjects) (names []string) {
 		for _, a := range s.Plan.Actions {
 			names = append(names, a.Name)
 		}

@@ -42,29 +42,29 @@ var Runs = Group{Title: "Runs", Entries: []*Entry{
 	{Form: "flows.incomplete", Better: meaning.Lower, Run: always(incomplete),
 		Doc: "transfers that did not complete; connections of jobs never do, and are left out"},
 
-	{Form: "packets.new", Needs: transfers, Run: ofTransfers(newPackets),
+	{Form: "packets.new", Packets: true, Needs: transfers, Run: ofTransfers(newPackets),
 		Doc: "data packets sent for the first time"},
-	{Form: "packets.retransmitted", Better: meaning.Lower, Needs: transfers, Run: ofTransfers(retransmitted),
+	{Form: "packets.retransmitted", Packets: true, Better: meaning.Lower, Needs: transfers, Run: ofTransfers(retransmitted),
 		Doc: "data packets sent again"},
-	{Form: "packets.timeouts", Better: meaning.Lower, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Timeouts }),
+	{Form: "packets.timeouts", Packets: true, Better: meaning.Lower, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Timeouts }),
 		Doc: "data packets given up for lost by a retransmission timeout"},
-	{Form: "packets.probes", Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Probes }),
+	{Form: "packets.probes", Packets: true, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Probes }),
 		Doc: "probes sent to fetch CSIG samples (`csig.init: probe/INTERVAL`)"},
-	{Form: "packets.acks", Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.AcksSent }),
+	{Form: "packets.acks", Packets: true, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.AcksSent }),
 		Doc: "ACKs sent by receivers"},
-	{Form: "packets.nacks", Better: meaning.Lower, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.NacksSent }),
+	{Form: "packets.nacks", Packets: true, Better: meaning.Lower, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.NacksSent }),
 		Doc: "NACKs sent by receivers: for trimmed packets, and with `hosts.recovery: go_back_n` for packets behind a hole"},
-	{Form: "packets.returned", Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Returned }),
+	{Form: "packets.returned", Packets: true, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Returned }),
 		Doc: "data packets that a switch returned to their senders because the port was down (`csig.port_down: notify`)"},
-	{Form: "packets.out_of_sequence", Better: meaning.Lower, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.OutOfSequence }),
+	{Form: "packets.out_of_sequence", Packets: true, Better: meaning.Lower, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.OutOfSequence }),
 		Doc: "data packets that came whole behind a hole, which `hosts.recovery: go_back_n` throws away"},
-	{Form: "packets.credits", Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.CreditsSent }),
+	{Form: "packets.credits", Packets: true, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.CreditsSent }),
 		Doc: "credit packets sent by receivers, with `hosts.credits` or `hosts.cc: rccc`"},
-	{Form: "packets.credit_requests", Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Requests }),
+	{Form: "packets.credit_requests", Packets: true, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Sender.Requests }),
 		Doc: "packets sent to ask for credit by flows that had none and no data packet to say so"},
-	{Form: "packets.cnps", Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.CNPsSent }),
+	{Form: "packets.cnps", Packets: true, Needs: transfers, Run: ofTransfers(func(f *metrics.Flow) int64 { return f.Receiver.CNPsSent }),
 		Doc: "congestion notification packets sent by receivers of marked packets, where the congestion control asks for them"},
-	{Form: "data_packets", Run: always(func(r *Run) float64 { return sum(r, newPackets) + sum(r, retransmitted) }),
+	{Form: "data_packets", Packets: true, Run: always(func(r *Run) float64 { return sum(r, newPackets) + sum(r, retransmitted) }),
 		Doc: "data packets sent, for the first time and again"},
 
 	{Form: "fct_us.<statistic>", Words: []*words{namesOf(fctStatistics)}, Better: meaning.Lower, Needs: completing, Absent: noCompletion,
@@ -74,32 +74,32 @@ var Runs = Group{Title: "Runs", Entries: []*Entry{
 		Run: func(r *Run, set Set) { emitAll(set, slowdownStatistics, slowdowns(r)) },
 		Doc: "slowdowns of the flows that completed, exact"},
 
-	{Form: "postcards", Needs: collector, Run: ofNodes(ofSwitches, func(n *metrics.NodeTotals) int64 { return n.Postcards }),
+	{Form: "postcards", Packets: true, Needs: collector, Run: ofNodes(ofSwitches, func(n *metrics.NodeTotals) int64 { return n.Postcards }),
 		Doc: "samples that switches sent to the collector"},
-	{Form: "postcards.received", Needs: collector, Run: ofNodes(ofHosts, func(n *metrics.NodeTotals) int64 { return n.Taken }),
+	{Form: "postcards.received", Packets: true, Needs: collector, Run: ofNodes(ofHosts, func(n *metrics.NodeTotals) int64 { return n.Taken }),
 		Doc: "samples of switches that the collector received"},
-	{Form: "weights.set", Needs: collector, Run: ofNodes(ofSwitches, func(n *metrics.NodeTotals) int64 { return n.Taken }),
+	{Form: "weights.set", Packets: true, Needs: collector, Run: ofNodes(ofSwitches, func(n *metrics.NodeTotals) int64 { return n.Taken }),
 		Doc: "settings of weights that switches received from the collector"},
 
-	{Form: "retransmit_share", Better: meaning.Lower, Share: true, Needs: transfers, Absent: noDataSent, Run: retransmitShareOfAll,
+	{Form: "retransmit_share", Packets: true, Better: meaning.Lower, Share: true, Needs: transfers, Absent: noDataSent, Run: retransmitShareOfAll,
 		Doc: "data packets sent again, of all data packets that transfers sent in the measuring window"},
-	{Form: "flows.gave_up", Better: meaning.Lower, Needs: []*need{needFaults}, Run: ofTransfers(func(f *metrics.Flow) int64 {
+	{Form: "flows.gave_up", Packets: true, Better: meaning.Lower, Needs: []*need{needFaults}, Run: ofTransfers(func(f *metrics.Flow) int64 {
 		if f.Sender.GaveUp {
 			return 1
 		}
 		return 0
 	}), Doc: "flows that gave up after a [fault](../how-to/faults.md#hosts-that-cannot-be-reached) left them no way"},
 
-	{Form: "trims", Better: meaning.Lower, Run: ofPorts(func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }),
+	{Form: "trims", Packets: true, Better: meaning.Lower, Run: ofPorts(func(p *metrics.PortTotals) int64 { return p.TrimmedPackets }),
 		Doc: "packets trimmed by switches"},
-	{Form: "marks", Run: ofPorts(func(p *metrics.PortTotals) int64 { return p.MarkedPackets }),
+	{Form: "marks", Packets: true, Run: ofPorts(func(p *metrics.PortTotals) int64 { return p.MarkedPackets }),
 		Doc: "packets marked CE by switches"},
-	{Form: "drops", Better: meaning.Lower, Run: always(drops),
+	{Form: "drops", Packets: true, Better: meaning.Lower, Run: always(drops),
 		Doc: "packets dropped anywhere, for whatever reason"},
 }}
 
 // constant is the figures of the congestion control that follow from the plan.
-var constant = &Entry{Form: "<constant>", Words: []*words{{of: func(s *subjects) (names []string) {
+var constant = &Entry{Form: "<constant>", Packets: true, Words: []*words{{of: func(s *subjects) (names []string) {
 	for _, c := range s.Plan.Constants {
 		names = append(names, c.Name)
 	}
@@ -148,23 +148,23 @@ var completionMetrics = Group{Title: "Flows", Words: []*words{completeNames}, Fl
 // Transfers has the metrics of each transfer.
 var Transfers = Group{Words: []*words{transferNames}, Flows: (*Run).transfers, Entries: []*Entry{
 	samplesOfFlow,
-	{Form: "samples_fresh.<flow>", Unit: "samples", Needs: tagged, Flow: func(_ *Run, f *metrics.Flow, set Set) { set(float64(f.Sender.FreshSamples)) },
+	{Form: "samples_fresh.<flow>", Packets: true, Unit: "samples", Needs: tagged, Flow: func(_ *Run, f *metrics.Flow, set Set) { set(float64(f.Sender.FreshSamples)) },
 		Doc: "of the samples, those of packets sent no earlier than that of any sample before; the others came late, and replaced no newer one"},
-	{Form: "base_rtt_us.<flow>", Flow: func(_ *Run, f *metrics.Flow, set Set) { set(f.Sender.BaseRTT.Microseconds()) },
+	{Form: "base_rtt_us.<flow>", Packets: true, Flow: func(_ *Run, f *metrics.Flow, set Set) { set(f.Sender.BaseRTT.Microseconds()) },
 		Doc: "least RTT that the sender's CC knew at the end; the network RTT where it learned of none"},
-	{Form: "retransmit_share.<flow>", Better: meaning.Lower, Share: true, Absent: noDataSent, Flow: retransmitShare,
+	{Form: "retransmit_share.<flow>", Packets: true, Better: meaning.Lower, Share: true, Absent: noDataSent, Flow: retransmitShare,
 		Doc: "data packets sent again, of all data packets that the flow sent in the measuring window"},
-	{Form: "samples_per_ack.<flow>", Unit: "samples", Needs: tagged, Absent: noACK, Flow: samplesPerAck,
+	{Form: "samples_per_ack.<flow>", Packets: true, Unit: "samples", Needs: tagged, Absent: noACK, Flow: samplesPerAck,
 		Doc: "CSIG samples that reached the sender in the measuring window, those of trimmed packets not counted, over the ACKs that did. With probes it may exceed 1"},
-	{Form: "cwnd_kb.<statistic>.<flow>", Words: []*words{statisticNames, transferNames}, Absent: noACK, Flow: ofMeasured(func(m *Measured) *Distribution { return &m.Cwnd }),
+	{Form: "cwnd_kb.<statistic>.<flow>", Packets: true, Words: []*words{statisticNames, transferNames}, Absent: noACK, Flow: ofMeasured(func(m *Measured) *Distribution { return &m.Cwnd }),
 		Doc: "the sender's window after each ACK that came in the measuring window"},
-	{Form: "rtt_us.<statistic>.<flow>", Words: []*words{statisticNames, transferNames}, Better: meaning.Lower, Absent: "no ACK that measures it came in the measuring window",
+	{Form: "rtt_us.<statistic>.<flow>", Packets: true, Words: []*words{statisticNames, transferNames}, Better: meaning.Lower, Absent: "no ACK that measures it came in the measuring window",
 		Flow: ofMeasured(func(m *Measured) *Distribution { return &m.RTT }),
 		Doc:  "RTTs that the ACKs measured that came in the measuring window; an ACK of which it is not known which transmission it answers measures none"},
 }}
 
 // samplesOfFlow is of transfers, and by signalSums of programs.
-var samplesOfFlow = &Entry{Form: "samples.<flow>", Words: []*words{flowNames}, Unit: "samples", Needs: tagged, Absent: noFlowSamples,
+var samplesOfFlow = &Entry{Form: "samples.<flow>", Packets: true, Words: []*words{flowNames}, Unit: "samples", Needs: tagged, Absent: noFlowSamples,
 	Flow: func(_ *Run, f *metrics.Flow, set Set) { set(float64(f.Sender.Samples)) },
 	Doc:  "CSIG samples that reached the sender, those of trimmed packets not counted; of programs those that reached the receiver"}
 
@@ -180,7 +180,7 @@ var flowMetrics = Group{Words: []*words{flowNames}, Flows: func(r *Run) []metric
 			set(rate)
 		}
 	}, Doc: "payload of the same packets; of programs and generators all bytes behind the Ethernet header"},
-	{Form: "samples_untouched.<flow>", Unit: "tags", Needs: tagged, Flow: func(_ *Run, f *metrics.Flow, set Set) {
+	{Form: "samples_untouched.<flow>", Packets: true, Unit: "tags", Needs: tagged, Flow: func(_ *Run, f *metrics.Flow, set Set) {
 		set(float64(f.Sender.Untouched + f.Receiver.Untouched))
 	}, Doc: "tags that came back, of programs those that reached the receiver, and that no hop had written. Where every hop of the path updates the type they are samples, of the best range, and counted there too; elsewhere they say nothing"},
 }}

@@ -132,14 +132,14 @@ var signalMetrics = Group{Title: "CSIG samples", Entries: []*Entry{signalPoints,
 	More: "`csig_<signal>` is `csig_delay_us`, `csig_abw_gbps`, `csig_abwc` or `csig_nqd`. Types of [modules](../how-to/extend.md#signals) have the unit of their values: kB, Gb/s, µs, or a share."}
 
 var (
-	signalPoints = &Entry{Form: "csig_<signal>.<statistic>.<flow>", Words: []*words{quantityNames, named("mean", "min", "max"), flowNames}, Needs: tagged, Absent: noSamples,
+	signalPoints = &Entry{Form: "csig_<signal>.<statistic>.<flow>", Packets: true, Words: []*words{quantityNames, named("mean", "min", "max"), flowNames}, Needs: tagged, Absent: noSamples,
 		Doc: "the flow's samples of one type that came in the measuring window, by the points that their codes stand for (`csig.decode`)"}
-	rawBandwidth = &Entry{Form: "abw_gbps.<flow>", Words: []*words{rawNames}, Absent: noSamples,
+	rawBandwidth = &Entry{Form: "abw_gbps.<flow>", Packets: true, Words: []*words{rawNames}, Absent: noSamples,
 		Needs: []*need{needCSIG, {"programs or generators", func(p *plan.Plan) bool { return len(p.Pairs) > 0 }, "it has no programs and no generators"}},
 		Doc:   "mean of the available bandwidths that tags brought"}
-	bottleneckOfAll = &Entry{Form: "bottleneck_share.<signal>.<port>", Words: []*words{typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
+	bottleneckOfAll = &Entry{Form: "bottleneck_share.<signal>.<port>", Packets: true, Words: []*words{typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
 		Doc: "of the samples of this signal in the measuring window, of all flows together, those that name the port: `tor0-agg0`; `locator-9` for a locator that several ports share, one of them and no name of a port; `none` where no hop wrote a value; `unknown` for a locator that no port has, of a forged or damaged tag"}
-	bottleneck = &Entry{Form: "bottleneck_share.<flow>.<signal>.<port>", Words: []*words{flowNames, typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
+	bottleneck = &Entry{Form: "bottleneck_share.<flow>.<signal>.<port>", Packets: true, Words: []*words{flowNames, typeNames, locatorNames}, Share: true, Needs: tagged, Absent: noneNames,
 		Doc: "as `bottleneck_share.<signal>.<port>`, of the samples of the flow alone"}
 )
 

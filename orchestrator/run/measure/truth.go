@@ -196,15 +196,15 @@ func truthEntries(form, doc string, ending *words, needs ...*need) []*Entry {
 	const noTruth = "no sample of it that was chosen came in the measuring window"
 	percentiles := namesOf(truthStatistics)
 	entries := []*Entry{
-		truthSamples: {Form: "truth_samples.<signal>", Words: []*words{typeNames}, Unit: "samples", Absent: noTruth, Doc: "samples compared"},
-		truthMissed: {Form: "truth_missed.<signal>", Words: []*words{typeNames}, Better: meaning.Lower, Share: true, Absent: noTruth,
+		truthSamples: {Form: "truth_samples.<signal>", Packets: true, Words: []*words{typeNames}, Unit: "samples", Absent: noTruth, Doc: "samples compared"},
+		truthMissed: {Form: "truth_missed.<signal>", Packets: true, Words: []*words{typeNames}, Better: meaning.Lower, Share: true, Absent: noTruth,
 			Doc: "of the samples, those that name another port than the worst hop"},
-		truthOutside: {Form: "truth_outside.<signal>", Words: []*words{typeNames}, Better: meaning.Lower, Share: true, Absent: noTruth,
+		truthOutside: {Form: "truth_outside.<signal>", Packets: true, Words: []*words{typeNames}, Better: meaning.Lower, Share: true, Absent: noTruth,
 			Doc: "of the samples, those whose truth is not in the interval that the code stands for"},
-		truthError: {Form: "csig_<signal>.error_<statistic>", Words: []*words{quantityNames, percentiles}, Absent: noSamples, Doc: "the decoded value less the truth"},
-		truthStale: {Form: "csig_<signal>.stale_<statistic>", Words: []*words{quantityNames, percentiles}, Absent: noSamples,
+		truthError: {Form: "csig_<signal>.error_<statistic>", Packets: true, Words: []*words{quantityNames, percentiles}, Absent: noSamples, Doc: "the decoded value less the truth"},
+		truthStale: {Form: "csig_<signal>.stale_<statistic>", Packets: true, Words: []*words{quantityNames, percentiles}, Absent: noSamples,
 			Doc: "the decoded value less the truth at the time when the sample was read, of samples for which this is known"},
-		truthPercent: {Form: "csig_error_percent.<statistic>.<signal>", Words: []*words{percentiles, typeNames}, Better: meaning.Lower, Absent: noSamples,
+		truthPercent: {Form: "csig_error_percent.<statistic>.<signal>", Packets: true, Words: []*words{percentiles, typeNames}, Better: meaning.Lower, Absent: noSamples,
 			Doc: "the error over the truth, of samples whose truth is not 0"},
 	}
 	for _, m := range entries {

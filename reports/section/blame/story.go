@@ -88,8 +88,8 @@ func (s *Section) incast(all []*Blame) string {
 	if first, ok := p.In(s.reading.Variants[0].Name); ok {
 		use = first
 	}
-	return fmt.Sprintf("%d hosts send to %s at once (incast), and the last link to it, %s, is %s busy, with a mean queue of %s",
-		sources, receiver, phrases.Port(&p.Place), words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, p.RateBPS))
+	return fmt.Sprintf("%d hosts send to %s at once (incast), and the last link to it, %s, is %s busy%s",
+		sources, receiver, phrases.Port(&p.Place), words.Percent(use.Utilisation), phrases.Queue(&use, ", with a mean queue of ", p.RateBPS))
 }
 
 // receiverOf returns the receiver that most of the slow transfers are for, if its last hop is

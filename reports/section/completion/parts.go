@@ -266,7 +266,7 @@ func where(w *Worst) string {
 	case len(w.Named) > 0:
 		return fmt.Sprintf("CSIG names %s (%s of its %s samples)", phrases.Named(w.Named), words.Percent(w.NamedShare), w.Signal)
 	case w.Crosses != nil:
-		return fmt.Sprintf("crosses %s (%s busy, mean queue %s)", phrases.Port(w.Crosses), words.Percent(w.Use.Utilisation), words.Depth(w.Use.MeanQueueBytes, 0))
+		return fmt.Sprintf("crosses %s (%s busy%s)", phrases.Port(w.Crosses), words.Percent(w.Use.Utilisation), phrases.Queue(w.Use, ", mean queue ", 0))
 	}
 	return words.None
 }

@@ -99,7 +99,7 @@ func (s *Section) Badges() []section.Mark {
 		} else {
 			in = phrases.In(&s.r.Facts, use.Variant)
 		}
-		all = append(all, section.Mark{Name: what + phrases.Port(&p.Place) + in, Value: fmt.Sprintf("%s busy, mean queue %s", words.Percent(use.Utilisation), words.Depth(use.MeanQueueBytes, 0))})
+		all = append(all, section.Mark{Name: what + phrases.Port(&p.Place) + in, Value: words.Percent(use.Utilisation) + " busy" + phrases.Queue(&use, ", mean queue ", 0)})
 	}
 	return all
 }

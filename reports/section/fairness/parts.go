@@ -145,11 +145,16 @@ func busy(p *reading.Port) string {
 	var queues []string
 	for _, u := range p.Use {
 		low, high = min(low, u.Utilisation), max(high, u.Utilisation)
-		queues = append(queues, words.Depth(u.MeanQueueBytes, 0)+" in "+u.Variant)
+		if !u.NoQueue {
+			queues = append(queues, words.Depth(u.MeanQueueBytes, 0)+" in "+u.Variant)
+		}
 	}
 	share := words.Percent(high)
 	if words.Percent(low) != share {
 		share = words.Percent(low) + " to " + share
+	}
+	if len(queues) == 0 {
+		return fmt.Sprintf("%s (%s busy)", phrases.Port(&p.Place), share)
 	}
 	return fmt.Sprintf("%s (%s busy; mean queue %s)", phrases.Port(&p.Place), share, strings.Join(queues, ", "))
 }

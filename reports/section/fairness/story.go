@@ -43,7 +43,7 @@ func (s *Section) limited() string {
 	} else if len(s.r.Variants) > 1 {
 		in = " in " + use.Variant
 	}
-	load := fmt.Sprintf("%s busy%s, with a mean queue of %s", words.Percent(use.Utilisation), in, words.Depth(use.MeanQueueBytes, p.RateBPS))
+	load := fmt.Sprintf("%s busy%s%s", words.Percent(use.Utilisation), in, phrases.Queue(&use, ", with a mean queue of ", p.RateBPS))
 	switch {
 	case p.Full && len(ports) > 1:
 		return fmt.Sprintf("two links limit the flows: %s, %s, and %s", phrases.Port(&p.Place), load, phrases.Port(&ports[1].Place))

@@ -75,6 +75,9 @@ func (s *Section) figure() *chart.Figure {
 		port := &ports[rank(p)]
 		var texts []string
 		for _, u := range port.Use {
+			if u.NoQueue {
+				continue
+			}
 			text := fmt.Sprintf("mean %s, peak %s", words.Depth(u.MeanQueueBytes, port.RateBPS), words.Depth(u.PeakQueueBytes, 0))
 			if len(port.Use) > 1 {
 				text = u.Variant + " " + text
@@ -100,6 +103,9 @@ func Figures(f *reading.Facts, charts []series.Chart) []*chart.Figure {
 
 // Parts implements section.Section.
 func (s *Section) Parts() (parts []section.Part) {
+	if !slices.ContainsFunc(s.r.Variants, func(v reading.Variant) bool { return !v.Flow }) {
+		return nil
+	}
 	if f := s.figure(); f != nil {
 		p := section.Part{ID: "queue-depths", Title: "Queues", Blocks: []section.Block{f}}
 		p.Says, p.Level = s.says()
