@@ -166,7 +166,7 @@ func (w *shard) step(n *simNode, now units.Time) {
 	w.now = max(w.now, now)
 	switch {
 	case n.frees.first() <= now:
-		n.PortFree(now, int(n.frees.take().order))
+		n.PortFree(now, n.frees.take())
 	case n.turn.next <= now:
 		a := n.turn.take()
 		n.ReceiveSent(now, int(a.port), a.packet, a.digest)
@@ -177,7 +177,7 @@ func (w *shard) step(n *simNode, now units.Time) {
 		w.depart(n, &n.Departures[i])
 	}
 	for _, port := range n.Frees {
-		n.frees.push(event{at: n.FreeAt(port), order: uint64(port)})
+		n.frees.push(n.FreeAt(port), port)
 	}
 	n.timer = max(n.NextTimeout(), now)
 }

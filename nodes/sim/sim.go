@@ -4,7 +4,7 @@
 //
 // Time goes on in windows that are as long as the shortest link delay. What a node
 // sends in a window arrives after it, so that within a window every node can run for
-// itself: node after node, each with its own.frees in order, which keeps the memory
+// itself: node after node, each with its own events in order, which keeps the memory
 // of one node in the processor's cache while it runs. Nodes may be split into shards,
 // with a worker each; what crosses shards is handed over when a window ends. Neither
 // the order of the nodes in a window nor the number of shards changes a trace.
@@ -76,7 +76,7 @@ type simNode struct {
 	touch node.Toucher // the machine, if it is one
 	id    int32
 	timer units.Time // the machine's next deadline, not before now
-	frees eventHeap  // when ports become free; order: the port
+	frees frees
 	out   []outbound // by port
 	turn  turn
 	later units.Time // when the first of what stays in the inbox arrives
