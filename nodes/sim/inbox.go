@@ -43,7 +43,7 @@ const farWindows = 16
 // collect takes out of the node's inbox what arrives in the open window, and puts it in
 // canonical order. What stays is not due before n.later.
 func (w *shard) collect(n *simNode) {
-	t := &n.turn
+	t := n.turn
 	t.arrivals = t.arrivals[:0]
 	n.later = units.Never
 	for n.far.first() < w.horizon {

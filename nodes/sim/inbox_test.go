@@ -19,7 +19,7 @@ func TestInboxAgainstSort(t *testing.T) {
 	for round := range 100 {
 		width := units.Duration([]int{10, 1000}[round%2])
 		tieSeed := uint64(round % 3)
-		s := &Sim{cfg: Config{TieSeed: tieSeed}, nodes: []simNode{{turn: turn{next: units.Never}}}, inboxes: make([][]arrival, 1), booked: []units.Time{0}}
+		s := &Sim{cfg: Config{TieSeed: tieSeed}, nodes: []simNode{{turn: &turn{next: units.Never}}}, inboxes: make([][]arrival, 1), booked: []units.Time{0}}
 		w := &shard{sim: s, calendar: newCalendar(width)}
 		n := &s.nodes[0]
 		var got, want []arrival

@@ -100,19 +100,16 @@ func (w *shard) run() bool {
 
 // runNode runs one node to the end of the open window, likewise.
 func (w *shard) runNode(id int32, n *simNode) bool {
-	n.turn = w.turn
 	w.collect(n)
 	next := n.next()
 	for ; next < w.horizon; next = n.next() {
 		if w.count >= w.due && !w.report() {
 			w.putBack(n)
-			w.turn, n.turn = n.turn, turn{next: units.Never}
 			return false
 		}
 		w.step(n, next)
 	}
 	w.book(id, min(next, n.later))
-	w.turn, n.turn = n.turn, turn{next: units.Never}
 	return true
 }
 

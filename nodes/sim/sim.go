@@ -78,7 +78,7 @@ type simNode struct {
 	timer units.Time // the machine's next deadline, not before now
 	frees frees
 	out   []outbound // by port
-	turn  turn
+	turn  *turn      // the shard's, which nodes use one after the other; Ordered: its own
 	later units.Time // when the first of what stays in the inbox arrives
 	far   *farHeap   // nil before the first
 }
@@ -109,13 +109,15 @@ func New(cfg Config) *Sim {
 			Stepper: *node.NewStepper(n.Machine, n.Ports, n.Sink),
 			id:      int32(i),
 			out:     make([]outbound, n.Ports),
-			turn:    turn{next: units.Never},
 			later:   units.Never,
 		}
 		s.nodes[i].Tap = n.Tap
 		s.nodes[i].touch, _ = n.Machine.(node.Toucher)
 		if cfg.NoTraceHash {
 			s.nodes[i].LeaveOutHash()
+		}
+		if cfg.Ordered {
+			s.nodes[i].turn = &turn{next: units.Never}
 		}
 		shards = max(shards, n.Shard+1)
 	}
@@ -128,10 +130,13 @@ func New(cfg Config) *Sim {
 		width = min(width, l.Delay)
 	}
 	for id := range shards {
-		s.shards = append(s.shards, &shard{sim: s, id: int32(id), due: progressEvery, calendar: newCalendar(width), mail: make([][]letter, shards)})
+		s.shards = append(s.shards, &shard{sim: s, id: int32(id), due: progressEvery, calendar: newCalendar(width), mail: make([][]letter, shards), turn: turn{next: units.Never}})
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
+		if !cfg.Ordered {
+			n.turn = &s.shards[cfg.Nodes[i].Shard].turn
+		}
 		n.timer = max(n.NextTimeout(), 0)
 		s.booked[i] = units.Never
 		if n.timer != units.Never {

@@ -199,12 +199,26 @@ func (q *Pool) Get() *Packet {
 	q.out++
 	n := len(q.free)
 	if n == 0 {
-		return &Packet{notes: q.Notes}
+		return q.grow()
 	}
 	p := q.free[n-1]
 	q.free = q.free[:n-1]
 	return p
 }
+
+// grow makes some packets at once and returns one of them.
+func (q *Pool) grow() *Packet {
+	packets := make([]Packet, grownBy)
+	for i := range packets {
+		packets[i].notes = q.Notes
+		q.free = append(q.free, &packets[i])
+	}
+	q.free = q.free[:grownBy-1]
+	return &packets[grownBy-1]
+}
+
+// grownBy is the number of packets that fill a size class of the allocator.
+const grownBy = 16
 
 // Put takes back a packet that its owner no longer needs.
 func (q *Pool) Put(p *Packet) {
