@@ -9,36 +9,12 @@ import (
 // time: the buckets of a port are rarely in the cache, and looking for several at once
 // takes little longer than for one.
 type portSamples struct {
-	pending [pendingSamples]histogram.Sample // four cache lines
+	depths [pendingDepths]histogram.Sample // four cache lines
+	waits  [pendingWaits]uint32            // ps; two
 	PortMeasurement
 }
 
-const pendingSamples = 32
-
-func (m *portSamples) add(value, weight int64) {
-	if weight > 0 {
-		m.Depth.Add(value, weight)
-	} else {
-		m.Wait.Add(value, 1)
-	}
-}
-
-// count counts the first n samples.
-func (m *portSamples) count(n int) {
-	var list [pendingSamples]histogram.Sample // depths from the front, waits from the end
-	depths, waits := 0, len(list)
-	for _, s := range m.pending[:n] {
-		if s.Weight > 0 {
-			list[depths] = s
-			depths++
-		} else {
-			waits--
-			list[waits] = histogram.Sample{Value: s.Value, Weight: 1}
-		}
-	}
-	m.Depth.AddAll(list[:depths])
-	m.Wait.AddAll(list[waits:])
-}
+const pendingDepths, pendingWaits = 32, 32
 
 // FlowMeter makes the FlowMeasurement of one flow at its sender. The zero value of flow
 // 0 is ready; NewFlowMeter makes one of another. It has no memory but its own before
@@ -52,15 +28,12 @@ type FlowMeter struct {
 // of ports.
 type flowSamples struct {
 	FlowMeasurement
-	pending [pendingAcks]ackSample // a cache line
-	held    int                    // ACKs that are pending
-	dated   uint8                  // bit i: pending[i] has an RTT
+	windows     [pendingAcks]uint32 // bytes; with rtts a cache line
+	rtts        [pendingAcks]uint32 // ps
+	held, dated int                 // windows and rtts that are pending
 }
 
-// pendingAcks is the number of bits of flowSamples.dated.
 const pendingAcks = 8
-
-type ackSample struct{ window, rtt uint32 } // bytes, ps
 
 // NewFlowMeter returns the meter of a flow of which nothing has been measured.
 func NewFlowMeter(flow int) FlowMeter { return FlowMeter{flow: int32(flow)} }
@@ -71,7 +44,7 @@ func (r *FlowMeter) Touch() int64 {
 	if m == nil {
 		return 0
 	}
-	return m.Acks + int64(m.pending[m.held].window)
+	return m.Acks + int64(m.windows[m.held])
 }
 
 // Sent counts a data packet that is sent, again if it has been sent before.
@@ -98,11 +71,13 @@ func (r *FlowMeter) Ack(window units.Size, rtt units.Duration) {
 		}
 		return
 	}
-	m.pending[m.held] = ackSample{uint32(window), uint32(rtt)}
+	m.windows[m.held] = uint32(window)
+	m.held++
 	if rtt >= 0 {
-		m.dated |= 1 << m.held
+		m.rtts[m.dated] = uint32(rtt)
+		m.dated++
 	}
-	if m.held++; m.held == len(m.pending) {
+	if m.held == len(m.windows) {
 		m.count()
 	}
 }
@@ -116,17 +91,8 @@ func (r *FlowMeter) open() *flowSamples {
 
 // count counts the ACKs that are pending.
 func (m *flowSamples) count() {
-	var windows, rtts [pendingAcks]histogram.Sample
-	dated := 0
-	for i, a := range m.pending[:m.held] {
-		windows[i] = histogram.Sample{Value: a.window, Weight: 1}
-		if m.dated>>i&1 != 0 {
-			rtts[dated] = histogram.Sample{Value: a.rtt, Weight: 1}
-			dated++
-		}
-	}
-	m.Cwnd.AddAll(windows[:m.held])
-	m.RTT.AddAll(rtts[:dated])
+	m.Cwnd.AddEach(m.windows[:m.held])
+	m.RTT.AddEach(m.rtts[:m.dated])
 	m.held, m.dated = 0, 0
 }
 

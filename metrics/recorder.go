@@ -30,7 +30,7 @@ type PortRecorder struct {
 	measure         Span
 	busy            units.Duration // in measure
 	unqueued        int64          // packets in measure that did not wait
-	held            int            // samples that are pending in measured
+	depths, waits   int32          // samples that are pending in measured
 	measured        *portSamples   // nil until there is one
 
 	// Totals are complete after Close. Until then they have what the windows had that
@@ -82,7 +82,7 @@ func NewPortRecorder(c PortConfig) PortRecorder {
 func (r *PortRecorder) Touch() int64 {
 	sum := r.depth + r.enqueuedBytes
 	if r.measured != nil {
-		sum += int64(r.measured.pending[r.held].Value)
+		sum += int64(r.measured.depths[r.depths].Weight + r.measured.waits[r.waits])
 	}
 	return sum
 }
@@ -114,7 +114,7 @@ func (r *PortRecorder) advance(now units.Time) {
 	if r.depth > 0 && now > r.since {
 		r.area += r.depth * int64(now.Sub(r.since))
 		if in := r.measure.Overlap(r.since, now); in > 0 {
-			r.sample(r.depth, int64(in))
+			r.sampleDepth(r.depth, int64(in))
 		}
 	}
 	r.since = now
@@ -128,27 +128,44 @@ func (r *PortRecorder) Wait(now units.Time, waited units.Duration) {
 	case waited == 0:
 		r.unqueued++
 	default:
-		r.sample(int64(waited), 0)
+		r.sampleWait(int64(waited))
 	}
 }
 
-// sample takes a depth of the data queue and how long it lasted in ps, or, with weight 0,
-// the wait of a packet in ps.
-func (r *PortRecorder) sample(value, weight int64) {
-	m := r.measured
-	if m == nil {
-		m = &portSamples{}
-		r.measured = m
-	}
-	if uint64(value|weight)>>32 != 0 {
-		m.add(value, weight)
+// sampleDepth takes a depth of the data queue and how long it lasted in ps.
+func (r *PortRecorder) sampleDepth(depth, lasted int64) {
+	m := r.samples()
+	if uint64(depth|lasted)>>32 != 0 {
+		m.Depth.Add(depth, lasted)
 		return
 	}
-	m.pending[r.held] = histogram.Sample{Value: uint32(value), Weight: uint32(weight)}
-	if r.held++; r.held == len(m.pending) {
-		r.held = 0
-		m.count(len(m.pending))
+	m.depths[r.depths] = histogram.Sample{Value: uint32(depth), Weight: uint32(lasted)}
+	if r.depths++; int(r.depths) == len(m.depths) {
+		m.Depth.AddAll(m.depths[:])
+		r.depths = 0
 	}
+}
+
+// sampleWait takes the wait of a packet in ps.
+func (r *PortRecorder) sampleWait(waited int64) {
+	m := r.samples()
+	if uint64(waited)>>32 != 0 {
+		m.Wait.Add(waited, 1)
+		return
+	}
+	m.waits[r.waits] = uint32(waited)
+	if r.waits++; int(r.waits) == len(m.waits) {
+		m.Wait.AddEach(m.waits[:])
+		r.waits = 0
+	}
+}
+
+// samples returns what the port has measured, from the first sample on.
+func (r *PortRecorder) samples() *portSamples {
+	if r.measured == nil {
+		r.measured = &portSamples{}
+	}
+	return r.measured
 }
 
 // Transmit counts a packet whose transmission starts at now.
@@ -192,14 +209,12 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	t.EnqueuedPackets, t.EnqueuedBytes = r.enqueuedPackets, r.enqueuedBytes
 	t.QueuedPackets, t.QueuedBytes = queuedPackets, queuedBytes
 	t.LastDeparture = max(0, r.lastDeparture)
-	m := r.measured
-	if m == nil {
-		if r.busy == 0 {
-			return
-		}
-		m = &portSamples{}
+	if r.measured == nil && r.busy == 0 {
+		return
 	}
-	m.count(r.held)
+	m := r.samples()
+	m.Depth.AddAll(m.depths[:r.depths])
+	m.Wait.AddEach(m.waits[:r.waits])
 	m.Wait.Add(0, r.unqueued)
 	m.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.Depth.Weight())
 	m.Node, m.Port = t.Node, t.Port

@@ -4,20 +4,19 @@ package fifo
 // Queue is a first-in first-out queue that grows by doubling and never shrinks,
 // so that it stops allocating. The zero value is empty.
 type Queue[T any] struct {
-	ring []T // length 0 or a power of two
-	head int
-	size int
+	ring       []T // length 0 or a power of two
+	head, size uint32
 }
 
 // Len returns the number of elements.
-func (q *Queue[T]) Len() int { return q.size }
+func (q *Queue[T]) Len() int { return int(q.size) }
 
 // Push puts v at the tail.
 func (q *Queue[T]) Push(v T) {
-	if q.size == len(q.ring) {
+	if int(q.size) == len(q.ring) {
 		q.grow()
 	}
-	q.ring[(q.head+q.size)&(len(q.ring)-1)] = v
+	q.ring[q.place(q.size)] = v
 	q.size++
 }
 
@@ -30,7 +29,10 @@ func (q *Queue[T]) Peek() (v T, ok bool) {
 }
 
 // At returns the element behind i others, 0 <= i < Len.
-func (q *Queue[T]) At(i int) *T { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+func (q *Queue[T]) At(i int) *T { return &q.ring[q.place(uint32(i))] }
+
+// place returns where in the ring the element behind i others is.
+func (q *Queue[T]) place(i uint32) uint32 { return (q.head + i) & uint32(len(q.ring)-1) }
 
 // Pop takes the head; ok is false when the queue is empty.
 func (q *Queue[T]) Pop() (v T, ok bool) {
@@ -39,7 +41,7 @@ func (q *Queue[T]) Pop() (v T, ok bool) {
 	}
 	var zero T
 	v, q.ring[q.head] = q.ring[q.head], zero
-	q.head = (q.head + 1) & (len(q.ring) - 1)
+	q.head = q.place(1)
 	q.size--
 	return v, true
 }
@@ -52,7 +54,7 @@ func (q *Queue[T]) PopTail() (v T, ok bool) {
 	}
 	var zero T
 	q.size--
-	at := (q.head + q.size) & (len(q.ring) - 1)
+	at := q.place(q.size)
 	v, q.ring[at] = q.ring[at], zero
 	return v, true
 }
@@ -60,7 +62,7 @@ func (q *Queue[T]) PopTail() (v T, ok bool) {
 func (q *Queue[T]) grow() {
 	ring := make([]T, max(16, 2*len(q.ring)))
 	for i := range q.size {
-		ring[i] = q.ring[(q.head+i)&(len(q.ring)-1)]
+		ring[i] = q.ring[q.place(i)]
 	}
 	q.ring, q.head = ring, 0
 }

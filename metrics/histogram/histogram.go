@@ -94,6 +94,32 @@ func (h *Histogram) AddAll(samples []Sample) {
 	h.Most, h.High, h.Low = most, high, low
 }
 
+// AddEach counts values as Add does with a weight of 1, faster, as AddAll.
+func (h *Histogram) AddEach(values []uint32) {
+	buckets, first := h.Buckets, int(h.First)
+	var most uint32
+	var sum uint64
+	for _, v := range values {
+		if v == 0 {
+			h.Zeros++
+			continue
+		}
+		most = max(most, v)
+		sum += uint64(v)
+		index := indexOf(int64(v))
+		if i := index - first; uint(i) < uint(len(buckets)) && buckets[i] != math.MaxUint32 {
+			buckets[i]++
+		} else {
+			h.count(index, 1)
+			buckets, first = h.Buckets, int(h.First)
+		}
+	}
+	h.Most = max(h.Most, int64(most))
+	var carry uint64
+	h.Low, carry = bits.Add64(h.Low, sum, 0)
+	h.High += carry
+}
+
 // count adds a weight to a bucket.
 func (h *Histogram) count(index int, weight uint64) {
 	i := index - int(h.First)

@@ -240,6 +240,32 @@ func TestAddAll(t *testing.T) {
 	}
 }
 
+// AddEach counts what Add counts with a weight of 1, also when 32 bits overflow.
+func TestAddEach(t *testing.T) {
+	for range 300 {
+		seed := rand.Uint64()
+		r := rand.New(rand.NewPCG(seed, 0))
+		var got, want Histogram
+		for _, h := range []*Histogram{&got, &want} {
+			h.Add(1<<20, math.MaxUint32-20)
+		}
+		for range 5 {
+			values := make([]uint32, r.IntN(40))
+			for i := range values {
+				values[i] = r.Uint32() >> r.IntN(33)
+				if r.IntN(4) == 0 {
+					values[i] = 1 << 20
+				}
+				want.Add(int64(values[i]), 1)
+			}
+			got.AddEach(values)
+		}
+		if d := cmp.Diff(got, want); d != "" {
+			t.Fatalf("seed %d: (-got +want):\n%s", seed, d)
+		}
+	}
+}
+
 // Depths of a queue of up to 25 packets, each for 83 ns, one by one and 32 at a time.
 func BenchmarkAdd(b *testing.B) {
 	samples := depths()

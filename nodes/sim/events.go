@@ -111,3 +111,48 @@ func leastOf(q []event) int {
 	}
 	return least
 }
+
+// frees is when the ports of a node become free: events in order, whose order is the port.
+// Most packets are as long as others, or much shorter, so that nearly every event belongs
+// behind all others or before them. The zero value is empty.
+type frees struct {
+	events []event // from head on
+	head   int
+}
+
+// first returns when the first port becomes free; units.Never if none is busy.
+func (f *frees) first() units.Time {
+	if f.head == len(f.events) {
+		return units.Never
+	}
+	return f.events[f.head].at
+}
+
+// take removes the first port. It may be called after first has answered otherwise than
+// units.Never.
+func (f *frees) take() int {
+	f.head++
+	return int(f.events[f.head-1].order)
+}
+
+// push adds a port, which becomes free at a time.
+func (f *frees) push(at units.Time, port int) {
+	e := event{at, uint64(port)}
+	if f.head == len(f.events) {
+		f.events, f.head = f.events[:0], 0
+	} else if f.head > 0 && e.before(&f.events[f.head]) == 1 {
+		f.head--
+		f.events[f.head] = e
+		return
+	}
+	if f.head >= (cap(f.events)+1)/2 && len(f.events) == cap(f.events) {
+		f.events, f.head = f.events[:copy(f.events, f.events[f.head:])], 0
+	}
+	f.events = append(f.events, e)
+	q := f.events
+	i := len(q) - 1
+	for ; i > f.head && e.before(&q[i-1]) == 1; i-- {
+		q[i] = q[i-1]
+	}
+	q[i] = e
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -52,6 +53,42 @@ func TestHeapAgainstSort(t *testing.T) {
 		}
 		if got := h.size(); got != len(slow) {
 			t.Fatalf("seed %d, round %d: %d events left, want %d", seed, round, got, len(slow))
+		}
+	}
+}
+
+// frees gives the ports in the order that sorting gives.
+func TestFreesAgainstSort(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for round := range 200 {
+		var f frees
+		var slow []event
+		now, ports := units.Time(0), 1+r.IntN(40)
+		for step := range 500 {
+			port := uint64(r.IntN(ports))
+			busy := slices.ContainsFunc(slow, func(e event) bool { return e.order == port })
+			switch {
+			case !busy && r.IntN(5) < 4:
+				e := event{now + units.Time(1+r.IntN(2)*50+r.IntN(1+round%4)), port}
+				f.push(e.at, int(port))
+				slow = append(slow, e)
+				slices.SortFunc(slow, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order)) })
+			case len(slow) == 0:
+				if at := f.first(); at != units.Never {
+					t.Fatalf("seed %d, round %d, step %d: first of none is %v, want never", seed, round, step, at)
+				}
+			default:
+				want := slow[0]
+				slow, now = slow[1:], want.at
+				at := f.first()
+				if got := (event{at, uint64(f.take())}); got != want {
+					t.Fatalf("seed %d, round %d, step %d: %+v, want %+v", seed, round, step, got, want)
+				}
+			}
+		}
+		if cap(f.events) > 4*ports+4 {
+			t.Errorf("seed %d, round %d: room for %d events, want at most 4 a port of %d", seed, round, cap(f.events), ports)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/csiglab/csiglab/nodes/node"
@@ -22,6 +23,7 @@ type arrival struct {
 type turn struct {
 	arrivals []arrival
 	order    []uint64   // of arrivals: time since the start of the window, then index
+	spare    []uint64   // the memory that order had before
 	at       int        // of order: the next one
 	next     units.Time // when it arrives; units.Never: nothing is left
 	touched  int64      // the sum of what touch has read
@@ -41,7 +43,7 @@ const farWindows = 16
 // collect takes out of the node's inbox what arrives in the open window, and puts it in
 // canonical order. What stays is not due before n.later.
 func (w *shard) collect(n *simNode) {
-	t := &n.turn
+	t := n.turn
 	t.arrivals = t.arrivals[:0]
 	n.later = units.Never
 	for n.far.first() < w.horizon {
@@ -67,7 +69,7 @@ func (w *shard) collect(n *simNode) {
 	w.sim.inboxes[n.id] = stay
 	n.later = min(n.later, n.far.first())
 	t.touch(n)
-	t.sort(w.start, w.sim.cfg.TieSeed, int(n.id))
+	t.sort(w.start, w.calendar.width, w.sim.cfg.TieSeed, int(n.id))
 }
 
 // touch reads ahead what arrives, and what the machine needs to go on.
@@ -82,12 +84,12 @@ func (t *turn) touch(n *simNode) {
 
 // sort puts the arrivals in order of time, then of tie key and port. start is that of
 // the window.
-func (t *turn) sort(start units.Time, tieSeed uint64, id int) {
+func (t *turn) sort(start units.Time, width units.Duration, tieSeed uint64, id int) {
 	t.order, t.at = t.order[:0], 0
 	for i := range t.arrivals {
 		t.order = append(t.order, uint64(t.arrivals[i].arrives-start)<<indexBits|uint64(i))
 	}
-	slices.Sort(t.order)
+	t.sortOrder(width)
 	for from := 0; from+1 < len(t.order); from++ {
 		if (t.order[from]^t.order[from+1])>>indexBits != 0 {
 			continue
@@ -106,6 +108,55 @@ func (t *turn) sort(start units.Time, tieSeed uint64, id int) {
 		from = to - 1
 	}
 	t.look()
+}
+
+// sliceBits is the number of equal parts of a window, as a power of two, into which sortOrder
+// puts what arrives. A part has about one arrival, and one with many means that they are
+// of few instants.
+const (
+	sliceBits  = 5
+	fewInSlice = 16
+	fewInOrder = 12 // which slices.Sort inserts one by one
+)
+
+// sortOrder sorts order: by parts of the window first, which leaves each arrival next to its
+// place, and then by insertion.
+func (t *turn) sortOrder(width units.Duration) {
+	if len(t.order) <= fewInOrder {
+		slices.Sort(t.order)
+		return
+	}
+	shift := indexBits + max(0, bits.Len64(uint64(width-1))-sliceBits)
+	var places [1 << sliceBits]uint32
+	for _, key := range t.order {
+		places[key>>shift&(1<<sliceBits-1)]++
+	}
+	sum, most := uint32(0), uint32(0)
+	for i := range places {
+		n := places[i]
+		places[i] = sum
+		sum += n
+		most = max(most, n)
+	}
+	if most > fewInSlice {
+		slices.Sort(t.order)
+		return
+	}
+	sorted := slices.Grow(t.spare[:0], len(t.order))[:len(t.order)]
+	for _, key := range t.order {
+		place := &places[key>>shift&(1<<sliceBits-1)]
+		sorted[*place] = key
+		*place++
+	}
+	for i := 1; i < len(sorted); i++ {
+		key := sorted[i]
+		k := i
+		for ; k > 0 && sorted[k-1] > key; k-- {
+			sorted[k] = sorted[k-1]
+		}
+		sorted[k] = key
+	}
+	t.order, t.spare = sorted, t.order
 }
 
 // of returns the arrival of an element of order.

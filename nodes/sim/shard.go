@@ -100,19 +100,16 @@ func (w *shard) run() bool {
 
 // runNode runs one node to the end of the open window, likewise.
 func (w *shard) runNode(id int32, n *simNode) bool {
-	n.turn = w.turn
 	w.collect(n)
 	next := n.next()
 	for ; next < w.horizon; next = n.next() {
 		if w.count >= w.due && !w.report() {
 			w.putBack(n)
-			w.turn, n.turn = n.turn, turn{next: units.Never}
 			return false
 		}
 		w.step(n, next)
 	}
 	w.book(id, min(next, n.later))
-	w.turn, n.turn = n.turn, turn{next: units.Never}
 	return true
 }
 
@@ -166,7 +163,7 @@ func (w *shard) step(n *simNode, now units.Time) {
 	w.now = max(w.now, now)
 	switch {
 	case n.frees.first() <= now:
-		n.PortFree(now, int(n.frees.take().order))
+		n.PortFree(now, n.frees.take())
 	case n.turn.next <= now:
 		a := n.turn.take()
 		n.ReceiveSent(now, int(a.port), a.packet, a.digest)
@@ -177,7 +174,7 @@ func (w *shard) step(n *simNode, now units.Time) {
 		w.depart(n, &n.Departures[i])
 	}
 	for _, port := range n.Frees {
-		n.frees.push(event{at: n.FreeAt(port), order: uint64(port)})
+		n.frees.push(n.FreeAt(port), port)
 	}
 	n.timer = max(n.NextTimeout(), now)
 }

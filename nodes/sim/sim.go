@@ -4,7 +4,7 @@
 //
 // Time goes on in windows that are as long as the shortest link delay. What a node
 // sends in a window arrives after it, so that within a window every node can run for
-// itself: node after node, each with its own.frees in order, which keeps the memory
+// itself: node after node, each with its own events in order, which keeps the memory
 // of one node in the processor's cache while it runs. Nodes may be split into shards,
 // with a worker each; what crosses shards is handed over when a window ends. Neither
 // the order of the nodes in a window nor the number of shards changes a trace.
@@ -76,9 +76,9 @@ type simNode struct {
 	touch node.Toucher // the machine, if it is one
 	id    int32
 	timer units.Time // the machine's next deadline, not before now
-	frees eventHeap  // when ports become free; order: the port
+	frees frees
 	out   []outbound // by port
-	turn  turn
+	turn  *turn      // the shard's, which nodes use one after the other; Ordered: its own
 	later units.Time // when the first of what stays in the inbox arrives
 	far   *farHeap   // nil before the first
 }
@@ -109,13 +109,15 @@ func New(cfg Config) *Sim {
 			Stepper: *node.NewStepper(n.Machine, n.Ports, n.Sink),
 			id:      int32(i),
 			out:     make([]outbound, n.Ports),
-			turn:    turn{next: units.Never},
 			later:   units.Never,
 		}
 		s.nodes[i].Tap = n.Tap
 		s.nodes[i].touch, _ = n.Machine.(node.Toucher)
 		if cfg.NoTraceHash {
 			s.nodes[i].LeaveOutHash()
+		}
+		if cfg.Ordered {
+			s.nodes[i].turn = &turn{next: units.Never}
 		}
 		shards = max(shards, n.Shard+1)
 	}
@@ -128,10 +130,13 @@ func New(cfg Config) *Sim {
 		width = min(width, l.Delay)
 	}
 	for id := range shards {
-		s.shards = append(s.shards, &shard{sim: s, id: int32(id), due: progressEvery, calendar: newCalendar(width), mail: make([][]letter, shards)})
+		s.shards = append(s.shards, &shard{sim: s, id: int32(id), due: progressEvery, calendar: newCalendar(width), mail: make([][]letter, shards), turn: turn{next: units.Never}})
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
+		if !cfg.Ordered {
+			n.turn = &s.shards[cfg.Nodes[i].Shard].turn
+		}
 		n.timer = max(n.NextTimeout(), 0)
 		s.booked[i] = units.Never
 		if n.timer != units.Never {

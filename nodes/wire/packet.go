@@ -159,6 +159,19 @@ func (p *Packet) SetMACs(destination, source [6]byte) {
 	copy(p.buf[6:12], source[:])
 }
 
+// MACs are the two addresses that a frame begins with: the destination, then the source.
+type MACs [12]byte
+
+// NewMACs returns the addresses of the frames that leave through a port.
+func NewMACs(destination, source [6]byte) (m MACs) {
+	copy(m[:6], destination[:])
+	copy(m[6:], source[:])
+	return m
+}
+
+// CopyMACs is SetMACs with what NewMACs has made.
+func (p *Packet) CopyMACs(m *MACs) { *(*MACs)(p.buf[:]) = *m }
+
 func (p *Packet) u16(at uint8) uint16      { return binary.BigEndian.Uint16(p.buf[at:]) }
 func (p *Packet) u32(at uint8) uint32      { return binary.BigEndian.Uint32(p.buf[at:]) }
 func (p *Packet) put16(at uint8, v uint16) { binary.BigEndian.PutUint16(p.buf[at:], v) }
@@ -186,12 +199,26 @@ func (q *Pool) Get() *Packet {
 	q.out++
 	n := len(q.free)
 	if n == 0 {
-		return &Packet{notes: q.Notes}
+		return q.grow()
 	}
 	p := q.free[n-1]
 	q.free = q.free[:n-1]
 	return p
 }
+
+// grow makes some packets at once and returns one of them.
+func (q *Pool) grow() *Packet {
+	packets := make([]Packet, grownBy)
+	for i := range packets {
+		packets[i].notes = q.Notes
+		q.free = append(q.free, &packets[i])
+	}
+	q.free = q.free[:grownBy-1]
+	return &packets[grownBy-1]
+}
+
+// grownBy is the number of packets that fill a size class of the allocator.
+const grownBy = 16
 
 // Put takes back a packet that its owner no longer needs.
 func (q *Pool) Put(p *Packet) {

@@ -213,7 +213,7 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 			s.discard(dropTTL, p)
 			return
 		}
-		p.SetMACs(out.PeerMAC, out.MAC)
+		p.CopyMACs(&out.macs)
 	}
 	out.record.Enqueue(int64(p.Size))
 	s.ready.Add(egress)
