@@ -41,6 +41,12 @@ func (w *watch) add(shard int, h *host.Host) {
 	w.shards[shard].hosts = append(w.shards[shard].hosts, h)
 }
 
+// over says that the run is over, when no worker runs: nothing is received any more.
+func (w *watch) over() {
+	w.progress = nil
+	clear(w.shards)
+}
+
 // look is called by the worker of a shard now and then. It answers false if the run is to
 // end.
 func (w *watch) look(shard int, now units.Time) bool {
