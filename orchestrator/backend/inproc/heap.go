@@ -3,41 +3,36 @@ package inproc
 import (
 	"runtime/debug"
 	"sync"
+
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// Nearly all of the heap of a run of many nodes is in use until its end, so that a collection
-// finds little. Go's collector lets the heap grow to twice of what is in use all the same; in
-// these runs it may grow by largePercent of that. A collection of 1 GB takes 0.4 s of CPU time.
-const (
-	largeNodes   = 5000
-	largePercent = 30
-)
-
-// large counts the large runs that go on in this process.
-var large struct {
+// bounded counts the runs whose heap is bounded, of this process.
+var bounded struct {
 	sync.Mutex
 	runs   int
 	before int // percent
 }
 
-// boundHeap bounds the heap of a run of so many nodes until the caller calls end. It respects
-// a lower percentage of the user, and a collector that is off (GOGC).
+// boundHeap bounds the heap of a run of so many nodes as plan.HeapGrowth says until the caller
+// calls end. It respects a lower percentage of the user, and a collector that is off (GOGC).
 func boundHeap(nodes int) (end func()) {
-	if nodes < largeNodes {
+	percent := plan.HeapGrowth(nodes)
+	if percent >= plan.HeapGrowth(0) {
 		return func() {}
 	}
-	large.Lock()
-	defer large.Unlock()
-	if large.runs++; large.runs == 1 {
-		if large.before = debug.SetGCPercent(largePercent); large.before < largePercent {
-			debug.SetGCPercent(large.before)
+	bounded.Lock()
+	defer bounded.Unlock()
+	if bounded.runs++; bounded.runs == 1 {
+		if bounded.before = debug.SetGCPercent(percent); bounded.before < percent {
+			debug.SetGCPercent(bounded.before)
 		}
 	}
 	return func() {
-		large.Lock()
-		defer large.Unlock()
-		if large.runs--; large.runs == 0 {
-			debug.SetGCPercent(large.before)
+		bounded.Lock()
+		defer bounded.Unlock()
+		if bounded.runs--; bounded.runs == 0 {
+			debug.SetGCPercent(bounded.before)
 		}
 	}
 }
