@@ -1,5 +1,7 @@
 package metrics
 
+import "slices"
+
 // Consumer takes batches of records. The batch is the caller's again when Consume
 // returns: a consumer copies what it keeps. Unless an implementation says
 // otherwise, only one goroutine at a time may call it (see package stream).
@@ -52,23 +54,24 @@ func (b *Batcher) Flush() {
 
 // Collector is a Consumer that keeps what the nodes of a run emit at their end,
 // and drops the windows. Build it with NewCollector.
-type Collector struct{ nodes []Batch }
+type Collector struct{ nodes []collected }
+
+// collected is what a Collector keeps of a node.
+type collected struct {
+	totals  []NodeTotals
+	traces  []Trace
+	dropped int64
+}
 
 // NewCollector returns the Collector of a run of nodes 0 to nodes-1.
-func NewCollector(nodes int) *Collector {
-	c := &Collector{nodes: make([]Batch, nodes)}
-	for i := range c.nodes {
-		c.nodes[i].Node = int32(i)
-	}
-	return c
-}
+func NewCollector(nodes int) *Collector { return &Collector{nodes: make([]collected, nodes)} }
 
 // Consume keeps the totals of a batch.
 func (c *Collector) Consume(b *Batch) {
 	to := &c.nodes[b.Node]
-	to.Dropped += b.Dropped
-	ListOf(&b.Totals).each(to)
-	ListOf(&b.Traces).each(to)
+	to.dropped += b.Dropped
+	to.totals = append(to.totals, b.Totals...)
+	to.traces = append(to.traces, b.Traces...)
 }
 
 // Totals returns the totals of all nodes, in their order. A node that has emitted
@@ -76,7 +79,8 @@ func (c *Collector) Consume(b *Batch) {
 func (c *Collector) Totals() []NodeTotals {
 	all := make([]NodeTotals, len(c.nodes))
 	for i := range c.nodes {
-		all[i] = c.nodes[i].NodeTotals()
+		of := &c.nodes[i]
+		all[i] = (&Batch{Node: int32(i), Totals: of.totals, Traces: of.traces}).NodeTotals()
 	}
 	return all
 }
@@ -84,27 +88,31 @@ func (c *Collector) Totals() []NodeTotals {
 // Dropped returns how many records of all nodes were dropped.
 func (c *Collector) Dropped() (records int64) {
 	for i := range c.nodes {
-		records += c.nodes[i].Dropped
+		records += c.nodes[i].dropped
 	}
 	return records
 }
 
 // NodeTotals returns the totals in the batch, with the trace of the node and the
-// ingress half of its ports filled in. The lists are the caller's.
+// ingress half of its ports filled in. It shares the lists of the batch.
 func (b *Batch) NodeTotals() NodeTotals {
 	t := NodeTotals{Node: b.Node}
 	for i := range b.Totals {
 		one := &b.Totals[i]
+		if i == 0 {
+			t = *one
+			continue
+		}
 		t.Node, t.Name, t.Memory = one.Node, one.Name, one.Memory
 		t.Made, t.Postcards, t.Taken = t.Made+one.Made, t.Postcards+one.Postcards, t.Taken+one.Taken
-		t.Ports = append(t.Ports, one.Ports...)
-		t.Senders = append(t.Senders, one.Senders...)
-		t.Receivers = append(t.Receivers, one.Receivers...)
-		t.Drops = append(t.Drops, one.Drops...)
-		t.Tags = append(t.Tags, one.Tags...)
-		t.Programs = append(t.Programs, one.Programs...)
-		t.Faults = append(t.Faults, one.Faults...)
-		t.Jobs = append(t.Jobs, one.Jobs...)
+		t.Ports = slices.Concat(t.Ports, one.Ports)
+		t.Senders = slices.Concat(t.Senders, one.Senders)
+		t.Receivers = slices.Concat(t.Receivers, one.Receivers)
+		t.Drops = slices.Concat(t.Drops, one.Drops)
+		t.Tags = slices.Concat(t.Tags, one.Tags)
+		t.Programs = slices.Concat(t.Programs, one.Programs)
+		t.Faults = slices.Concat(t.Faults, one.Faults)
+		t.Jobs = slices.Concat(t.Jobs, one.Jobs)
 	}
 	for i := range b.Traces {
 		trace := &b.Traces[i]

@@ -36,11 +36,7 @@ type ClassTotals struct {
 	HeadroomDropped int64          `column:"headroom_dropped" unit:"packets" doc:"for which there was no headroom"` // in a lossless class there should be none
 }
 
-func (t *ClassTotals) appendTo(b *Batch) {
-	c := *t
-	c.Depth, c.Wait = t.Depth.Clone(), t.Wait.Clone()
-	b.Classes = append(b.Classes, c)
-}
+func (t *ClassTotals) appendTo(b *Batch) { b.Classes = append(b.Classes, *t) }
 
 // MemoryTotals is the packet memory of one switch over the whole run, in bytes. It is 0 of
 // nodes without ClassTotals.

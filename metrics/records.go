@@ -16,8 +16,6 @@
 package metrics
 
 import (
-	"slices"
-
 	"github.com/csiglab/csiglab/metrics/histogram"
 	"github.com/csiglab/csiglab/units"
 )
@@ -26,8 +24,9 @@ import (
 type Record interface{ appendTo(b *Batch) }
 
 // Sink takes the records of one node while the run goes on. The record is the
-// caller's again when Emit returns: a sink copies what it keeps. A sink belongs to
-// the goroutine of its node.
+// caller's again when Emit returns: a sink copies what it keeps. What a node emits at the
+// end of the run is large, and shared: neither side changes the lists and histograms of
+// totals, traces and measurements after Emit. A sink belongs to the goroutine of its node.
 type Sink interface{ Emit(r Record) }
 
 // Discard is a Sink that keeps nothing, for tests and benchmarks.
@@ -77,18 +76,10 @@ func (b *Batch) lists() [15]Rows {
 // ListOf returns a list as Batch.Rows has it. It shares the memory of the list.
 func ListOf[T any, P record[T]](list *[]T) Rows { return (*rows[T, P])(list) }
 
-func (t *NodeTotals) appendTo(b *Batch) { b.Totals = append(b.Totals, t.clone()) }
-func (t *Trace) appendTo(b *Batch) {
-	b.Traces = append(b.Traces, Trace{Hash: t.Hash, Events: t.Events, Received: slices.Clone(t.Received)})
-}
-func (m *PortMeasurement) appendTo(b *Batch) {
-	b.PortMeasurements = append(b.PortMeasurements, PortMeasurement{Node: m.Node, Port: m.Port, Busy: m.Busy, Depth: m.Depth.Clone(), Wait: m.Wait.Clone()})
-}
-func (m *FlowMeasurement) appendTo(b *Batch) {
-	c := *m
-	c.Cwnd, c.RTT = m.Cwnd.Clone(), m.RTT.Clone()
-	b.FlowMeasurements = append(b.FlowMeasurements, c)
-}
+func (t *NodeTotals) appendTo(b *Batch)      { b.Totals = append(b.Totals, *t) }
+func (t *Trace) appendTo(b *Batch)           { b.Traces = append(b.Traces, *t) }
+func (m *PortMeasurement) appendTo(b *Batch) { b.PortMeasurements = append(b.PortMeasurements, *m) }
+func (m *FlowMeasurement) appendTo(b *Batch) { b.FlowMeasurements = append(b.FlowMeasurements, *m) }
 
 // Emit appends a copy of the record.
 func (b *Batch) Emit(r Record) { r.appendTo(b) }
@@ -281,14 +272,6 @@ type NodeTotals struct {
 	Taken     int64       // packets for the node itself: weights at a switch, postcards at a collector
 	Jobs      []JobTotals // whose ranks the node plays
 	Programs  []Count     // frames of a host's programs that did not enter the fabric, by what became of them, in a fixed order
-}
-
-func (t *NodeTotals) clone() NodeTotals {
-	c := *t
-	c.Ports, c.Senders, c.Receivers = slices.Clone(t.Ports), slices.Clone(t.Senders), slices.Clone(t.Receivers)
-	c.Drops, c.Tags, c.Programs = slices.Clone(t.Drops), slices.Clone(t.Tags), slices.Clone(t.Programs)
-	c.Faults, c.Jobs = slices.Clone(t.Faults), slices.Clone(t.Jobs)
-	return c
 }
 
 // Trace is what the driver of a node counted over the whole run.

@@ -15,12 +15,19 @@ type Size struct {
 	PodLinks        bool  // switches of different pods share links, as in a Dragonfly
 }
 
-// Limits of the estimated cost of an experiment's fabric: with them, it is built and its paths are found
-// within 5 s and 500 MB (docs/explanation/reliability.md#hostile-files). The fat tree of 64-port
-// switches, 65,536 hosts, is the largest of its kind that fits.
-const (
-	MaxMemory = 280 * units.MB
-	MaxSteps  = 130_000_000
+// Limits bound the estimated cost of an experiment's fabric.
+type Limits struct {
+	Memory units.Size
+	Steps  int64
+}
+
+// Checked are the limits within which a fabric is built and its paths are found within 5 s and
+// 500 MB (docs/explanation/reliability.md#hostile-files). The fat tree of 64-port switches, 65,536
+// hosts, is the largest of its kind that fits. Largest are those of fabrics that run: 262,144 hosts
+// fit.
+var (
+	Checked = Limits{280 * units.MB, 130_000_000}
+	Largest = Limits{1200 * units.MB, 700_000_000}
 )
 
 // Estimates of Memory, measured with fat trees of 16- to 64-port switches.
@@ -51,15 +58,15 @@ func (s Size) Steps() int64 {
 	return steps
 }
 
-// Excess returns which limit the fabric exceeds and by what estimate, "" if none.
-func (s Size) Excess() string {
-	if m := s.Memory(); m > MaxMemory {
+// Excess returns which of the limits the fabric exceeds and by what estimate, "" if none.
+func (s Size) Excess(l Limits) string {
+	if m := s.Memory(); m > l.Memory {
 		return fmt.Sprintf("%d hosts, %d switches and %d links would take an estimated %d MB; the limit is %d MB",
-			s.Hosts, s.Switches, int64(s.HostLinks)+s.SwitchLinks, m/units.MB, MaxMemory/units.MB)
+			s.Hosts, s.Switches, int64(s.HostLinks)+s.SwitchLinks, m/units.MB, l.Memory/units.MB)
 	}
-	if n := s.Steps(); n > MaxSteps {
+	if n := s.Steps(); n > l.Steps {
 		return fmt.Sprintf("the paths from %d switches with hosts over %d links between switches would take an estimated %d million steps; the limit is %d million",
-			s.Racks, s.SwitchLinks, n/1e6, MaxSteps/1_000_000)
+			s.Racks, s.SwitchLinks, n/1e6, l.Steps/1_000_000)
 	}
 	return ""
 }

@@ -12,7 +12,6 @@ package histogram
 import (
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // resolution is the number of buckets of a power of two. MaxError is how far a quantile
@@ -215,13 +214,6 @@ func (h *Histogram) Merge(other *Histogram) {
 			h.count(i+int(other.First), uint64(weight))
 		}
 	}
-}
-
-// Clone returns a copy that shares no memory with h.
-func (h *Histogram) Clone() Histogram {
-	c := *h
-	c.Buckets, c.Carries = slices.Clone(h.Buckets), slices.Clone(h.Carries)
-	return c
 }
 
 // Mean returns the mean of the values by their weights; NaN if there are none.

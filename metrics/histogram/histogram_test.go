@@ -115,7 +115,8 @@ func TestMerge(t *testing.T) {
 				whole.Add(v, w)
 			}
 		}
-		before := parts[1].Clone()
+		var before Histogram
+		before.Merge(&parts[1])
 		var one, other Histogram
 		for i := range parts {
 			one.Merge(&parts[i])
@@ -186,11 +187,6 @@ func TestMemory(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1000, func() { h.Add(1000, 1); h.Add(7777, 3); h.Add(0, 1) }); n != 0 {
 		t.Errorf("%v allocations in the steady state", n)
-	}
-	clone, weight := h.Clone(), h.Weight()
-	clone.Add(1000, 1)
-	if h.Weight() != weight || clone.Weight() != weight+1 {
-		t.Error("a clone shares its buckets")
 	}
 }
 

@@ -55,6 +55,8 @@ type Config struct {
 	// the goroutine of its worker, with the shard's model time. The run ends when it
 	// answers false.
 	Progress func(shard int, now units.Time) bool
+	// Closed, if not nil, is called by Close for each node that it has closed.
+	Closed func(node int)
 }
 
 // defaultWorthSharing is Config.WorthSharing where it is 0. A node's turn takes a
@@ -224,14 +226,20 @@ func (s *Sim) Drained() bool {
 
 // Close closes all windows, so that every node emits what it measured, in the order
 // of the nodes. It is called once, after Run. It answers false when Progress, which is
-// called once in many nodes, has stopped it.
+// called once in many nodes, has stopped it. It gives up the nodes, whose memory is what a
+// large simulation takes: no method may be called after it.
 func (s *Sim) Close() bool {
 	end := s.End()
+	s.inboxes, s.shards = nil, nil
 	for i := range s.nodes {
 		if i%closedNodes == closedNodes-1 && s.cfg.Progress != nil && !s.cfg.Progress(0, end) {
 			return false
 		}
 		s.nodes[i].Close(end)
+		s.nodes[i] = simNode{}
+		if s.cfg.Closed != nil {
+			s.cfg.Closed(i)
+		}
 	}
 	return true
 }

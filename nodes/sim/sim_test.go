@@ -312,7 +312,8 @@ func TestDrainedWithAStaleTimer(t *testing.T) {
 	b.OnReceive = func(units.Time, int, *wire.Packet) { b.Deadline = units.Never }
 	s := sim.New(cfg)
 	s.Run()
-	if s.Close(); !s.Drained() || b.End != 2000 {
+	drained := s.Drained()
+	if s.Close(); !drained || b.End != 2000 {
 		t.Errorf("drained %v, windows closed at %d, want true, 2000", s.Drained(), b.End)
 	}
 }

@@ -230,6 +230,9 @@ func (q *Pool) Put(p *Packet) {
 	q.free = append(q.free, p)
 }
 
+// Empty gives up the packets that are not in use.
+func (q *Pool) Empty() { q.free = nil }
+
 // Out returns how many packets are in use.
 func (q *Pool) Out() int { return q.out }
 

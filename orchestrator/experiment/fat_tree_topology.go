@@ -53,6 +53,9 @@ func (f FatTree) Check(c *Check) int {
 	return 0
 }
 
+// Size implements Sized.
+func (f FatTree) Size() (topologies.Size, error) { return f.generator().Size() }
+
 // Build implements TopologySpec.
 func (f FatTree) Build() (Built, error) { return buildTree(f.generator(), nil) }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/topologies/htsim"
 )
 
@@ -28,7 +29,14 @@ func (f TopologyFile) Build() (Built, error) {
 	if err != nil {
 		return Built{}, inputError{err}
 	}
-	b, err := buildTree(tree, nil)
+	size, err := tree.Size()
+	if err == nil {
+		err = fits(size, topologies.Checked) // validate does not know it before
+	}
+	var b Built
+	if err == nil {
+		b, err = buildTree(tree, nil)
+	}
 	if err != nil {
 		return Built{}, inputError{fmt.Errorf("%s: %w", name, err)}
 	}

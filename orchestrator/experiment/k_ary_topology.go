@@ -24,6 +24,15 @@ func (k KAry) Check(c *Check) int {
 	return c.Fits("k", tree.Size)
 }
 
+// Size implements Sized.
+func (k KAry) Size() (topologies.Size, error) {
+	tree, err := k.generator()
+	if err != nil {
+		return topologies.Size{}, err
+	}
+	return tree.Size()
+}
+
 // Build implements TopologySpec.
 func (k KAry) Build() (Built, error) { return buildTree(k.generator()) }
 

@@ -286,7 +286,7 @@ func (c *Check) Fits(key string, size func() (topologies.Size, error)) (hosts in
 	if err != nil {
 		return 0
 	}
-	if excess := s.Excess(); excess != "" {
+	if excess := s.Excess(topologies.Largest); excess != "" {
 		if !c.decoder.anySize {
 			c.Fail(key, "too large: %s", excess)
 		}

@@ -28,6 +28,15 @@ func (l LeafSpine) Check(c *Check) int {
 	return 0
 }
 
+// Size implements Sized.
+func (l LeafSpine) Size() (topologies.Size, error) {
+	tree, err := l.generator()
+	if err != nil {
+		return topologies.Size{}, err
+	}
+	return tree.Size()
+}
+
 // Build implements TopologySpec.
 func (l LeafSpine) Build() (Built, error) { return buildTree(l.generator()) }
 

@@ -37,13 +37,13 @@ func TestLimits(t *testing.T) {
 		{"words", small + "description: [" + strings.Repeat("1,", 100_001) + "]\n", "more than 200000 words and signs"},
 		{"1001 expectations", small + "expect:\n" + repeat(1001, "  - run.x > %d\n"), "expect: 1001 expressions are too many; the most is 1000"},
 		{"a long expression", small + "expect: ['" + strings.Repeat("run.x + ", 1250) + "1 < 2']\n", "expect[0]: an expression of 10005 bytes is too long; the most is 10000"},
-		{"a large fabric", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  k_ary: {k: 72, rate: 100Gbps, delay: 1us}\n", 1),
-			"topology.k_ary.k: too large: 93312 hosts, 6480 switches and 279936 links would take an estimated 382 MB; the limit is 280 MB"},
-		{"a fabric of many paths", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  leaf_spine: {leaves: 2300, spines: 100, hosts_per_leaf: 1, rate: 100Gbps, delay: 1us}\n", 1),
-			"the paths from 2300 switches with hosts over 230000 links between switches would take an estimated 132 million steps; the limit is 130 million"},
-		{"a Dragonfly of many paths", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  dragonfly: {p: 9, a: 18, h: 9, rate: 100Gbps, delay: 1us}\n", 1),
-			"the paths from 2934 switches with hosts over 38142 links between switches would take an estimated 223 million steps; the limit is 130 million"},
-		{"65,536 hosts", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  k_ary: {k: 64, rate: 100Gbps, delay: 1us}\n", 1), ""},
+		{"a large fabric", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  k_ary: {k: 108, rate: 100Gbps, delay: 1us}\n", 1),
+			"topology.k_ary.k: too large: 314928 hosts, 14580 switches and 944784 links would take an estimated 1371 MB; the limit is 1200 MB"},
+		{"a fabric of many paths", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  leaf_spine: {leaves: 4000, spines: 180, hosts_per_leaf: 1, rate: 100Gbps, delay: 1us}\n", 1),
+			"the paths from 4000 switches with hosts over 720000 links between switches would take an estimated 720 million steps; the limit is 700 million"},
+		{"a Dragonfly of many paths", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  dragonfly: {p: 12, a: 24, h: 12, rate: 100Gbps, delay: 1us}\n", 1),
+			"the paths from 6936 switches with hosts over 121380 links between switches would take an estimated 1683 million steps; the limit is 700 million"},
+		{"262,144 hosts", strings.Replace(small, small[strings.Index(small, "  fat_tree"):strings.Index(small, "workload")], "  k_ary: {k: 102, rate: 100Gbps, delay: 1us}\n", 1), ""},
 	} {
 		started := time.Now()
 		_, err := Parse("x.yaml", t.TempDir(), []byte(c.text), Options{Tables: testTables()})

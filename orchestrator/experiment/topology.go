@@ -49,7 +49,11 @@ func (t Topology) Build() (Built, error) {
 	}
 	b, err := t.Spec.Build()
 	if err == nil {
-		err = fits(b.Graph.Size())
+		limits := topologies.Checked
+		if _, sized := t.Spec.(Sized); sized {
+			limits = topologies.Largest
+		}
+		err = fits(b.Graph.Size(), limits)
 	}
 	return b, inValue(topologySection, err)
 }
@@ -64,21 +68,22 @@ func (t Topology) Auto(key string) string {
 }
 
 // fits refuses a fabric that is too large.
-func fits(s topologies.Size) error {
-	if excess := s.Excess(); excess != "" {
+func fits(s topologies.Size, limits topologies.Limits) error {
+	if excess := s.Excess(limits); excess != "" {
 		return errors.New("too large: " + excess)
 	}
 	return nil
 }
 
-// buildTree returns the graph of a fat tree. A generator's error is passed on.
+// buildTree returns the graph of a fat tree, unless it is too large. A generator's error is
+// passed on.
 func buildTree(tree topologies.FatTree, err error) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
 	size, err := tree.Size()
 	if err == nil {
-		err = fits(size) // before it takes the memory
+		err = fits(size, topologies.Largest) // before it takes the memory
 	}
 	if err != nil {
 		return Built{}, err
@@ -91,7 +96,7 @@ func buildTree(tree topologies.FatTree, err error) (Built, error) {
 func buildCustom(c *topologies.Custom) (Built, error) {
 	size, err := c.Size()
 	if err == nil {
-		err = fits(size) // before it takes the memory
+		err = fits(size, topologies.Checked) // before it takes the memory
 	}
 	if err != nil {
 		return Built{}, err

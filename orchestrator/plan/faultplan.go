@@ -324,7 +324,7 @@ func (b *faultPlanner) arrival(peer topologies.End, l *topologies.Link, c fault.
 func (b *faultPlanner) addRoutes() error {
 	intact := b.fabric.routes
 	times := bounds(b.routing, func(r routeFault) period { return r.period })
-	if size := b.fabric.graph.Size(); int64(len(times))*size.Steps() > maxSteps {
+	if size := b.fabric.graph.Size(); int64(len(times))*size.Steps() > topologies.Checked.Steps {
 		return errors.New("routes would be computed too many times for this fabric; use fewer faults with reroute_delay")
 	}
 	known := map[string][]topologies.Routes{} // by dead links

@@ -41,6 +41,7 @@ func newSwitch(r *run, d *decided, n int) *dataplane.Config {
 	if r.signals.tags != nil {
 		c.CSIG, c.PortDown = &r.signals.tags.switches, e.CSIG.PortDown
 	}
+	c.Ports = make([]dataplane.Port, 0, len(f.portsOf(n)))
 	for i := range f.portsOf(n) {
 		c.Ports = append(c.Ports, newPort(r, f.first[n]+i))
 	}

@@ -15,10 +15,8 @@ import (
 // Limits of all variants of an experiment together, so that a check of it ends within
 // 5 s (docs/explanation/reliability.md#hostile-files).
 const (
-	maxMemory    = topologies.MaxMemory // of different fabrics
-	maxSteps     = topologies.MaxSteps  // of the searches of different fabrics
-	maxNodes     = 1 << 19              // of all variants
-	maxTransfers = 1 << 21              // of all variants
+	maxNodes     = 1 << 19 // of all variants
+	maxTransfers = 1 << 21 // of all variants
 )
 
 // Variants makes the shapes of the variants of one experiment. Variants with the same
@@ -117,13 +115,13 @@ func (v *Variants) topology(spec experiment.Topology, rates []experiment.LinkRat
 		return nil, failure.Configuration(err)
 	}
 	size := built.Graph.Size()
-	if v.memory += size.Memory(); v.memory > maxMemory && len(v.topologies) > 0 {
+	if v.memory += size.Memory(); v.memory > topologies.Checked.Memory && len(v.topologies) > 0 {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the fabrics would take an estimated %d MB; the limit of one experiment is %d MB",
-			v.memory/units.MB, maxMemory/units.MB))
+			v.memory/units.MB, topologies.Checked.Memory/units.MB))
 	}
-	if v.steps += size.Steps(); v.steps > maxSteps && len(v.topologies) > 0 {
+	if v.steps += size.Steps(); v.steps > topologies.Checked.Steps && len(v.topologies) > 0 {
 		return nil, failure.At("topology", fmt.Errorf("with those of the variants before, the paths would take an estimated %d million steps; the limit of one experiment is %d million",
-			v.steps/1e6, int64(maxSteps)/1_000_000))
+			v.steps/1e6, topologies.Checked.Steps/1_000_000))
 	}
 	if err := setRates(built.Graph, rates); err != nil {
 		return nil, err

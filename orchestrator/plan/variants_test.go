@@ -29,7 +29,7 @@ func TestFabricsOfVariantsAreLimited(t *testing.T) {
 	each := first.wiring.graph.Size().Memory()
 	for made := units.Size(1); ; made++ {
 		_, err := v.topology(kary(32, units.Duration(made+1)*units.Microsecond), nil)
-		if over := (made+1)*each > topologies.MaxMemory; over != (err != nil) {
+		if over := (made+1)*each > topologies.Checked.Memory; over != (err != nil) {
 			t.Fatalf("%d fabrics of %v: %v", made+1, each, err)
 		}
 		if err != nil {

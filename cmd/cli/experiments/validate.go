@@ -29,6 +29,19 @@ import (
 	"github.com/csiglab/csiglab/workloads/trace"
 )
 
+// tooLarge says which limit of validate a fabric exceeds that csiglab run takes; "" if none.
+func tooLarge(t experiment.Topology) string {
+	sized, ok := t.Spec.(experiment.Sized)
+	if !ok {
+		return ""
+	}
+	size, err := sized.Size()
+	if err != nil {
+		return "" // the plan names it
+	}
+	return size.Excess(topologies.Checked)
+}
+
 // softMemory is the memory, in bytes, that validate stays below if it can.
 const softMemory = 350 << 20
 
@@ -86,7 +99,11 @@ func validateCommand(a *command.App) *cobra.Command {
 			limits.Hint = fmt.Sprintf("; so large a trace is not checked: csiglab run reads up to %d nodes with %d dependencies", trace.DefaultLimits.Nodes, trace.DefaultLimits.Deps)
 			set.Base.LimitTraces(limits)
 			for i := range set.Variants {
-				set.Variants[i].Experiment.LimitTraces(limits)
+				e := set.Variants[i].Experiment
+				e.LimitTraces(limits)
+				if excess := tooLarge(e.Topology); excess != "" {
+					return command.Usage("topology: so large a fabric is not checked, but csiglab run takes it: %s", excess)
+				}
 			}
 			if cmd.Flags().Changed("shards") && shards < 1 {
 				return command.Usage("--shards %d: want at least 1", shards)

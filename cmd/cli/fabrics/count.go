@@ -78,7 +78,7 @@ func countFabric(a *command.App, t experiment.Topology) (c FabricCounts, err err
 	}
 	c = FabricCounts{
 		Hosts: size.Hosts, Switches: size.Switches, HostLinks: size.HostLinks, SwitchLinks: size.SwitchLinks,
-		Memory: int64(size.Memory()), TooLarge: size.Excess(),
+		Memory: int64(size.Memory()), TooLarge: size.Excess(topologies.Largest),
 	}
 	if d, ok := t.Spec.(topologies.DragonflySpec); ok {
 		counts, err := d.Counts()

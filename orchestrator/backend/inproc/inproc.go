@@ -57,6 +57,7 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (*bac
 }
 
 func run(ctx context.Context, r *backend.Run, c backend.Control, g *watchdog.Guard) (*backend.Outcome, error) {
+	defer boundHeap(len(r.Plan.Nodes))()
 	a, err := assemble(ctx, r, c)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -71,16 +72,17 @@ func run(ctx context.Context, r *backend.Run, c backend.Control, g *watchdog.Gua
 		return nil, ctx.Err()
 	}
 	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.End(), Drained: s.Drained()}
+	a.release()
 	if !s.Close() {
 		return nil, ctx.Err()
 	}
-	a.flush()
 	return out, nil
 }
 
 // assembly is the machines of a plan, joined.
 type assembly struct {
 	config sim.Config
+	pools  []*wire.Pool
 	sinks  []*metrics.Batcher
 	watch  *watch
 	cpu    atomic.Int64 // ns of CPU time, of all workers
@@ -98,10 +100,11 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	for i := range pools {
 		pools[i] = &wire.Pool{Notes: c.Tap != nil}
 	}
-	a := &assembly{sinks: make([]*metrics.Batcher, p.Machines()), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
+	a := &assembly{pools: pools, sinks: make([]*metrics.Batcher, p.Machines()), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
 	a.config = sim.Config{
 		TieSeed: p.TieSeed, NoTraceHash: p.Untraced, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
 		Between: func() { wire.Balance(pools) },
+		Closed:  a.closed,
 	}
 	for i, spec := range p.Nodes {
 		if ctx.Err() != nil {
@@ -158,11 +161,18 @@ func (a *assembly) account(run func()) {
 	a.cpu.Add(int64(threadCPU() - start))
 }
 
-// flush passes on the records that are left.
-func (a *assembly) flush() {
-	for _, sink := range a.sinks {
-		sink.Flush()
+// release gives up what a run needs no more once its last event is over.
+func (a *assembly) release() {
+	a.watch.over()
+	for _, p := range a.pools {
+		p.Empty()
 	}
+}
+
+// closed passes on the last records of a node, and gives it up.
+func (a *assembly) closed(node int) {
+	a.sinks[node].Flush()
+	a.sinks[node], a.config.Nodes[node] = nil, sim.Station{}
 }
 
 func threadCPU() time.Duration {

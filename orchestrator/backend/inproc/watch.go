@@ -43,6 +43,12 @@ func (w *watch) add(shard int, r receiver) {
 	w.shards[shard].receivers = append(w.shards[shard].receivers, r)
 }
 
+// over says that the run is over, when no worker runs: nothing is received any more.
+func (w *watch) over() {
+	w.progress = nil
+	clear(w.shards)
+}
+
 // look is called by the worker of a shard now and then. It answers false if the run is to
 // end.
 func (w *watch) look(shard int, now units.Time) bool {

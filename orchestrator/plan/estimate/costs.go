@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // Costs is what runs take: CPU time, and memory in bytes.
@@ -131,7 +132,8 @@ func (c *Costs) Exchanges(n float64) time.Duration { return times(n, c.Exchange)
 
 // Memory returns the bytes of a run beyond Base.
 func (c *Costs) Memory(w *Work) float64 {
-	return Collector*(float64(w.Ports)*c.PortMem+w.taggedPorts()*c.TagPortMem+float64(w.Flows)*c.FlowMem+float64(w.InFlight)*PacketBytes+float64(w.Live)*c.LiveMem) +
+	heap := 1 + float64(plan.HeapGrowth(w.Nodes))/100
+	return heap*(float64(w.Ports)*c.PortMem+w.taggedPorts()*c.TagPortMem+float64(w.Flows)*c.FlowMem+float64(w.InFlight)*PacketBytes+float64(w.Live)*c.LiveMem) +
 		float64(w.HopValues)*c.ValueMem
 }
 

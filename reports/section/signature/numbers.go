@@ -121,6 +121,14 @@ func newReaders(g *reading.Reading, folds []*fold) []*reader {
 	return all
 }
 
+// candidate is a port that may get a row of its own.
+type candidate struct {
+	reading.Place
+	name   string
+	busyUS float64
+	slowed bool
+}
+
 // newReader returns nil if no port sent anything.
 func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 	s := &reader{fold: f, row: map[reading.PortID]int32{}}
@@ -133,9 +141,8 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 			s.of.StepTimesUS = append(s.of.StepTimesUS, f.steps[i].toUS-f.steps[i].fromUS)
 		}
 	}
-	groups := map[reading.TierKey][]reading.Place{}
+	groups := map[reading.TierKey][]candidate{}
 	ports := 0
-	places := reading.PlacesOf(g.Manifest, v.Name)
 	// Variants of the same fabric, and both folders of a comparison, have the same rows.
 	slowed, all := reading.Slowed(g.Manifest, g.ShownRun(v.Name)), map[string]float64{}
 	for i := range g.Manifest.Variants {
@@ -147,11 +154,11 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 			}
 		}
 	}
-	busy := func(p *reading.Place) float64 { return g.Elsewhere[v.Name][p.Name()] + all[p.Name()] }
-	for _, p := range places {
-		if busy(&p) > 0 {
+	for _, p := range reading.PlacesOf(g.Manifest, v.Name) {
+		name := p.Name()
+		if busy := g.Elsewhere[v.Name][name] + all[name]; busy > 0 {
 			key := reading.TierKey{Tier: p.Tier, Direction: p.Direction}
-			groups[key] = append(groups[key], p)
+			groups[key] = append(groups[key], candidate{Place: p, name: name, busyUS: busy, slowed: slowed[name]})
 			ports++
 		}
 	}
@@ -159,7 +166,7 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 		return nil
 	}
 	if len(groups) > MaxRows/2 { // of a damaged manifest
-		groups = map[reading.TierKey][]reading.Place{{}: slices.Concat(slices.Collect(maps.Values(groups))...)}
+		groups = map[reading.TierKey][]candidate{{}: slices.Concat(slices.Collect(maps.Values(groups))...)}
 	}
 	keys := slices.SortedFunc(maps.Keys(groups), reading.CompareTiers)
 	own := rowsOf(keys, groups)
@@ -167,15 +174,18 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 		list := groups[k]
 		if own[k] < len(list) {
 			s.of.AllPorts = false
-			busiest := slices.Clone(list)
-			slices.SortStableFunc(busiest, func(a, b reading.Place) int {
-				if x, y := slowed[a.Name()], slowed[b.Name()]; x != y {
-					if x {
+			busiest := make([]*candidate, len(list))
+			for i := range list {
+				busiest[i] = &list[i]
+			}
+			slices.SortStableFunc(busiest, func(a, b *candidate) int {
+				if a.slowed != b.slowed {
+					if a.slowed {
 						return -1
 					}
 					return 1
 				}
-				return cmp.Compare(busy(&b), busy(&a))
+				return cmp.Compare(b.busyUS, a.busyUS)
 			})
 			for _, p := range busiest[own[k]:] {
 				s.row[p.PortID] = -1
@@ -184,7 +194,7 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 		for _, p := range list {
 			if _, other := s.row[p.PortID]; !other {
 				s.row[p.PortID] = int32(len(s.of.Rows))
-				s.of.Rows = append(s.of.Rows, Row{Name: p.Name(), Tier: k.Tier, Direction: k.Direction, Ports: 1, Place: &p, Slowed: slowed[p.Name()], BusyUS: reading.Rounded(busy(&p))})
+				s.of.Rows = append(s.of.Rows, Row{Name: p.name, Tier: k.Tier, Direction: k.Direction, Ports: 1, Place: &p.Place, Slowed: p.slowed, BusyUS: reading.Rounded(p.busyUS)})
 			}
 		}
 		if rest := len(list) - own[k]; rest > 0 {
@@ -208,7 +218,7 @@ func newReader(g *reading.Reading, v *runfolder.Variant, f *fold) *reader {
 
 // rowsOf says how many ports of each tier and direction have a row of their own. Where not
 // all ports can, they are spread evenly, and each tier keeps a row for its other ports.
-func rowsOf(keys []reading.TierKey, groups map[reading.TierKey][]reading.Place) map[reading.TierKey]int {
+func rowsOf(keys []reading.TierKey, groups map[reading.TierKey][]candidate) map[reading.TierKey]int {
 	own, ports := map[reading.TierKey]int{}, 0
 	for _, k := range keys {
 		ports += len(groups[k])
