@@ -46,9 +46,9 @@ func allocate(live, all int) (collections uint64) {
 func TestFloor(t *testing.T) {
 	if of := os.Getenv("FLOOR"); of != "" {
 		if of == "set" {
-			Floor(64 << 20)
+			Floor(128 << 20)
 		}
-		few, many := allocate(1<<20, 128<<20), allocate(64<<20, 512<<20)
+		few, many := allocate(1<<20, 512<<20), allocate(128<<20, 512<<20)
 		t.Logf("few=%t many=%t", few < 10, many < 20)
 		return
 	}
