@@ -175,6 +175,7 @@ func (c *work) perform(ctx context.Context, wrong error, w *runfolder.Writer) (*
 	case errors.Is(err, runfolder.ErrStopped):
 		return result, ctx.Err()
 	case err != nil:
+		result.Kept = len(w.Finished())
 		return result, writeError(w.Dir(), err)
 	}
 	result.Summary = summary
