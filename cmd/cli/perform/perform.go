@@ -115,11 +115,7 @@ func withoutReport(ctx context.Context, a *command.App, r *Flags, result *campai
 		return Outcome(result.Summary)
 	}
 	numbers, err := command.Interruptible(ctx, func() (*reports.Report, error) {
-		f, err := runfolder.Open(result.Folder)
-		if err != nil {
-			return nil, err
-		}
-		return reports.ReadStory(f, measure.Meaning)
+		return reports.ReadStory(result.Written, measure.Meaning)
 	})
 	if err != nil {
 		return command.Infrastructure(err)
