@@ -105,6 +105,31 @@ func (b *Batch) Len() (records int) {
 	return records
 }
 
+// Size returns how many bytes the records have, without what they point to.
+func (b *Batch) Size() (bytes int) {
+	for _, l := range b.lists() {
+		bytes += l.size()
+	}
+	for _, l := range b.Rows {
+		bytes += l.size()
+	}
+	return bytes
+}
+
+// Clone returns a copy of the batch, which shares no memory with it.
+func (b *Batch) Clone() *Batch {
+	c := &Batch{Node: b.Node, Dropped: b.Dropped}
+	from := b.lists()
+	for i, l := range c.lists() {
+		l.grow(from[i].count())
+	}
+	for _, l := range b.Rows {
+		c.Rows = append(c.Rows, l.like())
+	}
+	b.Each(c)
+	return c
+}
+
 // Reset empties the batch for records of the same node. The lists keep their
 // memory.
 func (b *Batch) Reset() {

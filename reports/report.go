@@ -5,7 +5,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
 	"github.com/csiglab/csiglab/metrics/runfolder"
@@ -36,11 +35,15 @@ import (
 	"github.com/csiglab/csiglab/reports/section/variants"
 )
 
-// sections is the page: its sections in order.
-var sections = []section.New{
-	variants.New, cluster.New, fairness.New, rates.New, jobs.New, blame.New, signature.New, sharing.New, collectives.New,
-	completion.New, queues.New, utilisation.New, heatmap.New, shift.New, named.New, truth.New, control.New,
-	detection.New, faults.New, programs.New, fabric.New, metrics.New, runs.New,
+// sections is the page: its sections in order, and which of them are a section.Teller.
+var sections = []struct {
+	build section.New
+	tells bool
+}{
+	{variants.New, true}, {cluster.New, true}, {fairness.New, true}, {rates.New, false}, {jobs.New, true}, {blame.New, true},
+	{signature.New, false}, {sharing.New, false}, {collectives.New, false}, {completion.New, true}, {queues.New, false},
+	{utilisation.New, false}, {heatmap.New, false}, {shift.New, false}, {named.New, false}, {truth.New, false}, {control.New, false},
+	{detection.New, true}, {faults.New, true}, {programs.New, false}, {fabric.New, false}, {metrics.New, false}, {runs.New, true},
 }
 
 // Report is a run folder, read for all sections.
@@ -52,36 +55,54 @@ type Report struct {
 // Read reads a run folder, whose metrics have the units of a meaning, for the sections of this
 // package and for more. Errors wrap runfolder.ErrDamaged when a table cannot be read.
 func Read(f *runfolder.Folder, of meaning.Of, more ...section.New) (*Report, error) {
-	r, err := read(f, of, more)
+	var all []section.New
+	for _, s := range sections {
+		all = append(all, s.build)
+	}
+	return read(f, of, append(all, more...))
+}
+
+// ReadStory is as Read for a report of which only the facts and the story are wanted: it has no
+// other sections than those that tell it, and reads no other tables.
+func ReadStory(f *runfolder.Folder, of meaning.Of) (*Report, error) {
+	var tellers []section.New
+	for _, s := range sections {
+		if s.tells {
+			tellers = append(tellers, s.build)
+		}
+	}
+	return read(f, of, tellers)
+}
+
+func read(f *runfolder.Folder, of meaning.Of, sections []section.New) (r *Report, err error) {
+	r = &Report{}
+	if r.Reading, err = reading.Open(f, of); err == nil {
+		err = r.read(sections)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
 	return r, nil
 }
 
-func read(f *runfolder.Folder, of meaning.Of, more []section.New) (*Report, error) {
-	folder, err := reading.Open(f, of)
-	if err != nil {
-		return nil, err
-	}
-	r := &Report{Reading: folder}
+func (r *Report) read(sections []section.New) error {
 	var readers []reading.Reader
-	for _, build := range slices.Concat(sections, more) {
-		s := build(folder)
+	for _, build := range sections {
+		s := build(r.Reading)
 		r.sections, readers = append(r.sections, s), append(readers, s)
 	}
-	if err := folder.Survey(readers...); err != nil {
-		return nil, err
+	if err := r.Survey(readers...); err != nil {
+		return err
 	}
-	if err := folder.Finish(readers...); err != nil {
-		return nil, err
+	if err := r.Finish(readers...); err != nil {
+		return err
 	}
 	for _, s := range r.sections {
 		if err := s.Settle(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // Of returns the section of a type, such as *fabric.Section. It reports whether the report has it.

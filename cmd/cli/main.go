@@ -12,17 +12,22 @@ import (
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/internal/garbage"
 	"github.com/csiglab/csiglab/orchestrator/backend/netns"
 )
 
 // sameSignal is the time after a signal in which a second one counts as the same.
 const sameSignal = 300 * time.Millisecond
 
+// smallHeap is the size of the heap in bytes below which no garbage is collected.
+const smallHeap = 24 << 20
+
 // Main runs the command line of this process and returns its exit code. It may not return in
 // the supervisor of a run in network namespaces, or where another program takes this one's
 // place.
 func Main(linked command.Linked) (code int) {
 	netns.Supervise() // does not return in the supervisor of a netns run
+	garbage.Floor(smallHeap)
 	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup(1)
 		endings = append(endings, syscall.SIGHUP)

@@ -19,7 +19,7 @@ type layer struct {
 // room whose folder it lies in. It imports its own room and those that stand before it.
 var layers = []layer{
 	{"ground", []string{
-		"units", "nodes/modules", "internal/plain", "internal/cause", "internal/checkout", "internal/checksum", "internal/crash", "internal/fifo", "internal/heap", "internal/lazy", "internal/marked", "internal/spelling",
+		"units", "nodes/modules", "internal/plain", "internal/cause", "internal/checkout", "internal/checksum", "internal/crash", "internal/fifo", "internal/garbage", "internal/heap", "internal/lazy", "internal/marked", "internal/spelling",
 		"internal/own", "internal/lines", "internal/jsonread", "internal/tagdoc", "internal/wildcard",
 	}},
 	{"data", []string{"nodes/algorithm", "nodes/csig", "nodes/wire", "topologies", "metrics", "workloads", "suites"}},

@@ -3,6 +3,7 @@ package runfolder
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/thinning"
@@ -137,11 +138,10 @@ func (t *tier) append(b *metrics.Batch) error {
 	if s == nil {
 		w, r := t.of.to.to, t.of.to
 		s = &segment{name: r.partName(fmt.Sprintf("-%d-%d%s", t.number, t.made, begunSuffix)), begun: t.of.now}
-		file, err := w.create(s.name)
-		if err != nil {
+		s.part = newPartWriter(func() (*os.File, error) { return w.create(s.name) })
+		if err := s.part.open(); err != nil {
 			return err
 		}
-		s.part = newPartWriter(file)
 		t.segments = append(t.segments, s)
 		t.made++
 	}

@@ -19,7 +19,7 @@ import (
 const maxText = 1 << 30
 
 // maxIndented is the length in bytes up to which manifest.json is indented for human
-// readers. Indenting takes more time than all the rest of writing it.
+// readers once the folder is closed. Indenting takes more time than all the rest of writing it.
 const maxIndented = 1 << 20
 
 // noDigest stands in manifest.json for its own digest while that is computed.
@@ -64,7 +64,7 @@ func (w *Writer) writeManifest() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.path(ManifestFile), err)
 	}
-	if len(text) <= maxIndented {
+	if len(text) <= maxIndented && !m.Finished.IsZero() {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, text, "", "  "); err != nil {
 			return fmt.Errorf("%s: %w", w.path(ManifestFile), err)

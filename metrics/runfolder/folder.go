@@ -79,6 +79,12 @@ func OpenUnchecked(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// Written returns the folder that Finish has just completed with a summary, as Open does, but
+// without reading the files again.
+func (w *Writer) Written(s Summary) *Folder {
+	return &Folder{Dir: w.dir, Manifest: w.manifest, Summary: s.normalise(), checked: true}
+}
+
 // readManifest reads and checks the manifest.
 func (f *Folder) readManifest() error {
 	info, err := os.Stat(f.Dir)

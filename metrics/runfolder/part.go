@@ -74,7 +74,8 @@ type partEnd struct {
 // the length of its compressed bytes in 4 bytes, little-endian, and these bytes. A block
 // of length 0 and the SHA-256 of all bytes before it end the file.
 type partWriter struct {
-	file     *os.File
+	create   func() (*os.File, error) // nil: it is closed
+	file     *os.File                 // nil before the first block
 	messages *gob.Encoder
 	sum      hash.Hash
 	size     int64  // bytes that are written
@@ -82,10 +83,19 @@ type partWriter struct {
 	packed   []byte
 }
 
-func newPartWriter(f *os.File) *partWriter {
-	p := &partWriter{file: f, sum: sha256.New()}
+// newPartWriter returns the writer of a part, whose file create makes when it is needed.
+func newPartWriter(create func() (*os.File, error)) *partWriter {
+	p := &partWriter{create: create, sum: sha256.New()}
 	p.messages = gob.NewEncoder(p)
 	return p
+}
+
+// open makes the file. It may be repeated.
+func (p *partWriter) open() (err error) {
+	if p.file == nil {
+		p.file, err = p.create()
+	}
+	return err
 }
 
 // Write takes the bytes of the gob encoder.
@@ -110,6 +120,9 @@ func (p *partWriter) block(raw []byte) (err error) {
 }
 
 func (p *partWriter) write(b []byte) error {
+	if err := p.open(); err != nil {
+		return err
+	}
 	p.sum.Write(b) // cannot fail
 	p.size += int64(len(b))
 	_, err := p.file.Write(b)
@@ -121,16 +134,8 @@ func (p *partWriter) flows(flows []Flow) error {
 	return p.messages.Encode(partItem{Flows: flows})
 }
 
-// windows writes the windows of a batch.
-func (p *partWriter) windows(b *metrics.Batch) error {
-	only := *b
-	only.Totals, only.Traces, only.Dropped = nil, nil, 0
-	only.PortMeasurements, only.FlowMeasurements = nil, nil // Values are computed from them
-	if only.Len() == 0 {
-		return nil
-	}
-	return p.messages.Encode(partItem{Batch: &only})
-}
+// windows writes a batch of windows.
+func (p *partWriter) windows(b *metrics.Batch) error { return p.messages.Encode(partItem{Batch: b}) }
 
 // end writes the totals and the end, and closes the file.
 func (p *partWriter) end(run *Run, values, matched map[string]float64, nodes []metrics.NodeTotals) error {
@@ -153,7 +158,7 @@ func (p *partWriter) end(run *Run, values, matched map[string]float64, nodes []m
 
 // finish writes what is left and the digest, and closes the file. It may be repeated.
 func (p *partWriter) finish() error {
-	if p.file == nil {
+	if p.create == nil {
 		return nil
 	}
 	if len(p.raw) > 0 {
@@ -171,12 +176,11 @@ func (p *partWriter) finish() error {
 }
 
 // close closes the file, which may be incomplete. It may be repeated.
-func (p *partWriter) close() error {
-	if p.file == nil {
-		return nil
+func (p *partWriter) close() (err error) {
+	if p.file != nil {
+		err = p.file.Close()
 	}
-	err := p.file.Close()
-	p.file, p.messages, p.raw, p.packed = nil, nil, nil, nil
+	p.create, p.file, p.messages, p.raw, p.packed = nil, nil, nil, nil, nil
 	return err
 }
 

@@ -21,7 +21,7 @@ func TestReadPart(t *testing.T) {
 		{Flows: []metrics.FlowWindow{{Start: 5}, {Flow: 2}}, Events: []metrics.Event{{At: 1}}},
 	}
 	name := filepath.Join(t.TempDir(), "part")
-	p := newPartWriter(must(os.Create(name))(t))
+	p := newPartWriter(func() (*os.File, error) { return os.Create(name) })
 	for i := range written {
 		if err := p.windows(&written[i]); err != nil {
 			t.Fatal(err)

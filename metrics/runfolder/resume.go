@@ -253,7 +253,10 @@ func (w *Writer) putPart(key runKey) (f FinishedRun, err error) {
 	}
 	defer file.Close() // opened for reading
 	n := &names{lookup: w.lookupOf(key.variant), variant: key.variant, seed: key.seed, window: metrics.Absent}
-	if f, _, err = w.putRows(n, w.manifest.FirstFlows(key.variant), file, nil); err != nil {
+	rows := func(flows func([]Flow), windows func(*metrics.Batch) error) (FinishedRun, []metrics.NodeTotals, error) {
+		return readPart(file, flows, windows)
+	}
+	if f, _, err = w.putRows(n, w.manifest.FirstFlows(key.variant), rows, nil); err != nil {
 		return f, fmt.Errorf("%s: %w", name, cause.Of(err))
 	}
 	if f.Run.Variant != key.variant || f.Run.Seed != key.seed {

@@ -255,9 +255,9 @@ func TestResumeKeepsOtherFiles(t *testing.T) {
 	}
 }
 
-// A csiglab that is killed after its last run, or finds the disk full then, leaves a folder
-// that is incomplete and lacks no run.
-func TestResumeWithoutAMissingRun(t *testing.T) {
+// ended returns a folder whose three runs have finished.
+func ended(t *testing.T) *Writer {
+	t.Helper()
 	w := must(Create(filepath.Join(t.TempDir(), "r"), three()))(t)
 	if err := w.Experiment([]byte("schema: 1\n")); err != nil {
 		t.Fatal(err)
@@ -267,36 +267,77 @@ func TestResumeWithoutAMissingRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := killed(w)
-	if err := Salvage(dir); err != nil {
-		t.Fatal(err)
-	}
-	if f := must(OpenKept(dir))(t); f.Manifest.Missing == nil || len(f.Manifest.Missing) > 0 || len(f.Manifest.Runs) != 3 {
-		t.Errorf("missing %v, %d runs", f.Manifest.Missing, len(f.Manifest.Runs))
-	}
-	w = must(must(OpenStopped(dir))(t).Resume())(t)
-	var runs []RunMetrics
-	for _, f := range w.Finished() {
-		runs = append(runs, f.Metrics)
-	}
-	if err := w.Finish(NewSummary("two-flow", runs...)); err != nil {
-		t.Fatal(err)
-	}
+	return w
+}
+
+// The last run of a small folder has no part: a csiglab that is killed between its end and that of
+// the folder has to do it again. The other two have theirs.
+func TestResumeTheLastRun(t *testing.T) {
+	dir := killed(ended(t))
+	resume(t, dir, 2)
 	sameAsWhole(t, dir)
 }
 
-// A table on a full disk: the runs are kept as parts.
-func TestResumeAfterAFullDisk(t *testing.T) {
+// onFullDisk has the table of transfers be on a full disk.
+func onFullDisk(t *testing.T, w *Writer) {
+	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("no /dev/full: ", err)
 	}
-	w := begun(t, 0, 1)
 	phases := slices.IndexFunc(w.tables, func(t *table) bool { return t.name == tablePhases })
 	if err := w.tables[phases].close(0); err != nil {
 		t.Fatal(err)
 	}
 	w.tables[phases] = newTableOn(w.tables[phases].layout, full)
+}
+
+// A csiglab that finds the disk full after its last run, or is interrupted then, leaves a folder that is
+// incomplete and lacks no run.
+func TestResumeWithoutAMissingRun(t *testing.T) {
+	full, interrupted := ended(t), ended(t)
+	onFullDisk(t, full)
+	if err := full.Finish(NewSummary("two-flow")); err == nil || !strings.Contains(err.Error(), "/dev/full") || len(full.Finished()) != 3 {
+		t.Errorf("Finish: %v; %d runs are kept, want 3", err, len(full.Finished()))
+	}
+	if err := interrupted.Abort("interrupted"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{full.Dir(), interrupted.Dir()} {
+		if err := Salvage(dir); err != nil {
+			t.Fatal(err)
+		}
+		if f := must(OpenKept(dir))(t); f.Manifest.Missing == nil || len(f.Manifest.Missing) > 0 || len(f.Manifest.Runs) != 3 {
+			t.Errorf("missing %v, %d runs", f.Manifest.Missing, len(f.Manifest.Runs))
+		}
+		w := must(must(OpenStopped(dir))(t).Resume())(t)
+		var runs []RunMetrics
+		for _, f := range w.Finished() {
+			runs = append(runs, f.Metrics)
+		}
+		if err := w.Finish(NewSummary("two-flow", runs...)); err != nil {
+			t.Fatal(err)
+		}
+		sameAsWhole(t, dir)
+	}
+}
+
+// A folder whose last run can be written nowhere does not count it.
+func TestLastRunOnAFullDisk(t *testing.T) {
+	w := ended(t)
+	onFullDisk(t, w)
+	if err := os.RemoveAll(filepath.Join(w.Dir(), partsFolder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(NewSummary("two-flow")); err == nil || !strings.Contains(err.Error(), "/dev/full") || len(w.Finished()) != 2 {
+		t.Errorf("Finish: %v; %d runs are kept, want 2", err, len(w.Finished()))
+	}
+}
+
+// A table on a full disk: the runs are kept as parts.
+func TestResumeAfterAFullDisk(t *testing.T) {
+	w := begun(t, 0, 1)
+	onFullDisk(t, w)
 	if err := w.Abort("no space left"); err == nil || !strings.Contains(err.Error(), "/dev/full") {
 		t.Errorf("Abort: %v", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -35,7 +35,7 @@ type RunData struct {
 // RunWriter writes one run, a variant with a seed, while the run goes on: into its part.
 // When the run has finished, its rows are put into the tables of the folder, which so
 // have whole runs only. It is a metrics.Consumer, and may be used from several
-// goroutines. It holds a bounded number of records; its memory does not grow with the
+// goroutines. It holds a bounded number of records (held); its memory does not grow with the
 // length of the run. Several runs of one folder may be written at a time.
 //
 //	Writer.BeginRun ── Consume … ──▶ End ──▶ in the tables and the manifest
@@ -47,6 +47,7 @@ type RunWriter struct {
 	own   bool // flows are not the variant's
 
 	mu      sync.Mutex
+	held    held
 	part    *partWriter
 	aged    *aged // nil: windows stay as they are, in part
 	dropped int64
@@ -70,17 +71,14 @@ func (w *Writer) BeginRun(variant string, seed uint64, flows []Flow) (*RunWriter
 	if _, there := w.runs[r.key()]; there {
 		return nil, r.fail(errors.New("the run is already there"))
 	}
-	f, err := w.create(r.partName(begunSuffix))
-	if err != nil {
+	if err := w.keepLast(); err != nil { // it was not the last
 		return nil, r.fail(err)
 	}
-	r.part = newPartWriter(f)
+	r.part = newPartWriter(func() (*os.File, error) { return w.create(r.partName(begunSuffix)) })
 	if flows != nil && !slices.Equal(flows, r.flows) {
 		r.flows, r.own = flows, true
 		r.names.lookup = r.names.withFlows(flows)
 		if err := r.part.flows(flows); err != nil {
-			r.part.close()                         //nolint:errcheck // it is of no use
-			w.root.Remove(r.partName(begunSuffix)) //nolint:errcheck // Stopped.Resume removes it otherwise
 			return nil, r.fail(err)
 		}
 	}
@@ -117,11 +115,11 @@ func (r *RunWriter) Consume(b *metrics.Batch) {
 		r.err = ErrClosed
 	case r.aged != nil:
 		windows, rest := thinning.Split(r.keep(b))
-		if r.err = r.part.windows(&rest); r.err == nil && windows.Len() > 0 {
+		if r.err = r.windows(&rest); r.err == nil && windows.Len() > 0 {
 			r.err = r.aged.write(&windows)
 		}
 	default:
-		r.err = r.part.windows(r.keep(b))
+		r.err = r.windows(r.keep(b))
 	}
 }
 
@@ -193,14 +191,16 @@ func (r *RunWriter) End(d RunData) error {
 		err = r.aged.end()
 		run.Thinned = r.aged.thinned()
 	}
-	if err == nil {
-		err = r.part.end(&run, d.Metrics, d.Matched, d.Nodes)
+	f := FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics, d.Matched}}
+	part := r.needsPart()
+	if err == nil && part {
+		err = r.writePart(&f, d.Nodes)
 	}
 	if err != nil {
 		r.discard()
 		return r.fail(err)
 	}
-	if torn, err := r.join(FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics, d.Matched}}); err != nil {
+	if torn, err := r.join(f, d.Nodes, part); err != nil {
 		r.discard()
 		if torn {
 			r.to.leave(r.key(), r.fail(err))
@@ -218,43 +218,68 @@ func hashText(hash [32]byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// join puts the run into the tables and into the manifest. torn says of an error that the
-// tables have rows of the run.
-func (r *RunWriter) join(f FinishedRun) (torn bool, err error) {
+// join puts the run into the tables and into the manifest. part says whether its part has been
+// written; torn says of an error that the tables have rows of the run.
+func (r *RunWriter) join(f FinishedRun, nodes []metrics.NodeTotals, part bool) (torn bool, err error) {
 	w := r.to
 	w.joining.Lock()
 	defer w.joining.Unlock()
 	if w.isClosed() {
 		return false, ErrClosed
 	}
-	begun := r.partName(begunSuffix)
-	file, err := w.root.Open(begun)
-	if err != nil {
-		return false, err
-	}
-	defer file.Close() // opened for reading
 	if !w.stopped.Load() {
-		_, torn, err = w.putRows(r.names, r.flows, file, r.aged)
+		_, torn, err = w.putRows(r.names, r.flows, r.rows(&f, nodes), r.aged)
 	}
 	if err != nil && !errors.Is(err, ErrStopped) { // its part is whole
 		return torn, err
 	}
-	if err := w.root.Rename(begun, r.partName(runSuffix)); err != nil {
-		return true, err
+	if part {
+		if err := r.entitle(); err != nil {
+			return true, err
+		}
 	}
 	if r.aged != nil {
 		r.aged.discard()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !part {
+		w.last = func() error { return errors.Join(r.writePart(&f, nodes), r.entitle()) }
+	}
 	w.enter(f)
 	return false, nil
 }
 
-// putRows puts the rows of a part, and of windows that have aged, which may be nil, into the
-// tables and returns the part's run. torn says of an error that the tables have some of the
+// entitle gives the part the name of a run that has finished.
+func (r *RunWriter) entitle() error {
+	return r.to.root.Rename(r.partName(begunSuffix), r.partName(runSuffix))
+}
+
+// rows returns what gives the rows of the run.
+func (r *RunWriter) rows(f *FinishedRun, nodes []metrics.NodeTotals) partRows {
+	if !r.held.full {
+		return func(_ func([]Flow), windows func(*metrics.Batch) error) (FinishedRun, []metrics.NodeTotals, error) {
+			return *f, nodes, r.held.each(windows)
+		}
+	}
+	return func(flows func([]Flow), windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
+		file, err := r.to.root.Open(r.partName(begunSuffix))
+		if err != nil {
+			return f, nil, err
+		}
+		defer file.Close() // opened for reading
+		return readPart(file, flows, windows)
+	}
+}
+
+// partRows gives the flows of a run if they are not the variant's, and then its windows, batch by
+// batch, and returns the rest, as readPart does.
+type partRows func(flows func([]Flow), windows func(*metrics.Batch) error) (FinishedRun, []metrics.NodeTotals, error)
+
+// putRows puts the rows of a run, and of windows that have aged, which may be nil, into the
+// tables and returns the run. torn says of an error that the tables have some of the
 // rows.
-func (w *Writer) putRows(n *names, flows []Flow, part io.Reader, windows *aged) (f FinishedRun, torn bool, err error) {
+func (w *Writer) putRows(n *names, flows []Flow, part partRows, windows *aged) (f FinishedRun, torn bool, err error) {
 	buffers := make([]buffer, len(w.tables))
 	for i, t := range w.tables {
 		buffers[i].table = t
@@ -273,7 +298,7 @@ func (w *Writer) putRows(n *names, flows []Flow, part io.Reader, windows *aged) 
 		}
 		return consume(b)
 	}
-	f, nodes, err := readPart(part, func(own []Flow) { flows, n.lookup = own, n.withFlows(own) }, batch)
+	f, nodes, err := part(func(own []Flow) { flows, n.lookup = own, n.withFlows(own) }, batch)
 	if err == nil && windows != nil {
 		err = windows.each(func(b *metrics.Batch, interval units.Duration) error {
 			n.window = cmp.Or(interval, metrics.Absent)

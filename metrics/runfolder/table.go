@@ -62,7 +62,7 @@ func newTable(w *Writer, l *layout) (*table, error) {
 
 // newTableOn returns a table that is written to f and owns it.
 func newTableOn(l *layout, f *os.File) *table {
-	return &table{layout: l, file: f, writer: parquet.NewGenericWriter[any](f, l.schema, parquet.Compression(&zstd.Codec{}), parquet.PageBufferSize(pageBytes))}
+	return &table{layout: l, file: f, writer: parquet.NewGenericWriter[any](f, l.schema, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.PageBufferSize(pageBytes))}
 }
 
 func (t *table) rowCount() int64 {

@@ -65,7 +65,8 @@ type Writer struct {
 	lookups  map[string]*lookup // by variant, of those that have begun
 	runs     map[runKey]bool    // all that have begun; true: has not ended
 	finished []FinishedRun
-	torn     error // the tables have rows of a run that failed
+	last     func() error // writes the part of the last run; nil: all that have finished have one
+	torn     error        // the tables have rows of a run that failed
 	stopped  atomic.Bool
 }
 
@@ -257,10 +258,12 @@ const manyRows = 5000
 // when somebody wants them. Of other folders, which are written quickly, Stop does nothing.
 // It may be called at any time, from any goroutine.
 func (w *Writer) Stop() {
-	if len(w.manifest.Ports)+len(w.manifest.Flows) >= manyRows {
+	if w.stoppable() {
 		w.stopped.Store(true)
 	}
 }
+
+func (w *Writer) stoppable() bool { return len(w.manifest.Ports)+len(w.manifest.Flows) >= manyRows }
 
 // giveUp closes the folder as Stop says. The caller holds joining and mu.
 func (w *Writer) giveUp() error {
@@ -296,24 +299,25 @@ func (w *Writer) Finish(s Summary) error {
 	if w.stopped.Load() {
 		return stopped()
 	}
+	lose := func(err error) error { return errors.Join(fail(err), w.keepLast(), w.release()) }
 	if err := w.closeFiles(); err != nil {
-		return errors.Join(fail(err), w.release())
+		return lose(err)
 	}
 	if w.stopped.Load() {
 		return stopped()
 	}
 	if err := w.writeJSON(SummaryFile, s.normalise()); err != nil {
-		return errors.Join(fail(err), w.release())
+		return lose(err)
 	}
 	if w.stopped.Load() {
 		return stopped()
 	}
-	defer w.release() // whose files are closed
 	w.seal()
 	w.manifest.Complete, w.manifest.Reason, w.manifest.Missing = true, "", nil
 	if err := w.writeSealed(); err != nil {
-		return fail(err)
+		return lose(err)
 	}
+	defer w.release() // whose files are closed
 	if err := w.root.RemoveAll(partsFolder); err != nil {
 		return fail(err) // the folder is complete all the same
 	}
@@ -335,9 +339,9 @@ func (w *Writer) Abort(reason string) error {
 		return w.giveUp()
 	}
 	defer w.release() // whose files are closed
-	var wrong error
+	wrong := w.keepLast()
 	if w.torn != nil { // once more, without the run that failed
-		wrong = w.rebuild()
+		wrong = errors.Join(wrong, w.rebuild())
 	}
 	wrong = errors.Join(wrong, w.closeFiles())
 	w.seal()

@@ -49,14 +49,14 @@ func (e *Experiment) MarshalWith(remark Remark) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// IsAuto reports whether the experiment has the value auto at a path.
-func (e *Experiment) IsAuto(path string) bool {
-	found := false
+// Autos returns the paths at which the experiment has the value auto.
+func (e *Experiment) Autos() map[string]bool {
+	paths := map[string]bool{}
 	encode(reflect.ValueOf(e).Elem(), "").remark("", "", func(_, at string) string {
-		found = found || at == path
+		paths[at] = true
 		return ""
 	})
-	return found
+	return paths
 }
 
 // remark sets the comments of the values auto in a tree.

@@ -258,7 +258,7 @@ func (s *Set) checkDerived(known []*expression.Known) (errs Errors) {
 // variants: afterwards a misspelt metric could be one of the others. A fabric that cannot
 // be built is reported later, if its variant is not left out. namesOf may be nil.
 func (s *Set) checkWhole(namesOf func(*Set) ([]expression.Names, error)) error {
-	if namesOf == nil {
+	if namesOf == nil || len(s.Base.Derived)+len(s.Base.Expect)+len(s.Base.Published) == 0 {
 		return nil
 	}
 	names, err := namesOf(s)

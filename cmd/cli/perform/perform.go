@@ -19,6 +19,7 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
 )
 
@@ -113,7 +114,9 @@ func withoutReport(ctx context.Context, a *command.App, r *Flags, result *campai
 		}
 		return Outcome(result.Summary)
 	}
-	numbers, err := command.Interruptible(ctx, func() (*reports.Report, error) { return Analyse(result.Folder, nil) })
+	numbers, err := command.Interruptible(ctx, func() (*reports.Report, error) {
+		return reports.ReadStory(result.Written, measure.Meaning)
+	})
 	if err != nil {
 		return command.Infrastructure(err)
 	}

@@ -85,6 +85,7 @@ type Result struct {
 	Folder  string
 	Set     *experiment.Set
 	Summary *runfolder.Summary // nil when the run did not end well
+	Written *runfolder.Folder  // to be read; nil when the run did not end well
 	// Notes are further remarks for the user: assumptions about the inputs, and
 	// inputs that are not used. log.jsonl has them too.
 	Notes []string
@@ -175,9 +176,10 @@ func (c *work) perform(ctx context.Context, wrong error, w *runfolder.Writer) (*
 	case errors.Is(err, runfolder.ErrStopped):
 		return result, ctx.Err()
 	case err != nil:
+		result.Kept = len(w.Finished())
 		return result, writeError(w.Dir(), err)
 	}
-	result.Summary = summary
+	result.Summary, result.Written = summary, w.Written(*summary)
 	return result, nil
 }
 

@@ -3,6 +3,7 @@ package campaign
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
@@ -15,7 +16,8 @@ import (
 func remarks(c *work) experiment.Remark {
 	set, m, jobs := c.set, c.mode, c.jobs
 	var names []string
-	autos := map[string]*plan.Auto{} // by variant
+	autos := map[string]*plan.Auto{}             // by variant
+	paths := map[string]func() map[string]bool{} // at which it has the value auto
 	for _, j := range jobs {
 		if autos[j.name] != nil {
 			continue
@@ -24,7 +26,7 @@ func remarks(c *work) experiment.Remark {
 		if m.Has(runtimes.RealTime) {
 			a.Dilation = m.wall.Dilation
 		}
-		names, autos[j.name] = append(names, j.name), a
+		names, autos[j.name], paths[j.name] = append(names, j.name), a, sync.OnceValue(a.Experiment.Autos)
 	}
 	return func(variant, path string) string {
 		if variant != "" {
@@ -36,7 +38,7 @@ func remarks(c *work) experiment.Remark {
 		var values []string
 		of := map[string][]string{}
 		for _, name := range names {
-			if !autos[name].Experiment.IsAuto(path) {
+			if !paths[name]()[path] {
 				continue
 			}
 			v := autos[name].Value(path)

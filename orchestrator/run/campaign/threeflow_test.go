@@ -4,7 +4,11 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/csiglab/csiglab/internal/checkout"
+	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 )
 
@@ -25,6 +29,17 @@ func TestThreeFlowExpectations(t *testing.T) {
 	result, err := Run(context.Background(), set, Options{Out: t.TempDir() + "/run"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	read, err := runfolder.Open(result.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Manifest.Digest = "" // of the file
+	if diff := cmp.Diff(result.Written.Manifest, read.Manifest, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("manifest (-written +read):\n%s", diff)
+	}
+	if diff := cmp.Diff(result.Written.Summary, read.Summary, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("summary (-written +read):\n%s", diff)
 	}
 	s := result.Summary
 	if !s.Valid {

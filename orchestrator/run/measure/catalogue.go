@@ -3,6 +3,7 @@ package measure
 import (
 	"iter"
 	"strings"
+	"sync"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/meaning"
@@ -165,31 +166,49 @@ const mostParts = 8
 // fit, that with more parts is the one, and then that with fewer words which only a plan knows.
 func entryOf(name string) (found *Entry) {
 	most := 0
-	for _, g := range Catalogue {
-		for _, m := range g.Entries {
-			head, _, _ := strings.Cut(m.Form, "<")
-			if head == "" || !strings.HasPrefix(name, head) {
-				continue
+	for _, e := range headed()[name[:min(1, len(name))]] {
+		if !strings.HasPrefix(name, e.head) {
+			continue
+		}
+		parts := e.parts(e.group, func(of *words, prefix string) *part {
+			if of.every == nil {
+				return &part{any: true, prefix: prefix}
 			}
-			parts := m.parts(g, func(of *words, prefix string) *part {
-				if of.every == nil {
-					return &part{any: true, prefix: prefix}
-				}
-				return Words(of.every...).after(prefix)
-			})
-			rank := mostParts * len(parts)
-			for _, p := range parts {
-				if !p.any {
-					rank++
-				}
+			return Words(of.every...).after(prefix)
+		})
+		rank := mostParts * len(parts)
+		for _, p := range parts {
+			if !p.any {
+				rank++
 			}
-			if rank > most && has(parts, name) {
-				found, most = m, rank
-			}
+		}
+		if rank > most && has(parts, name) {
+			found, most = e.Entry, rank
 		}
 	}
 	return found
 }
+
+// headEntry is an entry with the text before its first placeholder.
+type headEntry struct {
+	*Entry
+	group *Group
+	head  string
+}
+
+// headed returns the entries of the catalogue whose form does not begin with a placeholder, in its
+// order, by their first letter.
+var headed = sync.OnceValue(func() map[string][]headEntry {
+	all := map[string][]headEntry{}
+	for _, g := range Catalogue {
+		for _, m := range g.Entries {
+			if head, _, _ := strings.Cut(m.Form, "<"); head != "" {
+				all[head[:1]] = append(all[head[:1]], headEntry{m, g, head})
+			}
+		}
+	}
+	return all
+})
 
 // places yields the placeholders of the form, each with the text before it, and the text behind
 // the last one.
