@@ -117,6 +117,7 @@ func root(a *command.App) *cobra.Command {
 		return command.Usage("%w%s; see %s --help", err, hint, cmd.CommandPath())
 	})
 	group(root, a)
+	root.AddCommand(trialsCommand(a))
 	command.CompleteSettings(root)
 	root.SetOut(a.Stdout)
 	return root

@@ -22,6 +22,7 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/compare/results"
 	"github.com/csiglab/csiglab/orchestrator/compare/sweep"
+	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 )
 
 // pointsText is an experiment with a sweep of short runs: two points, each with a variant
@@ -311,8 +312,9 @@ func TestInterruptedSweep(t *testing.T) {
 	}
 }
 
-// A run that is killed is an invalid row with its reason; the others are kept, and the exit
-// code is 3.
+// A run that is killed runs again in a process of its own, so that it is not blamed for what ran
+// before in the same process. If it is killed there, it is an invalid row with its reason; the
+// others are kept, and the exit code is 3.
 func TestKilledTrial(t *testing.T) {
 	file := pointsFile(t, "8MB", "")
 	dir := filepath.Join(filepath.Dir(file), "sweep")
@@ -322,9 +324,11 @@ func TestKilledTrial(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	child := awaitTrials(t, cmd.Process.Pid, dir, 1)[0]
-	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
+	for _, performs := range []string{trial.TurnsCommand, "run"} {
+		child := awaitProcesses(t, cmd.Process.Pid, dir, 1, performs)[0]
+		if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd.Wait() //nolint:errcheck // the exit code is checked
 	if code := cmd.ProcessState.ExitCode(); code != command.ExitInfrastructure || !strings.Contains(out.String(), "INVALID: 1 trial of 4; their rows have no numbers.\n") ||
@@ -336,9 +340,15 @@ func TestKilledTrial(t *testing.T) {
 	}
 }
 
-// awaitTrials waits until a sweep has so many ended trials, and one under way, and returns the
+// awaitTrials waits until a sweep has so many ended trials, and others under way, and returns the
 // processes of those under way.
 func awaitTrials(t *testing.T, pid int, dir string, done int) []int {
+	t.Helper()
+	return awaitProcesses(t, pid, dir, done, trial.TurnsCommand)
+}
+
+// awaitProcesses is awaitTrials of processes that perform a command.
+func awaitProcesses(t *testing.T, pid int, dir string, done int, performs string) []int {
 	t.Helper()
 	for until := time.Now().Add(limit); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		journal, _ := os.ReadFile(filepath.Join(dir, "trials.jsonl"))
@@ -356,7 +366,7 @@ func awaitTrials(t *testing.T, pid int, dir string, done int) []int {
 			var child int
 			fmt.Sscan(word, &child) //nolint:errcheck // a number
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
-			if strings.HasPrefix(string(line), "csiglab\x00run\x00") && !slices.Contains(children, child) {
+			if strings.HasPrefix(string(line), "csiglab\x00"+performs+"\x00") && !slices.Contains(children, child) {
 				children = append(children, child)
 			}
 		}
@@ -382,7 +392,7 @@ func TestSweepOnAFullDisk(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, out, said)
 	}
 	resumed := 0
-	for _, pages := range []int{1, 8, 12} {
+	for _, pages := range []int{1, 2, 3} {
 		disk := smallDisk(t, pages*page)
 		dir := filepath.Join(disk, "sweep")
 		code, _, said := separately(t, "sweep", file, "--parallel", "1", "--out", dir)

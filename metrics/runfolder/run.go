@@ -36,7 +36,8 @@ type RunData struct {
 // When the run has finished, its rows are put into the tables of the folder, which so
 // have whole runs only. It is a metrics.Consumer, and may be used from several
 // goroutines. It holds a bounded number of records (held); its memory does not grow with the
-// length of the run. Several runs of one folder may be written at a time.
+// length of the run. Several runs of one folder may be written at a time. A nil RunWriter is that
+// of a run without a folder: it keeps nothing.
 //
 //	Writer.BeginRun ── Consume … ──▶ End ──▶ in the tables and the manifest
 //	                      └────────▶ Discard ──▶ nothing is left
@@ -106,6 +107,9 @@ func (w *Writer) isClosed() bool {
 // Consume writes the windows of a batch. Totals and traces come with RunData. After an
 // error, which Err returns, it drops what it gets.
 func (r *RunWriter) Consume(b *metrics.Batch) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropped += b.Dropped
@@ -155,6 +159,9 @@ func (r *RunWriter) keep(b *metrics.Batch) *metrics.Batch {
 // Err returns the first error of Consume, so that a run whose records cannot be
 // written need not go on.
 func (r *RunWriter) Err() error {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
@@ -166,6 +173,9 @@ func (r *RunWriter) Err() error {
 // End puts the rows of the run into the tables, and the run into the manifest. It
 // returns the error of Consume, if there was one. It is called once.
 func (r *RunWriter) End(d RunData) error {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -321,6 +331,9 @@ func (w *Writer) putRows(n *names, flows []Flow, part partRows, windows *aged) (
 // Discard gives up a run that does not finish: nothing of it is left, and it may begin
 // again. After End it does nothing, so that it may be deferred.
 func (r *RunWriter) Discard() {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {

@@ -3,7 +3,7 @@
 // not in cmd/cli, which has flags and prints. It has no code of its own. Its packages, in reading
 // order:
 //
-//   - trial: one run in a process of its own, and the journal of those that have ended
+//   - trial: runs in other processes, and the journal of those that have ended
 //   - results: the table of many runs
 //   - sweep: points, variants and seeds, in shards, to one table
 //   - stress: a sweep of unseen seeds and of settings that differ in one thing

@@ -34,6 +34,8 @@ func (r *Flags) AddFlags(cmd *cobra.Command) {
 	f.StringVar(&r.Options.Out, "out", "", "the run's folder, new or empty `DIR` (default: runs/NAME-TIME)")
 	f.IntVar(&r.Options.Parallel, "parallel", 0, "cores: for runs side by side, or for one large run (clock virtual; default: all)")
 	f.BoolVar(&r.JSON, "json", false, "print summary.json on standard output and nothing else there")
+	f.BoolVar(&r.Options.Nowhere, trial.NowhereFlag, false, "make no run folder")
+	f.Lookup(trial.NowhereFlag).Hidden = true
 	r.ForceFlag(cmd)
 }
 

@@ -59,7 +59,7 @@ func (s *Sweep) PerformAs(ctx context.Context, w Work, words Words) error {
 	}
 	w.Say(fmt.Sprintf("%s: %s%s", words.Head, spelling.Plural(total, words.Noun), rest))
 	if w.Runner == nil {
-		local := &trial.Local{Folder: s.Work(), Environment: w.Environment, Share: s.Plan.Share}
+		local := &trial.Local{Folder: s.Work(), Environment: w.Environment, Together: s.Plan.Way().Has(runtimes.SideBySide)}
 		if w.Keep {
 			local.Folder, local.Keep = s.Runs(), true
 		}

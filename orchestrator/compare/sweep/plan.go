@@ -61,8 +61,6 @@ type Plan struct {
 	Judge *experiment.Judge `json:"judge,omitempty"`
 	// Metrics are patterns of those that the table has; none: those of Judge, or all.
 	Metrics []string `json:"metrics,omitempty"`
-	// Share: trials that differ in their seeds alone may share a process (trial.Local).
-	Share bool `json:"share,omitempty"`
 	// Axes is how many of the first of Paths are names of axes of the experiment.
 	Axes   int    `json:"axes,omitempty"`
 	Parts  []Part `json:"parts,omitempty"` // by point; none: every variant with every seed at each
@@ -231,7 +229,6 @@ func (r *Request) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Share = len(base.Base.Expect) == 0 && p.Way().Has(runtimes.SideBySide)
 	if err := p.content(ctx, r.Experiment, text, reads); err != nil {
 		return nil, err
 	}

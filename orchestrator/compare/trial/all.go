@@ -40,17 +40,16 @@ func Each(ctx context.Context, r Runner, j *Journal, trials []Trial, parallel in
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	first, same := distinct(trials)
-	groups := grouped(r, trials, first, parallel)
 	var mu sync.Mutex // of next, and of calls of done
 	next, ended := 0, 0
-	take := func() ([]int, bool) {
+	take := func() (i int, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if next == len(groups) || ctx.Err() != nil {
-			return nil, false
+		if next == len(first) || ctx.Err() != nil {
+			return 0, false
 		}
 		next++
-		return groups[next-1], true
+		return first[next-1], true
 	}
 	tell := func(i int, out Outcome, kept bool) {
 		mu.Lock()
@@ -62,13 +61,17 @@ func Each(ctx context.Context, r Runner, j *Journal, trials []Trial, parallel in
 		}
 	}
 	var workers sync.WaitGroup
-	for range max(1, min(parallel, len(groups))) {
+	for range max(1, min(parallel, len(first))) {
 		workers.Go(func() {
-			for group, ok := take(); ok; group, ok = take() {
-				if err := several(ctx, r, j, trials, group, tell); err != nil {
+			r, end := inTurn(r)
+			defer end()
+			for i, ok := take(); ok; i, ok = take() {
+				out, kept, err := one(ctx, r, j, trials[i])
+				if err != nil {
 					stop(err)
 					return
 				}
+				tell(i, out, kept)
 			}
 		})
 	}
@@ -79,89 +82,25 @@ func Each(ctx context.Context, r Runner, j *Journal, trials []Trial, parallel in
 	return context.Cause(ctx)
 }
 
-// grouped returns the indexes of trials in groups that a process may share: neighbours that
-// differ in their seeds alone. Every worker has several groups, so that none waits long for the
-// last one.
-func grouped(r Runner, trials []Trial, first []int, parallel int) (groups [][]int) {
-	most := 1
-	if s, ok := r.(Sharer); ok && s.Shares() {
-		const groupsOfWorker, mostSeeds = 4, 8
-		most = max(1, min(mostSeeds, len(first)/(groupsOfWorker*max(1, parallel))))
+// inTurn returns a runner of trials one after the other, and what ends it.
+func inTurn(r Runner) (Runner, func()) {
+	if t, ok := r.(InTurner); ok {
+		return t.InTurn()
 	}
-	var before [16]byte // of the last trial, but for its seed
-	for _, i := range first {
-		var bare [16]byte
-		if most > 1 {
-			t := trials[i]
-			t.Seed = 0
-			bare = t.Key()
-		}
-		if last := len(groups) - 1; last >= 0 && len(groups[last]) < most && bare == before {
-			groups[last] = append(groups[last], i)
-		} else {
-			groups = append(groups, []int{i})
-		}
-		before = bare
-	}
-	return groups
+	return r, func() {}
 }
 
-// several performs the trials of a group that the journal lacks.
-func several(ctx context.Context, r Runner, j *Journal, trials []Trial, group []int, tell func(i int, out Outcome, kept bool)) error {
-	var rest []int
-	for _, i := range group {
-		if j != nil {
-			out, kept, err := j.Get(trials[i])
-			if err != nil {
-				return err
-			}
-			if kept {
-				tell(i, out, true)
-				continue
-			}
+// one performs a trial if the journal lacks it.
+func one(ctx context.Context, r Runner, j *Journal, t Trial) (out Outcome, kept bool, err error) {
+	if j != nil {
+		if out, kept, err = j.Get(t); err != nil || kept {
+			return out, kept, err
 		}
-		rest = append(rest, i)
 	}
-	if len(rest) == 0 {
-		return nil
+	if out, err = r.Run(ctx, t); err == nil && j != nil {
+		err = j.Add(t, out)
 	}
-	list := make([]Trial, len(rest))
-	for k, i := range rest {
-		list[k] = trials[i]
-	}
-	outcomes, err := runAll(ctx, r, list)
-	if err != nil {
-		return err
-	}
-	for k, i := range rest {
-		if j != nil {
-			if err := j.Add(trials[i], outcomes[k]); err != nil {
-				return err
-			}
-		}
-		tell(i, outcomes[k], false)
-	}
-	return nil
-}
-
-// runAll performs trials, which differ in their seeds alone if there are several.
-func runAll(ctx context.Context, r Runner, list []Trial) (outcomes []Outcome, err error) {
-	if s, ok := r.(Sharer); ok && len(list) > 1 {
-		return s.RunSeeds(ctx, list)
-	}
-	return oneByOne(ctx, r, list)
-}
-
-// oneByOne performs trials, each by itself.
-func oneByOne(ctx context.Context, r Runner, list []Trial) (outcomes []Outcome, err error) {
-	for _, t := range list {
-		out, err := r.Run(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		outcomes = append(outcomes, out)
-	}
-	return outcomes, nil
+	return out, false, err
 }
 
 // distinct returns the indexes of the trials that are not the same as an earlier one, and

@@ -32,6 +32,9 @@ import (
 // NoReportFlag is the flag of csiglab run that leaves out report.html.
 const NoReportFlag = "no-report"
 
+// NowhereFlag is the hidden flag of csiglab run by which a run makes no folder.
+const NowhereFlag = "nowhere"
+
 // ProbeFlag is the hidden flag of csiglab run by which a run reads no settings of a person: the
 // program that started it has read them.
 const ProbeFlag = "probe"
@@ -52,18 +55,19 @@ const endTime = 20 * time.Second
 // Trial.Identity is of, or was replaced while trials ran. No trial can go on.
 var ErrProgramChanged = errors.New("the program was replaced since its trials began")
 
-// Local performs trials on this machine. Each is a process of its own, in a process group of
-// its own, that gets SIGTERM when the context or the calling process ends. The zero value is
-// ready to use.
+// Local performs trials on this machine. Each is a process of its own but with Together, in a
+// process group of its own, that gets SIGTERM when the context or the calling process ends. The
+// zero value is ready to use.
 type Local struct {
 	// Folder is where run folders are made; "" is the system's folder of temporary files. A
 	// run folder is removed when its trial has ended.
 	Folder string
 	// Keep leaves the run folders in Folder, under the trials' names.
 	Keep bool
-	// Share lets trials that differ in their seeds alone share a process. It is for experiments
-	// that expect nothing: expectations are about all seeds of a run together.
-	Share bool
+	// Together lets trials that All and Each perform have a process together, one after the other:
+	// its start takes longer than a small run. It is for runs in virtual time whose CPU time is not
+	// judged.
+	Together bool
 	// Program is the csiglab of trials that name none; "" is the calling program.
 	Program string
 	// Environment of the programs; nil is that of this process. See Environment.
@@ -87,7 +91,7 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer remove()
-	args := arguments(t, folder, "--seed", strconv.FormatUint(t.Seed, 10))
+	args := arguments(t, "--out", folder)
 	began := time.Now()
 	c, err := l.call(ctx, p.file, args)
 	if err != nil {
@@ -105,10 +109,10 @@ func (l *Local) Run(ctx context.Context, t Trial) (Outcome, error) {
 	return out, nil
 }
 
-// arguments returns those of csiglab run. seeds are a flag and its value.
-func arguments(t Trial, folder string, seeds ...string) []string {
-	args := []string{"run", "--out", folder, "--json", "--parallel", "1"}
-	args = append(append(args, seeds...), "--"+NoReportFlag, "--"+ProbeFlag)
+// arguments returns those of csiglab run. folder says where the run folder is.
+func arguments(t Trial, folder ...string) []string {
+	args := append([]string{"run"}, folder...)
+	args = append(args, "--json", "--parallel", "1", "--seed", strconv.FormatUint(t.Seed, 10), "--"+NoReportFlag, "--"+ProbeFlag)
 	if t.Variant != "" {
 		args = append(args, "--variant="+t.Variant)
 	}
@@ -116,59 +120,6 @@ func arguments(t Trial, folder string, seeds ...string) []string {
 		args = append(args, "--set="+set)
 	}
 	return append(append(args, t.Flags...), "--", t.Experiment)
-}
-
-// Shares implements Sharer.
-func (l *Local) Shares() bool { return l.Share && !l.Keep }
-
-// RunSeeds implements Sharer. Unless all is well, each trial has a process of its own after all, so
-// that what goes wrong with one costs no other.
-func (l *Local) RunSeeds(ctx context.Context, trials []Trial) ([]Outcome, error) {
-	outcomes, err := l.together(ctx, trials)
-	if err != nil || outcomes != nil {
-		return outcomes, err
-	}
-	return oneByOne(ctx, l, trials)
-}
-
-// together performs trials in one process. It returns nil if not all is well.
-func (l *Local) together(ctx context.Context, trials []Trial) (outcomes []Outcome, err error) {
-	t := trials[0]
-	p, err := l.program(t)
-	if err != nil {
-		return nil, err
-	}
-	folder, remove, err := l.runFolder(t)
-	if err != nil {
-		return nil, err
-	}
-	defer remove()
-	seeds := make([]string, len(trials))
-	for i := range trials {
-		seeds[i] = strconv.FormatUint(trials[i].Seed, 10)
-	}
-	began := time.Now()
-	c, err := l.call(ctx, p.file, arguments(t, folder, "--set", "seeds=["+strings.Join(seeds, ", ")+"]"))
-	if err != nil {
-		return nil, err
-	}
-	var s runfolder.Summary
-	if c.state.ExitCode() != 0 || c.more || json.Unmarshal(c.stdout.Bytes(), &s) != nil || !s.Valid || s.Schema != runfolder.SummarySchema || len(s.Variants) != 1 {
-		return nil, nil
-	}
-	each := math.Round(time.Since(began).Seconds()*1e3/float64(len(trials))) / 1e3
-	for name, v := range s.Variants {
-		if len(v.Runs) != len(trials) || t.Variant != "" && name != t.Variant {
-			return nil, nil
-		}
-		for i, run := range v.Runs {
-			if run.Seed != trials[i].Seed {
-				return nil, nil
-			}
-			outcomes = append(outcomes, Outcome{TraceHash: run.TraceHash, Metrics: run.Metrics, Seconds: each})
-		}
-	}
-	return outcomes, nil
 }
 
 // Environment returns an environment without the variables of csiglab, which would change
@@ -271,16 +222,17 @@ func (p *program) look() (err error) {
 
 // call is a program that has ended.
 type call struct {
-	state  *os.ProcessState
+	code   int            // exit code; -1: a signal has ended it
+	signal syscall.Signal // 0: none
 	stdout bytes.Buffer
 	more   bool   // stdout was cut
 	folder string // run folder
 	stderr ends
 }
 
-// call runs a program. Its error is one of starting it, or the context's.
-func (l *Local) call(ctx context.Context, file string, args []string) (*call, error) {
-	c := &call{}
+// command returns a program that is to run in a process group of its own. It has no input, and its
+// output goes nowhere.
+func (l *Local) command(ctx context.Context, file string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, file, args...)
 	cmd.Args[0] = "csiglab"
 	env := l.Environment
@@ -288,10 +240,16 @@ func (l *Local) call(ctx context.Context, file string, args []string) (*call, er
 		env = os.Environ()
 	}
 	cmd.Env = Environment(env)
-	cmd.Stdout, cmd.Stderr = (*bounded)(c), &c.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it ends in order
 	cmd.WaitDelay = cmp.Or(l.patience, endTime)
+	return cmd
+}
+
+// call runs a program. Its error is one of starting it, or the context's.
+func (l *Local) call(ctx context.Context, file string, args []string) (*call, error) {
+	c, cmd := &call{}, l.command(ctx, file, args...)
+	cmd.Stdout, cmd.Stderr = (*bounded)(c), &c.stderr
 	runtime.LockOSThread() // Pdeathsig is about the thread
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -309,7 +267,10 @@ func (l *Local) call(ctx context.Context, file string, args []string) (*call, er
 	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
 		return nil, failure.Infrastructure(fmt.Errorf("%s: %w", file, err))
 	}
-	c.state = cmd.ProcessState
+	c.code = cmd.ProcessState.ExitCode()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		c.signal = status.Signal()
+	}
 	return c, nil
 }
 
@@ -344,13 +305,12 @@ func (c *call) outcome(t Trial) Outcome {
 	invalid := func(format string, args ...any) Outcome {
 		return Outcome{Exit: 3, Reasons: []string{c.reason(fmt.Sprintf(format, args...))}}
 	}
-	status, _ := c.state.Sys().(syscall.WaitStatus)
-	code, said := c.state.ExitCode(), c.stderr.text()
+	code, said := c.code, c.stderr.text()
 	switch {
-	case status.Signaled() && status.Signal() == syscall.SIGKILL:
+	case c.signal == syscall.SIGKILL:
 		return invalid("csiglab was killed (SIGKILL): by the kernel because memory ran out, or by somebody")
-	case status.Signaled():
-		return invalid("csiglab was killed by a signal: %v", status.Signal())
+	case c.signal != 0:
+		return invalid("csiglab was killed by a signal: %v", c.signal)
 	case code == 2 && strings.Contains(said, "\ngoroutine "):
 		return invalid("csiglab crashed: %s", crash.Words(said))
 	case code == 2 && strings.HasPrefix(message(said), "unknown flag: "):

@@ -118,39 +118,6 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Trials that differ in their seeds alone share processes where they may, with equal outcomes.
-// One that crashes costs no other.
-func TestShare(t *testing.T) {
-	var trials []Trial
-	for i := range 32 {
-		trials = append(trials, Trial{Experiment: "x", Variant: string(rune('a' + i/8)), Seed: uint64(i%8 + 1)})
-	}
-	outcomes := func(play string, share bool) []Outcome {
-		l := player(t, play)
-		l.Share = share
-		list, err := All(t.Context(), Watch(l, nil), nil, trials, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range list {
-			list[i].Seconds = 0
-		}
-		return list
-	}
-	shared := 0
-	for _, out := range outcomes("shared", true) {
-		shared += int(out.Metrics["shared"])
-	}
-	if shared != 4 {
-		t.Errorf("%d processes were shared; want 4", shared)
-	}
-	for _, play := range []string{"holds", "seed 3"} {
-		if diff := cmp.Diff(outcomes(play, true), outcomes(play, false)); diff != "" {
-			t.Errorf("%s: shared, alone:\n%s", play, diff)
-		}
-	}
-}
-
 // A machine on which no trial can go on ends the campaign: its disk is full, the program is
 // not there, or is replaced on the way.
 func TestMachine(t *testing.T) {
@@ -189,32 +156,35 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// An interrupted trial has no outcome; its program and its folder are gone when Run returns.
+// An interrupted trial has no outcome; its program and its folder are gone when All returns.
 func TestInterrupt(t *testing.T) {
-	l := player(t, "waits")
-	note := filepath.Join(t.TempDir(), "note")
-	l.Environment = append(l.Environment, "TEST_TRIAL_NOTE="+note)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() {
-		_, err := l.Run(ctx, Trial{})
-		ended <- err
-	}()
-	pid := await(t, note)
-	stop()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, context.Canceled) {
-			t.Error(err)
+	for _, together := range []bool{false, true} {
+		l := player(t, "waits")
+		l.Together = together
+		note := filepath.Join(t.TempDir(), "note")
+		l.Environment = append(l.Environment, "TEST_TRIAL_NOTE="+note)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := All(ctx, l, nil, []Trial{{}}, 1, nil)
+			ended <- err
+		}()
+		pid := await(t, note)
+		stop()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it goes on")
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("it goes on")
-	}
-	if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
-		t.Errorf("process %d: %v", pid, err)
-	}
-	if left := names(t, l.Folder); len(left) > 0 {
-		t.Errorf("left: %q", left)
+		if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
+			t.Errorf("process %d: %v", pid, err)
+		}
+		if left := names(t, l.Folder); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package trial performs single runs of experiments, each in a csiglab process of its own,
-// and keeps a journal of what they came to. Sweeps, regressions and searches for a first
-// bad revision are made of trials. A process of its own for each run keeps the crash of one
-// run from ending a campaign, and lets two sides of a comparison be two programs.
+// Package trial performs single runs of experiments in other csiglab processes, and keeps a
+// journal of what they came to. Sweeps, regressions and searches for a first bad revision are
+// made of trials. Processes keep the crash of one run from ending a campaign, and let two sides
+// of a comparison be two programs.
 //
 //	[]Trial ──▶ All, Each ──▶ Runner (Local: csiglab run) ──▶ Outcome ──▶ Journal
 package trial
@@ -99,10 +99,9 @@ type Runner interface {
 	Run(ctx context.Context, t Trial) (Outcome, error)
 }
 
-// Sharer is a runner that can perform trials which differ in their seeds alone in one process,
-// whose start takes longer than a small run. The outcomes are those of Run.
-type Sharer interface {
+// InTurner is a runner that performs trials one after the other for less than one by one, with equal
+// outcomes. The runner that InTurn returns is for the calling goroutine alone, which calls end.
+type InTurner interface {
 	Runner
-	Shares() bool // it is asked to
-	RunSeeds(ctx context.Context, trials []Trial) ([]Outcome, error)
+	InTurn() (r Runner, end func())
 }

@@ -3,6 +3,7 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +21,12 @@ import (
 const playEnv = "TEST_TRIAL_PLAY"
 
 func TestMain(m *testing.M) {
-	if play := os.Getenv(playEnv); play != "" {
-		os.Exit(playCsiglab(play, os.Args[1:]))
+	switch play := os.Getenv(playEnv); {
+	case play != "" && os.Args[1] == TurnsCommand:
+		Turns(os.Stdin, os.Stdout, func(args []string, stdout io.Writer) int { return playCsiglab(play, args, stdout) })
+		os.Exit(0)
+	case play != "":
+		os.Exit(playCsiglab(play, os.Args[1:], os.Stdout))
 	}
 	os.Exit(m.Run())
 }
@@ -39,30 +44,31 @@ func option(args []string, name string) string {
 	return ""
 }
 
-func playCsiglab(play string, args []string) int {
+func playCsiglab(play string, args []string, stdout io.Writer) int {
 	seed, _ := strconv.ParseUint(option(args, "seed"), 10, 64)
 	run := runfolder.RunSummary{Seed: seed, TraceHash: fmt.Sprintf("%064x", seed), Metrics: map[string]float64{"fct_us.p99": float64(100 * seed)}}
 	s := runfolder.Summary{
 		Schema: runfolder.SummarySchema, Name: "x", Valid: true,
 		Variants: map[string]runfolder.VariantSummary{option(args, "variant"): {Runs: []runfolder.RunSummary{run}}},
 	}
-	if list, ok := strings.CutPrefix(option(args, "set"), "seeds=["); ok { // of trials that share the process
-		var runs []runfolder.RunSummary
-		for _, text := range strings.Split(strings.TrimSuffix(list, "]"), ", ") {
-			seed, _ = strconv.ParseUint(text, 10, 64)
-			runs = append(runs, runfolder.RunSummary{Seed: seed, TraceHash: fmt.Sprintf("%064x", seed), Metrics: map[string]float64{"fct_us.p99": float64(100 * seed)}})
-		}
-		s.Variants = map[string]runfolder.VariantSummary{option(args, "variant"): {Runs: runs}}
-		if play == "shared" {
-			s.Variants[option(args, "variant")].Runs[0].Metrics["shared"] = 1
-		}
-	}
 	code := 0
 	switch play {
-	case "seed 3":
-		if seed >= 3 && len(s.Variants[option(args, "variant")].Runs) > 1 || seed == 3 {
+	case "process":
+		run.Metrics["process"] = float64(os.Getpid())
+	case "seed 3 ends":
+		if seed == 3 {
 			return 17
 		}
+	case "seed 3 panics":
+		if seed == 3 {
+			panic("at the disco")
+		}
+	case "second of a process":
+		if option(args, "out") == "" && seed > 1 {
+			os.Exit(0)
+		}
+	case "chatters":
+		fmt.Print("3 4 5\n")
 	case "old":
 		fmt.Fprintln(os.Stderr, "csiglab: unknown flag: --"+NoReportFlag)
 		return 2
@@ -81,7 +87,7 @@ func playCsiglab(play string, args []string) int {
 	case "strange exit":
 		return 17
 	case "no text":
-		fmt.Println("{")
+		fmt.Fprintln(stdout, "{")
 		return 0
 	case "other seed":
 		run.Seed++
@@ -91,7 +97,7 @@ func playCsiglab(play string, args []string) int {
 	case "flood":
 		block := []byte(strings.Repeat("x", 1<<20))
 		for range maxOutput>>20 + 1 {
-			os.Stdout.Write(block)
+			stdout.Write(block)
 		}
 		return 0
 	case "full":
@@ -120,9 +126,10 @@ func playCsiglab(play string, args []string) int {
 		s.Reasons = []string{strings.Join(s.Reasons, "\x1f")}
 		s.Valid, code = false, 3
 	}
-	out := option(args, "out")
-	os.WriteFile(filepath.Join(out, "manifest.json"), []byte("{}"), 0o600)
-	json.NewEncoder(os.Stdout).Encode(s)
+	if out := option(args, "out"); out != "" {
+		os.WriteFile(filepath.Join(out, "manifest.json"), []byte("{}"), 0o600)
+	}
+	json.NewEncoder(stdout).Encode(s)
 	return code
 }
 

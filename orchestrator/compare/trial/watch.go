@@ -111,33 +111,31 @@ func Watch(r Runner, files []File) Runner {
 
 // Run implements Runner.
 func (w *watched) Run(ctx context.Context, t Trial) (Outcome, error) {
+	return w.run(ctx, w.Runner, t)
+}
+
+func (w *watched) run(ctx context.Context, r Runner, t Trial) (Outcome, error) {
 	if err := w.check(ctx); err != nil {
 		return Outcome{}, err
 	}
-	out, err := w.Runner.Run(ctx, t)
+	out, err := r.Run(ctx, t)
 	if err == nil {
 		err = w.check(ctx) // while it was read
 	}
 	return out, err
 }
 
-// Shares implements Sharer.
-func (w *watched) Shares() bool {
-	s, ok := w.Runner.(Sharer)
-	return ok && s.Shares()
+// InTurn implements InTurner.
+func (w *watched) InTurn() (Runner, func()) {
+	r, end := inTurn(w.Runner)
+	return runnerFunc(func(ctx context.Context, t Trial) (Outcome, error) { return w.run(ctx, r, t) }), end
 }
 
-// RunSeeds implements Sharer.
-func (w *watched) RunSeeds(ctx context.Context, trials []Trial) ([]Outcome, error) {
-	if err := w.check(ctx); err != nil {
-		return nil, err
-	}
-	out, err := runAll(ctx, w.Runner, trials)
-	if err == nil {
-		err = w.check(ctx) // while it was read
-	}
-	return out, err
-}
+// runnerFunc is a Runner.
+type runnerFunc func(ctx context.Context, t Trial) (Outcome, error)
+
+// Run implements Runner.
+func (f runnerFunc) Run(ctx context.Context, t Trial) (Outcome, error) { return f(ctx, t) }
 
 func (w *watched) check(ctx context.Context) error {
 	w.mu.Lock()

@@ -44,6 +44,7 @@ const (
 type Options struct {
 	Out         string // the run folder; empty: <name>-<time>-<id> in Runs
 	Runs        string // the folder of run folders; empty: runs
+	Nowhere     bool   // there is no run folder: the Result is all that is left (runtimes.SideBySide)
 	Runtime     string // overrides the experiment's
 	Clock       string // overrides the experiment's
 	Payload     string // of real frames: full (default) or elide
@@ -111,6 +112,9 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	if err := foresee(m, opts, jobs); err != nil {
 		return nil, err
 	}
+	if opts.Nowhere {
+		return c.nowhere(ctx)
+	}
 	folder := folderOf(set, opts, started)
 	if err := checkFolder(m.backend, folder); err != nil {
 		return nil, err
@@ -139,6 +143,16 @@ func Run(ctx context.Context, set *experiment.Set, opts Options) (*Result, error
 	return c.perform(ctx, err, w)
 }
 
+// nowhere executes the jobs without a run folder.
+func (c *work) nowhere(ctx context.Context) (*Result, error) {
+	if err := c.checkReady(ctx); err != nil {
+		return nil, err
+	}
+	j := c.newJournal(slog.DiscardHandler)
+	summary, err := c.execute(ctx, nil, j)
+	return &Result{Set: c.set, Summary: summary, Notes: j.notes, Runs: len(c.jobs)}, err
+}
+
 // work is what is to be run, and how.
 type work struct {
 	set  *experiment.Set
@@ -151,10 +165,7 @@ type work struct {
 // is wrong already.
 func (c *work) perform(ctx context.Context, wrong error, w *runfolder.Writer) (*Result, error) {
 	defer context.AfterFunc(ctx, w.Stop)()
-	j := &journal{log: slog.New(w.Log())}
-	for _, text := range slices.Concat(c.set.Notes, configurationNotes(c.jobs)) {
-		j.note(text)
-	}
+	j := c.newJournal(w.Log())
 	var summary *runfolder.Summary
 	if wrong == nil {
 		summary, wrong = c.execute(ctx, w, j)
@@ -405,6 +416,15 @@ type journal struct {
 
 	mu    sync.Mutex
 	notes []string
+}
+
+// newJournal returns a journal with the notes that do not depend on what runs come to.
+func (c *work) newJournal(log slog.Handler) *journal {
+	j := &journal{log: slog.New(log)}
+	for _, text := range slices.Concat(c.set.Notes, configurationNotes(c.jobs)) {
+		j.note(text)
+	}
+	return j
 }
 
 // configurationNotes returns the notes of the variants.

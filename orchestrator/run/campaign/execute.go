@@ -33,7 +33,7 @@ type session struct {
 	// mentioned are the names and patterns of metrics in expressions.
 	mentioned []string
 	details   measure.Details
-	writer    *runfolder.Writer
+	writer    *runfolder.Writer // nil: nowhere
 	journal   *journal
 	tracker   *tracker
 }
@@ -46,8 +46,8 @@ func (s *session) announce(text string) {
 	}
 }
 
-// execute executes the jobs that have not finished before and returns the summary of all.
-// The first error cancels the other jobs.
+// execute executes the jobs that have not finished before and returns the summary of all. w is
+// nil if there is no folder. The first error cancels the other jobs.
 func (c *work) execute(ctx context.Context, w *runfolder.Writer, j *journal) (*runfolder.Summary, error) {
 	set, opts, jobs := c.set, c.opts, c.jobs
 	expressions := set.Expressions()
@@ -166,13 +166,9 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	}
 	fraction := func(share float64) { s.tracker.update(index, j.name, j.seed, share) }
 	fraction(0)
-	pcap, err := packets.Create(j.plan, s.writer.Dir(), j.name, j.seed)
+	pcap, writer, err := s.begin(j)
 	if err != nil {
-		return fail(writeError(s.writer.Dir(), err))
-	}
-	writer, err := s.writer.BeginRun(j.name, j.seed, runfolder.Flows(j.plan.Flows))
-	if err != nil {
-		return fail(writeError(s.writer.Dir(), errors.Join(err, pcap.Close())))
+		return fail(err)
 	}
 	defer writer.Discard()
 	if s.opts.Hold != nil {
@@ -204,6 +200,22 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
 	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
+}
+
+// begin begins the files of a run. Without a folder it has none.
+func (s *session) begin(j job) (*packets.File, *runfolder.RunWriter, error) {
+	if s.writer == nil {
+		return nil, nil, nil
+	}
+	pcap, err := packets.Create(j.plan, s.writer.Dir(), j.name, j.seed)
+	if err != nil {
+		return nil, nil, writeError(s.writer.Dir(), err)
+	}
+	writer, err := s.writer.BeginRun(j.name, j.seed, runfolder.Flows(j.plan.Flows))
+	if err != nil {
+		return nil, nil, writeError(s.writer.Dir(), errors.Join(err, pcap.Close()))
+	}
+	return pcap, writer, nil
 }
 
 // deadlocked writes a run that was ended because it came to a deadlock: it is not valid, and

@@ -57,6 +57,9 @@ func Needs(set *experiment.Set, o Options, w runtimes.Way) (list []runtimes.Need
 	if o.CheckParity {
 		need("check-parity", runtimes.Repeatable, "--check-parity: clock %s does not claim the trace of a virtual run; use --clock %s", w.Clock, runtimes.Lockstep)
 	}
+	if o.Nowhere {
+		need("", runtimes.SideBySide, "a run under clock %s needs a folder", w.Clock)
+	}
 	if o.Hold != nil {
 		need("", runtimes.RealTime, "a lab runs in real time, not under clock %s", w.Clock)
 	}
