@@ -98,14 +98,16 @@ func TestBatchKnowsEveryList(t *testing.T) {
 }
 
 // "The record is the caller's again when Emit returns": what a batch holds shares no
-// memory with it.
+// memory with it, but for what nodes emit at the end.
 func TestEmitCopies(t *testing.T) {
 	from, want := full(t), full(t)
 	got := metrics.Batch{Node: 3, Dropped: 7}
 	from.Each(&got)
 	v := reflect.ValueOf(from).Elem()
 	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Slice && f.Index(0).Kind() == reflect.Struct {
+		switch f := v.Field(i); f.Interface().(type) {
+		case []metrics.NodeTotals, []metrics.Trace, []metrics.PortMeasurement, []metrics.FlowMeasurement, []metrics.Rows, int32, int64:
+		default:
 			scramble(f.Index(0))
 		}
 	}

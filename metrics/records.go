@@ -105,17 +105,6 @@ func (b *Batch) Len() (records int) {
 	return records
 }
 
-// Size returns how many bytes the records have, without what they point to.
-func (b *Batch) Size() (bytes int) {
-	for _, l := range b.lists() {
-		bytes += l.size()
-	}
-	for _, l := range b.Rows {
-		bytes += l.size()
-	}
-	return bytes
-}
-
 // Clone returns a copy of the batch, which shares no memory with it.
 func (b *Batch) Clone() *Batch {
 	c := &Batch{Node: b.Node, Dropped: b.Dropped}

@@ -1,9 +1,6 @@
 package metrics
 
-import (
-	"slices"
-	"unsafe"
-)
+import "slices"
 
 // Table is the first field of a type of records that are rows of a table of the run folder.
 // Package runfolder makes the table of the type's tags, and docs/reference/telemetry.md is written from
@@ -41,7 +38,6 @@ type Column struct{}
 // Rows are the records of one type. Only this package implements it.
 type Rows interface {
 	count() int
-	size() int // bytes, without what records point to
 	reset()
 	grow(records int)
 	like() Rows // an empty list with room for as many
@@ -57,7 +53,6 @@ type record[T any] interface {
 }
 
 func (l *rows[T, P]) count() int { return len(*l) }
-func (l *rows[T, P]) size() int  { return len(*l) * int(unsafe.Sizeof(*new(T))) }
 func (l *rows[T, P]) reset()     { *l = (*l)[:0] }
 func (l *rows[T, P]) grow(n int) { *l = slices.Grow(*l, n) }
 func (l *rows[T, P]) like() Rows {

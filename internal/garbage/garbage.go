@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
+	"sync"
 )
 
 const (
@@ -15,6 +17,16 @@ const (
 	smallest = 4 << 20
 )
 
+// all is what the collector of the process has been told.
+var all struct {
+	sync.Mutex
+	floor  uint64 // bytes; 0: none
+	live   uint64 // bytes in use after the last collection
+	bounds []int  // percentages of the Bounds that hold
+	given  int    // percentage before the first of these, where Floor does not set it
+	set    int    // percentage; 0: none yet
+}
+
 // Floor has the collector leave the heap alone until it has a size in bytes, at least 4 MiB.
 // Go's default would collect a short program's garbage ten times on the way there. Above twice
 // what is in use, collections are as by default, so that larger heaps are no larger. A limit of
@@ -23,35 +35,59 @@ func Floor(bytes uint64) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	f := &floor{bytes: bytes}
-	f.set(0)
-	f.watch()
+	all.Lock()
+	defer all.Unlock()
+	all.floor = bytes
+	apply()
+	watch()
 }
 
-type floor struct {
-	bytes   uint64
-	percent int // as set
-}
-
-// watch calls set after each collection.
-func (f *floor) watch() {
-	runtime.AddCleanup(new(sentinel), func(f *floor) {
+// watch looks at the heap after each collection.
+func watch() {
+	runtime.AddCleanup(new(sentinel), func(int) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
-		f.set(live[0].Value.Uint64())
-		f.watch()
-	}, f)
+		all.Lock()
+		defer all.Unlock()
+		all.live = live[0].Value.Uint64()
+		apply()
+		watch()
+	}, 0)
 }
 
 // sentinel is garbage, of which a collection tells by its cleanup. Objects without a pointer may share
 // their memory with others.
 type sentinel struct{ _ *byte }
 
-// set has the next collection come at the floor, or when the heap has twice the bytes that
-// are in use.
-func (f *floor) set(live uint64) {
-	if percent := percentOf(f.bytes, live); percent != f.percent {
-		f.percent = percent
+// Bound has the heap grow by at most a percentage of what is in use until the caller calls end, for
+// work that needs much of it. A lower one that the user has set (GOGC) holds.
+func Bound(percent int) (end func()) {
+	all.Lock()
+	defer all.Unlock()
+	if all.floor == 0 && len(all.bounds) == 0 {
+		all.given = debug.SetGCPercent(percent)
+	}
+	all.bounds = append(all.bounds, percent)
+	apply()
+	return sync.OnceFunc(func() {
+		all.Lock()
+		defer all.Unlock()
+		all.bounds = slices.Delete(all.bounds, slices.Index(all.bounds, percent), slices.Index(all.bounds, percent)+1)
+		apply()
+	})
+}
+
+// apply sets the percentage. The caller holds all.
+func apply() {
+	percent := all.given
+	if all.floor > 0 {
+		percent = percentOf(all.floor, all.live)
+	}
+	for _, bound := range all.bounds {
+		percent = min(percent, bound) // a collector that is off, which is -1, stays so
+	}
+	if percent != all.set || len(all.bounds) > 0 {
+		all.set = percent
 		debug.SetGCPercent(percent)
 	}
 }

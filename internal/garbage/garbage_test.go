@@ -62,3 +62,33 @@ func TestFloor(t *testing.T) {
 		}
 	}
 }
+
+// A bound holds below a floor, whatever collections there are, and is over when it ends.
+func TestBound(t *testing.T) {
+	if of := os.Getenv("BOUND"); of != "" {
+		if of == "floor" {
+			Floor(128 << 20)
+		}
+		percent := func() uint64 {
+			s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+			metrics.Read(s)
+			return s[0].Value.Uint64()
+		}
+		before := percent()
+		end := Bound(30)
+		allocate(160<<20, 512<<20)
+		during := percent()
+		end()
+		t.Logf("during=%d over=%t", during, percent() == before || of == "floor" && percent() > 30)
+		return
+	}
+	for _, c := range []struct{ floor, gogc, want string }{
+		{"floor", "", "during=30 over=true"}, {"none", "", "during=30 over=true"}, {"none", "20", "during=20 over=true"}, {"none", "off", "during=18446744073709551615 over=true"},
+	} {
+		of := exec.Command(os.Args[0], "-test.run=^TestBound$", "-test.v")
+		of.Env = append(os.Environ(), "BOUND="+c.floor, "GOGC="+c.gogc)
+		if text, err := of.CombinedOutput(); err != nil || !strings.Contains(string(text), c.want) {
+			t.Errorf("floor %s, GOGC=%s: %v: %s, want %s", c.floor, c.gogc, err, text, c.want)
+		}
+	}
+}

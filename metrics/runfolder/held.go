@@ -2,21 +2,21 @@ package runfolder
 
 import "github.com/csiglab/csiglab/metrics"
 
-// heldBytes is how many bytes of records a run holds before it writes them into its part.
-const heldBytes = 4 << 20
+// heldRecords is how many records a run holds before it writes them into its part: about 4 MB.
+const heldRecords = 1 << 15
 
 // held is the records of a run while they are few. A small run is put into the tables from
 // here; its part is not read.
 type held struct {
 	batches []*metrics.Batch
-	bytes   int
+	count   int
 	full    bool // the part has the records
 }
 
 // take keeps a copy of a batch. It reports false if there is no room for it.
 func (h *held) take(b *metrics.Batch) bool {
-	h.bytes += b.Size()
-	if h.full || h.bytes > heldBytes {
+	h.count += b.Len()
+	if h.full || h.count > heldRecords {
 		return false
 	}
 	h.batches = append(h.batches, b.Clone())
