@@ -26,18 +26,11 @@ const (
 	maxMemory = 256 << 20
 )
 
-// heapReserve is about what a small run allocates.
-const heapReserve = 16 << 20
-
 // Turns performs the runs that in asks for until its end, one after the other. A line of in is the
 // arguments of csiglab run as JSON. The answer in out is a line with the exit code, the length of
 // what the run wrote on standard output, and 1 if another run may follow, else 0; then that output.
 // Turns returns after a run that did not end well. The error is of reading or writing.
 func Turns(in io.Reader, out io.Writer, run func(args []string, stdout io.Writer) (code int)) error {
-	// The collector runs when the heap has doubled, many times in a small run that begins with
-	// little. Nobody writes this memory, so that the kernel gives none for it.
-	reserve := make([]byte, heapReserve)
-	defer runtime.KeepAlive(reserve)
 	lines := json.NewDecoder(in)
 	for done := 1; ; done++ {
 		var args []string
