@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -140,7 +139,7 @@ func TestFlowAgainstPackets(t *testing.T) {
 	if median := all[len(all)/2]; median > 5 {
 		t.Errorf("the median of %d is %.1f %%", len(all), median)
 	} else {
-		t.Log(fmt.Sprintf("median of %d: %.1f %%, greatest %.1f %%", len(all), median, all[len(all)-1]))
+		t.Logf("median of %d: %.1f %%, greatest %.1f %%", len(all), median, all[len(all)-1])
 	}
 }
 
