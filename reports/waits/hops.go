@@ -16,7 +16,7 @@ import (
 type hopPiece struct {
 	*Piece
 	samples map[int32]*hopSamples      // by locator
-	ports   map[reading.PortID]float64 // the deepest queues, in bytes
+	ports   map[reading.PortID]float64 // the deepest queues, in bytes; without packets the time in which a port was busy
 }
 
 // hopSamples is the CSIG samples of one locator.
@@ -67,6 +67,7 @@ type Route struct {
 	name   string
 	rate   float64 // bits/s: of the narrowest place, all ports there together if the flow takes all paths
 	one    bool    // path at a time
+	flow   bool    // there are no packets
 	rttUS  float64
 	header float64 // wire bytes over payload bytes
 }
@@ -126,8 +127,9 @@ func (h *hops) ask(p *reading.Pass) {
 	for id, list := range crossing {
 		queues[id] = newTimeline(list)
 	}
+	flow := h.variant().Flow
 	p.Ports(func(row *runfolder.PortRow) {
-		if row.QueueMax == 0 {
+		if row.QueueMax == 0 && !flow {
 			return
 		}
 		id := reading.PortID{Node: row.Node, Port: row.Port}
@@ -135,7 +137,11 @@ func (h *hops) ask(p *reading.Pass) {
 			if piece.ports == nil {
 				piece.ports = map[reading.PortID]float64{}
 			}
-			piece.ports[id] = max(piece.ports[id], float64(row.QueueMax))
+			if flow {
+				piece.ports[id] += row.BusyUS()
+			} else {
+				piece.ports[id] = max(piece.ports[id], float64(row.QueueMax))
+			}
 		}
 	}, h.run)
 }
@@ -196,9 +202,25 @@ func (p *hopPiece) settle(r *Route, locators map[int32][]string) {
 	switch {
 	case p.samples != nil:
 		p.bySamples(r, locators)
+	case r != nil && r.flow:
+		p.byLoad(r)
 	case r != nil:
 		p.byQueues(r)
 	}
+}
+
+// byLoad sets the busiest port, which is the one that limits a flow without packets. There is none
+// if that is the sender's NIC.
+func (p *hopPiece) byLoad(r *Route) {
+	most := 0.0
+	for i, port := range r.Ports {
+		if busy := p.ports[reading.PortID{Node: port.Node, Port: port.Port}]; busy > most {
+			if most, p.Hop = busy, port.Name; r.Hops[i] == 0 {
+				p.Hop = ""
+			}
+		}
+	}
+	p.ByLoad = p.Hop != ""
 }
 
 // bySamples sets the hop that most of the samples are of. There is none if they say that
@@ -256,13 +278,19 @@ func (p *hopPiece) byQueues(r *Route) {
 	p.HopShare = min(1, p.HopDelayUS/total)
 }
 
+// variant returns that of the run.
+func (h *hops) variant() *runfolder.Variant {
+	all := h.reading.Manifest.Variants
+	return &all[slices.IndexFunc(all, func(v runfolder.Variant) bool { return v.Name == h.run.Variant })]
+}
+
 // findRoutes finds the shortest paths of the flows.
 func (h *hops) findRoutes() {
 	m := h.reading.Manifest
 	ports := m.PortsOf(h.run.Variant)
 	g := reading.NewPaths(ports)
 	header := 1.0
-	v := &m.Variants[slices.IndexFunc(m.Variants, func(v runfolder.Variant) bool { return v.Name == h.run.Variant })]
+	v := h.variant()
 	if v.MTU > v.Header {
 		header = float64(v.MTU+v.Overhead) / float64(v.MTU-v.Header)
 	}
@@ -272,7 +300,7 @@ func (h *hops) findRoutes() {
 		if h.lists[f.Flow] == nil || h.routes[f.Flow] != nil {
 			continue
 		}
-		r := &Route{name: f.Name, one: v.OnePath, header: header}
+		r := &Route{name: f.Name, one: v.OnePath, flow: v.Flow, header: header}
 		h.routes[f.Flow] = r
 		if int(f.Flow) < len(h.rtts) {
 			r.rttUS = h.rtts[f.Flow]

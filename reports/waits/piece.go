@@ -28,12 +28,15 @@ type Piece struct {
 	// computes as long as the median of the ranks does in this step.
 	UnloadedUS float64 `json:"unloadedUs"`
 	// Hop is the port at which a transfer waited the most: by its CSIG samples, or without
-	// any the one with the deepest queue on the shortest paths of the flow; "" if no port
-	// had a queue: it then waited at its NIC, for other messages.
+	// any the one with the deepest queue on the shortest paths of the flow, and without packets
+	// the busiest; "" if no port had a queue, or the NIC is the busiest: it then waited at its
+	// NIC, for other messages.
 	Hop string `json:"hop,omitempty"`
 	// HopDelayUS is how long packets waited there: by the samples on average, or the time
 	// that the deepest queue takes to drain; 0: not known.
 	HopDelayUS float64 `json:"hopDelayUs,omitempty"`
+	// ByLoad says that Hop is known by its load, as there are no packets.
+	ByLoad bool `json:"byLoad,omitempty"`
 
 	FlowNumber int32 `json:"-"` // of the run; -1: no message, or one within a server
 	Sampled    bool  `json:"-"` // Hop is by CSIG samples

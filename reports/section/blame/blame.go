@@ -24,6 +24,7 @@ type Evidence string
 const (
 	ByCSIG   Evidence = "csig"   // most of the delay in the CSIG samples of the transfer was of this port
 	ByQueues Evidence = "queues" // of the ports on the shortest paths of the transfer it had the deepest queue in that time; the packets may have taken another path
+	ByLoad   Evidence = "load"   // there are no packets; of these ports it was the busiest in that time, and so the one that limited the transfer
 )
 
 // Relief is how many times its rate a link gets that is taken to be no obstacle any more.

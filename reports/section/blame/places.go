@@ -145,6 +145,8 @@ func (b *blamed) choose(places map[place]*waited) *blamed {
 	case at.port == "":
 	case p.Sampled:
 		b.By = ByCSIG
+	case p.ByLoad:
+		b.By = ByLoad
 	default:
 		b.By = ByQueues
 	}

@@ -113,8 +113,11 @@ func (b *Blame) place() string {
 	if b.Fault != "" {
 		by = ", under fault " + b.Fault
 	}
-	if b.By == ByQueues {
+	switch b.By {
+	case ByQueues:
 		by += ", by queues"
+	case ByLoad:
+		by += ", by load"
 	}
 	switch b.Kind {
 	case Incast:

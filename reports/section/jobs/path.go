@@ -25,9 +25,10 @@ type Lost struct {
 	Rank   int32   `json:"rank"` // -1: at a port
 	Host   string  `json:"host,omitempty"`
 	Port   string  `json:"port,omitempty"`
-	NIC    bool    `json:"nic,omitempty"`  // no queue was seen: the messages waited for others at the NIC of Host
-	Flow   string  `json:"flow,omitempty"` // of the transfer that waited there the longest
-	Peer   int32   `json:"peer"`           // of this transfer; Sender too
+	NIC    bool    `json:"nic,omitempty"`    // no queue was seen: the messages waited for others at the NIC of Host
+	ByLoad bool    `json:"byLoad,omitempty"` // see waits.Piece
+	Flow   string  `json:"flow,omitempty"`   // of the transfer that waited there the longest
+	Peer   int32   `json:"peer"`             // of this transfer; Sender too
 	Sender int32   `json:"sender"`
 	US     float64 `json:"us"`
 	Share  float64 `json:"share"` // of the time of the step or collective
@@ -85,7 +86,7 @@ func newPath(of *waits.Path) *Path {
 			lost[at] = l
 			if s.Kind == waits.KindCompute {
 				l.Host = s.Host
-			} else if l.Port = s.Hop; s.Hop == "" {
+			} else if l.Port, l.ByLoad = s.Hop, s.ByLoad; s.Hop == "" {
 				l.NIC, l.Host = true, s.Host
 			}
 		}

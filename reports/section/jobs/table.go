@@ -134,7 +134,11 @@ func (p *Path) lost() string {
 	case l.NIC:
 		return text + fmt.Sprintf("at the NIC of %s, where messages wait for each other, %s", l.Host, l.most())
 	}
-	text += fmt.Sprintf("in the queue at %s, %s", phrases.Arrow(l.Port), l.most())
+	where := "in the queue at "
+	if l.ByLoad {
+		where = "at the busiest port, "
+	}
+	text += where + phrases.Arrow(l.Port) + ", " + l.most()
 	if l.DelayUS > 0 {
 		text += fmt.Sprintf("; each packet waits %s", tenths(l.DelayUS))
 	}
