@@ -127,7 +127,7 @@ func (h *hops) ask(p *reading.Pass) {
 	for id, list := range crossing {
 		queues[id] = newTimeline(list)
 	}
-	flow := h.variant().Flow
+	flow := variantOf(h.reading, h.run).Flow
 	p.Ports(func(row *runfolder.PortRow) {
 		if row.QueueMax == 0 && !flow {
 			return
@@ -278,10 +278,10 @@ func (p *hopPiece) byQueues(r *Route) {
 	p.HopShare = min(1, p.HopDelayUS/total)
 }
 
-// variant returns that of the run.
-func (h *hops) variant() *runfolder.Variant {
-	all := h.reading.Manifest.Variants
-	return &all[slices.IndexFunc(all, func(v runfolder.Variant) bool { return v.Name == h.run.Variant })]
+// variantOf returns the variant of a run.
+func variantOf(r *reading.Reading, run reading.RunID) *runfolder.Variant {
+	all := r.Manifest.Variants
+	return &all[slices.IndexFunc(all, func(v runfolder.Variant) bool { return v.Name == run.Variant })]
 }
 
 // findRoutes finds the shortest paths of the flows.
@@ -290,7 +290,7 @@ func (h *hops) findRoutes() {
 	ports := m.PortsOf(h.run.Variant)
 	g := reading.NewPaths(ports)
 	header := 1.0
-	v := h.variant()
+	v := variantOf(h.reading, h.run)
 	if v.MTU > v.Header {
 		header = float64(v.MTU+v.Overhead) / float64(v.MTU-v.Header)
 	}

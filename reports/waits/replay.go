@@ -187,9 +187,13 @@ func (o *Op) order() int {
 }
 
 // Predict returns what the steps of the jobs take with a change, by run and job. It is called
-// when the tables have been read.
+// when the tables have been read. What other rates do follows from queues, and is not known of runs
+// without packets.
 func (p *Replay) Predict(c Change) (all []Predicted) {
 	for run, one := range p.runs {
+		if len(c.Rates) > 0 && variantOf(p.reading, run).Flow {
+			continue
+		}
 		for _, j := range one.jobs {
 			if j.first == 0 {
 				continue

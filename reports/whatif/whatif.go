@@ -5,6 +5,7 @@ package whatif
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/metrics/meaning"
@@ -75,6 +76,8 @@ func (a *Asked) Check(first, second string, of meaning.Of) (*Result, error) {
 		switch {
 		case full:
 			r.NoPrediction = "the recorded operations are too many"
+		case len(all) == 0 && len(a.Change.Rates) > 0 && slices.ContainsFunc(was.Manifest.Variants, func(v runfolder.Variant) bool { return v.Name == a.Variant && v.Flow }):
+			r.NoPrediction = "what other rates do follows from queues, and the run has no packets"
 		case len(all) == 0:
 			r.NoPrediction = "the run has no steps of jobs of which the operations were kept (telemetry.operations)"
 		}
