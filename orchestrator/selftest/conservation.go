@@ -122,13 +122,16 @@ func leakAt(ctx context.Context, p *plan.Plan, at, nth int) (runfolder.Check, er
 		cfg.Links = append(cfg.Links, topologies.Link{A: l.A, B: l.B, Delay: l.Delay})
 	}
 	s := sim.New(cfg)
-	if !s.Run() || !s.Close() {
+	if !s.Run() {
+		return runfolder.Check{}, ctx.Err()
+	}
+	out := &backend.Outcome{End: s.End(), Drained: s.Drained()}
+	if !s.Close() {
 		return runfolder.Check{}, ctx.Err()
 	}
 	for _, sink := range sinks {
 		sink.Flush()
 	}
-	out := &backend.Outcome{End: s.End(), Drained: s.Drained()}
 	return check.Conservation(p, out, records.Nodes()), nil
 }
 
