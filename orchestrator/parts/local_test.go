@@ -107,7 +107,7 @@ func TestLocalShardDies(t *testing.T) {
 					if n.Shard == nil {
 						t.Errorf("node %s is in no shard", n.Name)
 					} else if n.Shard.Index == 1 {
-						pid.CompareAndSwap(0, int64(parentOf(t, n.PID))) // the first time, the process is the supervisor
+						pid.CompareAndSwap(0, int64(shardOf(t, n.PID)))
 					}
 				}
 				return nil
@@ -129,7 +129,18 @@ func TestLocalShardDies(t *testing.T) {
 	}
 }
 
-// parentOf returns the shard above a process: the parent of its supervisor.
+// shardOf returns the shard above a process, a child of this one.
+func shardOf(t *testing.T, pid int) int {
+	for parent := parentOf(t, pid); parent > 1; pid, parent = parent, parentOf(t, parent) {
+		if parent == os.Getpid() {
+			return pid
+		}
+	}
+	t.Errorf("process %d is in no shard", pid)
+	return 0
+}
+
+// parentOf returns the parent of a process.
 func parentOf(t *testing.T, pid int) (parent int) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
