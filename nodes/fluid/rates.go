@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/internal/heap"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -14,6 +15,7 @@ import (
 type rates struct {
 	time    units.Time // up to which everything is played
 	sending int        // flows that send
+	carried int64      // payload of all messages that have left
 	links   []link     // that may limit a flow
 
 	seeds     []int32 // flows that have begun or ended, or whose link has another rate, since settle
@@ -25,7 +27,6 @@ type rates struct {
 	component []int32 // flows
 	touched   []int32 // links
 	levels    []level // a heap
-	carried   int64   // payload of all messages that have left
 }
 
 // link is a port, or several that all flows use alike, one of which stands for all.
@@ -151,20 +152,12 @@ func newPatterns(e *Epoch, limits []bool) [][2]uint64 {
 		for _, w := range ways {
 			if limits[w.Port] {
 				p := &patterns[w.Port]
-				p[0] = mix(p[0] ^ uint64(i+1))
-				p[1] = mix(p[1] ^ mix(p[0]) ^ math.Float64bits(w.Share))
+				p[0] = wire.Mix(p[0], uint64(i+1))
+				p[1] = wire.Mix(p[1]^p[0], math.Float64bits(w.Share))
 			}
 		}
 	}
 	return patterns
-}
-
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // begin has a flow send from r.time on.

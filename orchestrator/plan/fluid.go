@@ -110,9 +110,7 @@ func newFluid(r *run, d *decided, p *Plan) (*fluid.Config, error) {
 		if flow.Law, err = r.law(&d.rules, i); err != nil {
 			return nil, err
 		}
-		if err := w.time(flow, t.Src, t.Dst); err != nil {
-			return nil, err
-		}
+		p.times(flow, f.adjacency, t.Src, t.Dst)
 	}
 	for begin := units.Time(0); ; begin = changes[0].At {
 		for len(changes) > 0 && changes[0].At <= begin {
@@ -308,44 +306,18 @@ func (w *crossings) weight(n, port, dst int) float64 {
 	return min(rate, beyond)
 }
 
-// time sets how long a packet of a flow and its answer take.
-func (w *crossings) time(flow *fluid.Flow, src, dst int) (err error) {
-	l := &w.run.experiment.Links
+// times sets how long a packet of a flow and its answer take.
+func (p *Plan) times(flow *fluid.Flow, adjacency [][]topologies.Adjacent, src, dst int) {
 	var rates []units.Rate
-	if flow.Latency, rates, err = w.lowest(src, dst); err != nil {
-		return err
-	}
+	rates, flow.Latency = p.rates(adjacency, src, dst, nil)
 	perByte := func(r units.Rate) float64 { return float64(8*units.Second) / float64(r) }
 	for _, r := range rates {
 		flow.PerByte += perByte(r)
 	}
 	flow.PerByte -= perByte(slices.Min(rates))
-	if flow.Reply, rates, err = w.lowest(dst, src); err != nil {
-		return err
-	}
+	rates, flow.Reply = p.rates(adjacency, dst, src, rates[:0])
 	for _, r := range rates {
-		flow.Reply += r.Serialisation(l.Header + l.Overhead)
-	}
-	return nil
-}
-
-// lowest returns the delay of a shortest path, by the lowest ports, and the rates of its links.
-func (w *crossings) lowest(src, dst int) (delay units.Duration, rates []units.Rate, err error) {
-	f := &w.run.fabric
-	for at := (topologies.End{Node: src}); ; {
-		next := f.adjacency[at.Node][at.Port]
-		link := &f.graph.Links[next.Link]
-		rates = append(rates, link.Rate)
-		delay += link.Delay
-		if at.Node = next.Peer.Node; at.Node == dst {
-			return delay, rates, nil
-		}
-		to := f.routes[at.Node].To(dst)
-		if len(to) == 0 {
-			return 0, nil, failure.At("topology", fmt.Errorf("there is no way from %s to %s", f.graph.Nodes[src].Name, f.graph.Nodes[dst].Name))
-		}
-		delay += f.graph.Nodes[at.Node].Delay
-		at.Port = int(to[0])
+		flow.Reply += r.Serialisation(p.Path.Header + p.Format.Overhead)
 	}
 }
 
