@@ -9,17 +9,12 @@ import (
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
-	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
-// BenchmarkOrder reports the CPU time of the event loop that runs node after node in
-// windows, over that of the same loop in order of time within windows, as captures need
-// it, and over that of the reference driver, which has one heap for all nodes.
-func BenchmarkOrder(b *testing.B) {
-	for _, c := range []struct{ hosts, radix int }{{128, 4}, {1024, 8}} {
-		b.Run(fmt.Sprint(c.hosts), func(b *testing.B) {
-			text := fmt.Sprintf(`
+// permutation is hosts below a non-blocking fat tree of three tiers, each of which sends to another
+// one. The switches have radix ports down and, but for the top, up.
+func permutation(hosts, radix int, size string) string {
+	return fmt.Sprintf(`
 schema: 1
 name: permutation
 topology:
@@ -30,16 +25,17 @@ topology:
       - {down: %[2]d, up: %[2]d, rate: 100Gbps, delay: 1us}
       - {down: %[2]d, up: %[2]d, rate: 100Gbps, delay: 1us}
       - {down: %[4]d, rate: 100Gbps, delay: 1us}
-workload: {permutation: {size: 200kB, seed: 1}}
-`, c.hosts, c.radix, c.radix*c.radix, 2*c.radix)
-			set, err := experiment.Parse("permutation.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			p, err := plan.Compile(set.Variants[0].Experiment, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
+workload: {permutation: {size: %[5]s, seed: 1}}
+`, hosts, radix, radix*radix, 2*radix, size)
+}
+
+// BenchmarkOrder reports the CPU time of the event loop that runs node after node in
+// windows, over that of the same loop in order of time within windows, as captures need
+// it, and over that of the reference driver, which has one heap for all nodes.
+func BenchmarkOrder(b *testing.B) {
+	for _, c := range []struct{ hosts, radix int }{{128, 4}, {1024, 8}} {
+		b.Run(fmt.Sprint(c.hosts), func(b *testing.B) {
+			p := compiled(b, permutation(c.hosts, c.radix, "200kB"))
 			cpu := func(run func(sim.Config)) float64 {
 				a, err := assemble(context.Background(), &backend.Run{Plan: p, Workers: 1}, backend.Control{Records: metrics.NewCollector(len(p.Nodes))})
 				if err != nil {

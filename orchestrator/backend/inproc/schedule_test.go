@@ -12,7 +12,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/sim"
 	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/backend"
-	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 	"github.com/csiglab/csiglab/units"
 )
@@ -29,36 +28,18 @@ import (
 //   - most: share of the time of the node that takes most of it
 //   - us/window: what the turns of a window take together
 func BenchmarkSchedule(b *testing.B) {
-	fatTree := func(hosts, radix int) string {
-		return fmt.Sprintf(`
-topology:
-  fat_tree:
-    hosts: %[1]d
-    pod: %[3]d
-    tiers:
-      - {down: %[2]d, up: %[2]d, rate: 100Gbps, delay: 1us}
-      - {down: %[2]d, up: %[2]d, rate: 100Gbps, delay: 1us}
-      - {down: %[4]d, rate: 100Gbps, delay: 1us}
-workload: {permutation: {size: 500kB, seed: 1}}
-`, hosts, radix, radix*radix, 2*radix)
-	}
 	for _, c := range []struct{ name, text string }{
-		{"1024", fatTree(1024, 8)},
-		{"8192", fatTree(8192, 16)},
+		{"1024", permutation(1024, 8, "500kB")},
+		{"8192", permutation(8192, 16, "500kB")},
 		{"rack", `
+schema: 1
+name: rack
 topology: {leaf_spine: {leaves: 1, spines: 1, hosts_per_leaf: 16, rate: 800Gbps, delay: 1us}}
 workload: {permutation: {size: 50MB, seed: 1}}
 `},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			set, err := experiment.Parse("schedule.yaml", "", []byte("schema: 1\nname: schedule"+c.text), experiment.Options{Tables: experiment.StandardTables()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			p, err := plan.Compile(set.Variants[0].Experiment, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
+			p := compiled(b, c.text)
 			for b.Loop() {
 				newSchedule(b, p).report(b)
 			}

@@ -230,7 +230,7 @@ func drawnFaults(r *rand.Rand) string {
 	return strings.Join(faults, ", ")
 }
 
-func compiled(t *testing.T, text string) *plan.Plan {
+func compiled(t testing.TB, text string) *plan.Plan {
 	t.Helper()
 	set, err := experiment.Parse("drawn.yaml", "", []byte(text), experiment.Options{Tables: experiment.StandardTables()})
 	if err != nil {
