@@ -40,6 +40,7 @@ type PortRecorder struct {
 	window   PortWindow // the rest of the current window; complete when it closes
 	sink     Sink
 	meter    Meter          // nil: there is none
+	beside   *besides       // nil: nothing
 	busied   units.Duration // in windows that are closed
 	interval units.Duration
 }
@@ -209,7 +210,7 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	t.EnqueuedPackets, t.EnqueuedBytes = r.enqueuedPackets, r.enqueuedBytes
 	t.QueuedPackets, t.QueuedBytes = queuedPackets, queuedBytes
 	t.LastDeparture = max(0, r.lastDeparture)
-	if r.measured == nil && r.busy == 0 {
+	if r.measured == nil && r.busy == 0 && r.beside == nil {
 		return
 	}
 	m := r.samples()
@@ -219,6 +220,9 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	m.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.Depth.Weight())
 	m.Node, m.Port = t.Node, t.Port
 	m.Busy = r.busy - r.measure.Overlap(end, t.LastDeparture) // without the rest of a packet that is leaving
+	if r.beside != nil {
+		m.Busy = r.beside.measured.with(m.Busy, r.measure.Overlap(0, end))
+	}
 	r.sink.Emit(&m.PortMeasurement)
 }
 
@@ -228,7 +232,7 @@ func (r *PortRecorder) roll(now units.Time) {
 	for now >= r.end {
 		r.closeWindow(r.end)
 		r.window.Start, r.queueMax = r.end, r.depth
-		if start := windowStart(now, r.interval); r.depth == 0 && r.lastDeparture <= r.end && start > r.end {
+		if start := windowStart(now, r.interval); r.depth == 0 && r.lastDeparture <= r.end && start > r.end && (r.beside == nil || r.beside.rates == Beside{}) {
 			r.window.Start = start
 			if r.meter != nil {
 				r.meter.Lowest(start) // of windows without a record
@@ -251,12 +255,15 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 	}
 	t.QueueByteNS += w.QueueByteNS
 	t.QueueMax = max(t.QueueMax, w.QueueMax)
+	t.TxPackets += w.TxPackets
+	t.TxBytes += w.TxBytes
+	t.MarkedPackets += w.Marked
+	t.TrimmedPackets += w.Trimmed
+	t.DroppedPackets += w.Dropped
+	if r.beside != nil {
+		r.beside.addTo(w, at, r.measure)
+	}
 	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax|int64(w.Busy) != 0 {
-		t.TxPackets += w.TxPackets
-		t.TxBytes += w.TxBytes
-		t.MarkedPackets += w.Marked
-		t.TrimmedPackets += w.Trimmed
-		t.DroppedPackets += w.Dropped
 		r.sink.Emit(w)
 	}
 	*w = PortWindow{Node: w.Node, Port: w.Port}

@@ -194,11 +194,21 @@ func transfers(n *names, nodes []metrics.NodeTotals, flows []Flow, take func(*me
 		for k := range nodes[i].Senders {
 			s := &nodes[i].Senders[k]
 			n.flow(nodes[i].Node, s.Flow)
+			if packets := senders[s.Flow]; packets != nil {
+				both := *packets
+				both.Join(s)
+				s = &both
+			}
 			senders[s.Flow] = s
 		}
 		for k := range nodes[i].Receivers {
 			r := &nodes[i].Receivers[k]
 			n.flow(nodes[i].Node, r.Flow)
+			if packets := receivers[r.Flow]; packets != nil {
+				both := *packets
+				both.Join(r)
+				r = &both
+			}
 			receivers[r.Flow] = r
 		}
 	}

@@ -80,6 +80,9 @@ func (n *Network) sum(to units.Time) {
 	for _, i := range n.moved {
 		f := &n.flows[i]
 		for _, w := range f.ways {
+			if n.cfg.Ports[w.Port].Link >= 0 {
+				continue // its node records it
+			}
 			p := &n.ports[w.Port]
 			if p.window.line == 0 {
 				n.active = append(n.active, w.Port)

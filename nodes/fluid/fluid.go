@@ -1,5 +1,5 @@
 // Package fluid is a fabric without packets: a machine that carries the messages of flows as
-// a fluid. Flows that send at one time divide the ports that they cross by max-min fairness
+// a fluid, all of them or those that hosts do not send as packets. Flows that send at one time divide the ports that they cross by max-min fairness
 // (progressive filling; Bertsekas, Gallager, Data Networks, §6.5), at once and exactly. A message of a million packets
 // costs as much as one of a single packet. There is no queue, no mark, no loss, no CSIG, and
 // no congestion control that has to find its rate.
@@ -10,6 +10,7 @@
 //
 //	network.go   the machine: messages in, notices out
 //	rates.go     who sends how fast
+//	taken.go     what packets find of the fluid on the ports that they cross
 //	account.go   what went where, in windows and in all
 package fluid
 
@@ -27,7 +28,7 @@ type Config struct {
 	Node  int // number of the machine, behind those of the fabric
 	Name  string
 	Delay units.Duration // of each control link
-	Hosts int            // how many control links there are
+	Links int            // how many control links there are
 
 	Ports  []Port
 	Flows  []Flow  // ascending by ID
@@ -44,6 +45,9 @@ type Config struct {
 // Port is an egress port of the fabric.
 type Port struct {
 	Node, Port int32
+	// Link is the control link to the node, which is told what flows take of the port, as packets
+	// cross it too, and which records it. -1: there are no packets, and the network records it.
+	Link int32
 	// Answers is what ACKs of other flows take of the rate beside data: of a byte on the line,
 	// so much more. 0: only data comes here, or no data.
 	Answers float64
@@ -68,7 +72,8 @@ type Law struct{ Weight, Intercept, Slope, Low float64 }
 // Flow is a transfer or connection.
 type Flow struct {
 	ID           int
-	Source, Sink int        // the network's ports that lead to its ends
+	Source, Sink int        // the control links to its ends
+	Packets      float64    // about what part of its messages its host sends as packets; 0: none
 	Size         units.Size // of a transfer; 0: a connection, whose messages are told one by one
 	Tag          units.Size // of each packet, beyond Packet
 	Law          Law
@@ -95,14 +100,19 @@ func (c *Config) check() error {
 			return fmt.Errorf("epoch %d: %w", k, err)
 		}
 	}
+	for i := range c.Ports {
+		if l := int(c.Ports[i].Link); l < -1 || l >= c.Links {
+			return fmt.Errorf("port %d is at link %d of %d", i, l, c.Links)
+		}
+	}
 	if len(c.Epochs) == 0 || c.Epochs[0].From != 0 {
 		return errors.New("no epoch begins at 0")
 	}
 	for i := range c.Flows {
 		f := &c.Flows[i]
 		switch {
-		case f.Source < 0 || f.Source >= c.Hosts || f.Sink < 0 || f.Sink >= c.Hosts:
-			return fmt.Errorf("flow %d is between links %d and %d of %d", f.ID, f.Source, f.Sink, c.Hosts)
+		case f.Source < 0 || f.Source >= c.Links || f.Sink < 0 || f.Sink >= c.Links:
+			return fmt.Errorf("flow %d is between links %d and %d of %d", f.ID, f.Source, f.Sink, c.Links)
 		case f.Latency < 2*c.Delay:
 			return fmt.Errorf("flow %d takes %v, which is less than twice %v", f.ID, f.Latency, c.Delay)
 		case !(f.Law.Weight > 0) || !(f.Law.Intercept > 0) || !(f.Law.Slope >= 0) || !(f.Law.Low > 0 && f.Law.Low <= 1):
@@ -160,7 +170,8 @@ func (c *Config) latency(f *Flow, size units.Size) units.Duration {
 // Posted is what a host tells the network in a control message: the flow is its trigger.
 // A message of more bytes than a code can say is told in several pieces, all of which but the last
 // have the bit more. Before them comes, with the bit phase, the size of the phase that it belongs
-// to, in units of phaseUnit, if that is larger.
+// to, in units of phaseUnit, if that is larger. Both bits say that the flow sends packets from now
+// on, which take their share of links, or, with the code 0 beside them, that it has sent them.
 type Posted struct{ Flow, Code uint32 }
 
 const (
@@ -180,6 +191,14 @@ func Post(to []Posted, flow uint32, size, total units.Size) []Posted {
 		to = append(to, Posted{flow, mostPiece | more})
 	}
 	return append(to, Posted{flow, uint32(size)})
+}
+
+// PostPackets returns what tells the network that a flow sends packets, or has sent them.
+func PostPackets(flow uint32, sends bool) Posted {
+	if sends {
+		return Posted{flow, more | phase | 1}
+	}
+	return Posted{flow, more | phase}
 }
 
 // Notice is what the network tells a host: how many messages of a connection have been

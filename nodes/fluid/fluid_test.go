@@ -26,11 +26,11 @@ var fair = fluid.Law{Weight: 1, Intercept: 1, Low: 1}
 // host of its own at both ends.
 func config(rates []float64, ways ...[]fluid.Way) fluid.Config {
 	c := fluid.Config{
-		Node: 100, Name: "fluid", Delay: delay, Hosts: 2 * len(ways), Packet: 1064, Header: 64, Records: 10 * units.Microsecond,
+		Node: 100, Name: "fluid", Delay: delay, Links: 2 * len(ways), Packet: 1064, Header: 64, Records: 10 * units.Microsecond,
 		Measure: metrics.Span{To: units.Never}, Epochs: []fluid.Epoch{{Ways: ways}},
 	}
 	for i, r := range rates {
-		c.Ports = append(c.Ports, fluid.Port{Node: int32(i)})
+		c.Ports = append(c.Ports, fluid.Port{Node: int32(i), Link: -1})
 		c.Epochs[0].Rates = append(c.Epochs[0].Rates, units.Rate(r*float64(units.Gbps)))
 	}
 	for i := range ways {

@@ -24,9 +24,10 @@ type Network struct {
 	epoch int // of Config.Epochs
 	out   []wire.Queue
 	due   []dueNotice // a heap
-	count uint64      // notices so far
+	count uint64      // of due, so far
 
 	rates
+	lending
 	account
 }
 
@@ -39,6 +40,7 @@ type flow struct {
 	weight        float64
 	until         float64    // what is left when the weight changes; 0: it does not
 	low           float64    // part of the weight, see Law
+	packets       bool       // it sends packets, which a rate is set aside for
 	pieces, total units.Size // of a message of which more is to come
 	left          float64    // bytes on the line of the first message
 	rate          float64    // bytes a picosecond; 0: it does not send
@@ -62,12 +64,12 @@ type flow struct {
 	mark          uint32     // of settle
 }
 
-// dueNotice is a notice that leaves at a time.
+// dueNotice is a control message that leaves at a time.
 type dueNotice struct {
-	at    units.Time
-	count uint64
-	port  int32
-	Notice
+	at            units.Time
+	count         uint64
+	link          int32
+	trigger, code uint32
 }
 
 func earlier(a, b dueNotice) bool { return a.at < b.at || a.at == b.at && a.count < b.count }
@@ -79,8 +81,8 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Network, error) {
 		return nil, fmt.Errorf("fluid network: %w", err)
 	}
 	n := &Network{
-		cfg: cfg, pool: pool, sink: sink, ready: node.NewPortSet(cfg.Hosts),
-		flows: make([]flow, len(cfg.Flows)), ids: make([]uint32, len(cfg.Flows)), out: make([]wire.Queue, cfg.Hosts),
+		cfg: cfg, pool: pool, sink: sink, ready: node.NewPortSet(cfg.Links),
+		flows: make([]flow, len(cfg.Flows)), ids: make([]uint32, len(cfg.Flows)), out: make([]wire.Queue, cfg.Links),
 	}
 	for i := range cfg.Flows {
 		n.ids[i] = uint32(cfg.Flows[i].ID)
@@ -90,6 +92,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Network, error) {
 		return nil, fmt.Errorf("fluid network: flows are not in the order of their ids")
 	}
 	n.rates = newRates(n.flows)
+	n.lending = newLending(&cfg)
 	n.account = newAccount(&cfg)
 	n.enter()
 	return n, nil
@@ -114,6 +117,13 @@ func (n *Network) Receive(now units.Time, _ int, p *wire.Packet) {
 	}
 	f, at := &n.flows[i], now.Add(-n.cfg.Delay)
 	n.advance(at)
+	if n.sending == 0 && n.epoch+1 < len(n.cfg.Epochs) && n.cfg.Epochs[n.epoch+1].From <= at {
+		n.enter() // one that began while nothing was sent
+	}
+	if code&more != 0 && code&phase != 0 {
+		n.sendPackets(int32(i), code&1 != 0)
+		return
+	}
 	if code&phase != 0 {
 		f.total = units.Size(code&^phase) * phaseUnit
 		return
@@ -121,9 +131,6 @@ func (n *Network) Receive(now units.Time, _ int, p *wire.Packet) {
 	f.pieces += units.Size(code &^ more)
 	if code&more != 0 {
 		return
-	}
-	if n.sending == 0 && n.epoch+1 < len(n.cfg.Epochs) && n.cfg.Epochs[n.epoch+1].From <= at {
-		n.enter() // one that began while nothing was sent
 	}
 	if f.started == units.Never {
 		f.started = at
@@ -177,10 +184,10 @@ func (n *Network) HandleTimeout(now units.Time) {
 		p := n.pool.Get()
 		p.Build(wire.Addresses{}, wire.Control, 0, wire.NotECT, 0)
 		p.SetMACs([6]byte{}, [6]byte{})
-		p.SetControl(d.Flow, d.code())
+		p.SetControl(d.trigger, d.code)
 		p.Size = n.cfg.Header
-		n.out[d.port].Push(p)
-		n.ready.Add(int(d.port))
+		n.out[d.link].Push(p)
+		n.ready.Add(int(d.link))
 	}
 }
 
@@ -236,6 +243,7 @@ func (n *Network) enter() {
 		n.ports[i].rate = bytesPerPicosecond(r)
 	}
 	n.lay(&n.cfg, e)
+	n.addUp()
 }
 
 // finished ends the first message of a flow, which has left at n.time, and begins the next one.
@@ -273,9 +281,14 @@ func (n *Network) finished(i int32) {
 }
 
 // tell sends a notice that arrives at a moment.
-func (n *Network) tell(at units.Time, port int, what Notice) {
+func (n *Network) tell(at units.Time, link int, what Notice) {
+	n.send(at, link, what.Flow, what.code())
+}
+
+// send sends a control message that arrives at a moment.
+func (n *Network) send(at units.Time, link int, trigger, code uint32) {
 	n.count++
-	n.due = heap.Push(n.due, dueNotice{at.Add(-n.cfg.Delay), n.count, int32(port), what}, earlier)
+	n.due = heap.Push(n.due, dueNotice{at.Add(-n.cfg.Delay), n.count, int32(link), trigger, code}, earlier)
 }
 
 // Close implements node.Machine.
@@ -285,6 +298,9 @@ func (n *Network) Close(end units.Time) {
 	t := metrics.NodeTotals{Node: int32(n.cfg.Node), Name: n.cfg.Name}
 	for i := range n.flows {
 		f := &n.flows[i]
+		if f.Packets > 0 && f.started == units.Never {
+			continue // its hosts know of it
+		}
 		s, r := metrics.SenderTotals{Flow: int32(f.ID), Start: f.started, Done: units.Never}, metrics.ReceiverTotals{Flow: int32(f.ID), Done: units.Never}
 		s.PayloadBytes, r.PayloadBytes = f.payload, whole(f.summed)
 		if f.queue.Len() > 0 {

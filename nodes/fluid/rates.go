@@ -100,7 +100,7 @@ func (r *rates) lay(cfg *Config, e *Epoch) {
 			}
 		}
 		f.uses = slices.Clip(f.uses)
-		if f.queue.Len() > 0 {
+		if f.queue.Len() > 0 || f.packets {
 			r.join(int32(i))
 		}
 	}
@@ -208,6 +208,10 @@ const weightSteps = 16
 func (f *flow) weigh() {
 	law := &f.Law
 	f.weight, f.until = law.Weight*law.Intercept*f.low, 0
+	if f.packets { // how far their phase is, is not known
+		f.weight = law.Weight * (law.Intercept + law.Slope/2) * f.low
+		return
+	}
 	if law.Slope == 0 || f.phase.total == 0 {
 		return
 	}
@@ -222,8 +226,8 @@ func (f *flow) weigh() {
 }
 
 // end has a flow send no more. Its rate is that of none at once.
-func (r *rates) end(i int32) {
-	f := &r.all[i]
+func (n *Network) end(i int32) {
+	r, f := &n.rates, &n.flows[i]
 	for k := range f.uses {
 		u := &f.uses[k]
 		l := &r.links[u.link]
@@ -233,7 +237,8 @@ func (r *rates) end(i int32) {
 		r.all[moved.flow].uses[moved.use].at = u.at
 		l.users = l.users[:last]
 	}
-	f.rate, f.finish = 0, units.Never
+	n.setRate(f, 0)
+	f.finish = units.Never
 	r.unplan(f)
 	r.sending--
 	r.seeds = append(r.seeds, i)
@@ -268,10 +273,19 @@ func (n *Network) settle() {
 		f := &r.all[i]
 		if f.next != f.rate {
 			n.move(f, r.time)
-			f.rate = f.next
+			n.setRate(f, f.next)
 			n.plan(i)
 		}
 	}
+	n.tellTaken()
+}
+
+// setRate has a flow send at a rate from now on.
+func (n *Network) setRate(f *flow, rate float64) {
+	if rate != f.rate && !f.packets {
+		n.lend(f, rate-f.rate)
+	}
+	f.rate = rate
 }
 
 // reach adds the links of a flow.
@@ -363,6 +377,9 @@ func (n *Network) load(f *flow) {
 func (r *rates) plan(i int32) {
 	f := &r.all[i]
 	f.finish = units.Never
+	if f.packets {
+		return
+	}
 	if f.rate > 0 {
 		const most = float64(units.Never / 2)
 		f.finish = f.since.Add(units.Duration(min(math.Ceil((f.left-f.until)/f.rate), most)))

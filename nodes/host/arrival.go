@@ -87,6 +87,9 @@ func (h *Host) receiveData(now units.Time, p *wire.Packet) {
 		h.flush()
 	}
 	if n := r.Messages(); n > messages {
+		if h.mixed != nil {
+			n += h.mixed.receives[p.Flow()]
+		}
 		h.player.OnMessageReceived(now, int(p.Flow()), n)
 		h.flush()
 	}
@@ -162,9 +165,16 @@ func (h *Host) receiveReply(now units.Time, kind wire.Kind, p *wire.Packet) {
 		}
 		switch n := f.Sent(); {
 		case n > messages:
+			if s := h.mixed.send(p.Flow()); s != nil {
+				h.acked(now, p.Flow(), s, n-messages)
+				n += s.fluid
+			}
 			h.player.OnMessageSent(now, h.cfg.Sends[f.at].ID, n)
 			h.flush()
 		case ended:
+			if h.mixed != nil {
+				h.sharePackets(p.Flow(), false)
+			}
 			h.player.OnSent(now, h.cfg.Sends[f.at].ID)
 			h.flush()
 		}

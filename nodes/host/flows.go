@@ -263,9 +263,15 @@ func (h *Host) closeReceiver(i int) metrics.ReceiverTotals {
 }
 
 // SetRate gives the NIC another rate from now on.
-func (h *Host) SetRate(_ units.Time, port int, rate units.Rate) {
-	if port == NIC {
-		h.nic = units.NewSerialiser(rate)
+func (h *Host) SetRate(now units.Time, port int, rate units.Rate) {
+	if port != NIC {
+		return
+	}
+	h.nic = units.NewSerialiser(rate)
+	if s := h.mixed; s != nil {
+		if s.rate = rate; s.taken > 0 {
+			h.take(now, s.taken)
+		}
 	}
 }
 

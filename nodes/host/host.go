@@ -12,6 +12,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/fluid"
 	"github.com/csiglab/csiglab/nodes/host/collector"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/host/player"
@@ -36,7 +37,7 @@ type Config struct {
 	Rate       units.Rate // of the NIC
 	Control    int        // number of control ports
 	// Fluid is the control port that leads to the fluid network, which carries the flows that
-	// are not in Sends and Receives; 0: there is none.
+	// are not in Sends and Receives, and messages of those; 0: there is none.
 	Fluid int
 
 	MTU      units.Size
@@ -104,6 +105,8 @@ type Flow struct {
 	// CC is the congestion control of the flow: Config.CC with other parameters, of the same
 	// Needs; nil: Config.CC.
 	CC *algorithm.Choice
+	// Packets is which messages are packets, where Config.Fluid carries the others.
+	Packets *fluid.Choice
 }
 
 // TaggingOf returns the init policy of a flow that this host sends.
@@ -158,6 +161,7 @@ type Host struct {
 	classes   *nicClasses          // in place of eligible; nil without classes
 	domain    *csig.Domain         // nil without CSIG
 	postcards *collector.Collector // nil at all hosts but the collector
+	mixed     *mixed               // nil without a fluid beside the host's packets
 	sink      metrics.Sink
 	drops     [dropReasons]int64
 	cfg       Config
@@ -195,6 +199,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		ip:        cfg.IP,
 		pool:      pool,
 		sink:      sink,
+		mixed:     newMixed(&cfg),
 		sizes:     cfg.Sizes,
 		player:    player.New(cfg.Player, sink),
 		flows:     make([]flow, len(cfg.Sends)),
@@ -476,24 +481,11 @@ func (h *Host) HandleTimeout(now units.Time) {
 		if !ok {
 			break
 		}
-		f := h.sender(uint32(id))
-		if f == nil {
-			h.postFluid(uint32(id), 0, 0)
-			continue
-		}
-		f.Start(now)
-		h.arm(f)
-		h.offer(now, f)
+		h.startTransfer(now, uint32(id))
 	}
-	for _, m := range h.player.Posts(now) {
-		f := h.sender(uint32(m.Flow))
-		if f == nil {
-			h.postFluid(uint32(m.Flow), m.Size, m.Total)
-			continue
-		}
-		f.Post(now, transport.Message{Size: m.Size, Tag: m.Tag, Total: m.Total})
-		h.arm(f)
-		h.offer(now, f)
+	posts := h.player.Posts(now)
+	for i := range posts {
+		h.post(now, &posts[i])
 	}
 	h.flush()
 }

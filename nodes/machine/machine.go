@@ -91,7 +91,7 @@ func (s Spec) Ports() int {
 	case s.Generator != nil:
 		return generator.Ports
 	case s.Switch != nil:
-		return len(s.Switch.Ports)
+		return s.Switch.PortCount()
 	}
 	return 0
 }

@@ -194,7 +194,7 @@ func (s *Set) CheckMetrics(names []expression.Names) error {
 
 // flowOnly reports whether no variant has packets.
 func (s *Set) flowOnly() bool {
-	return !slices.ContainsFunc(s.Variants, func(v Resolved) bool { return v.Experiment.Fidelity == Packets })
+	return !slices.ContainsFunc(s.Variants, func(v Resolved) bool { return v.Experiment.Fidelity != Flow })
 }
 
 // skipPackets takes out the expectations that no run without packets can meet, of an experiment

@@ -165,6 +165,7 @@ var vocabulary = map[string]Rule{
 	"links pattern":    matching(faultPlace, "the name of a link or a pattern with *, such as tor0-agg0 or agg*-core*"),
 	"switches pattern": matching(faultPlace, "the name of a switch or a pattern with *, such as agg0 or agg*"),
 	"hosts pattern":    matching(faultPlace, "the name of a host or a pattern with *, such as h0 or h*"),
+	"nodes pattern":    matching(faultPlace, "the name of a host or a switch or a pattern with *, such as tor0 or h1*"),
 	"flow":             {parse: checkFlowPattern},
 	"host range":       parsedBy(func(text string) ([]int, error) { return ParseHosts([]string{text}, maxHosts) }),
 	"seed":             {parse: checkSeed},

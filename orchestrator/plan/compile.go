@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/fluid"
 	"github.com/csiglab/csiglab/nodes/machine"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -151,6 +152,7 @@ type decided struct {
 	collecting
 	weights []*forward.Weights // by node; nil but under routing wcmp
 	faults  faultPlan
+	choices []*fluid.Choice // by transfer: which messages are packets beside a fluid; nil: none; nil without
 }
 
 // Plan returns the plan of a seed.
@@ -164,6 +166,10 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 		return nil, err
 	}
 	applications, err := newApplications(s.experiment.Applications)
+	if err != nil {
+		return nil, err
+	}
+	choices, err := newPacketChoices(r)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +198,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &decided{kinds, tasks, rules, collecting, weights, faults}
+	d := &decided{kinds, tasks, rules, collecting, weights, faults, choices}
 	network := newNetwork(r, d)
 	jobs, kept := newJobInfos(r)
 	p := &Plan{Network: network, Traffic: newTraffic(r, groups, jobs), Applications: applications, Recording: r.Recording, Tags: s.signals.meaning()}

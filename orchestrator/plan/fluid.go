@@ -33,17 +33,25 @@ func checkFluid(e *experiment.Experiment) error {
 	refuse := func(at, what string) error {
 		return failure.At(at, fmt.Errorf("%s; fidelity: flow has no packets", what))
 	}
+	if e.Fidelity == experiment.Hybrid {
+		if e.Packets.None() {
+			return failure.At("packets", errors.New("fidelity: hybrid has to know which messages are packets; give nodes, steps, phases, from or to"))
+		}
+		refuse = func(at, what string) error {
+			return failure.At(at, fmt.Errorf("%s; fidelity: hybrid has packets of transfers and jobs alone", what))
+		}
+	}
 	policy, _ := forward.Lookup(e.Routing)
 	switch {
 	case e.Runtime != "inproc":
-		return failure.At("fidelity", fmt.Errorf("flow is for runtime inproc, not %s", e.Runtime))
+		return failure.At("fidelity", fmt.Errorf("%v is for runtime inproc, not %s", e.Fidelity, e.Runtime))
 	case e.Applications != nil:
 		return refuse("applications", "programs send packets")
 	case len(e.Generators) > 0:
 		return refuse("generators", "generators send packets")
-	case len(e.Capture) > 0:
+	case len(e.Capture) > 0 && e.Fidelity == experiment.Flow:
 		return refuse("capture", "there is nothing to capture")
-	case e.Trace != nil:
+	case e.Trace != nil && e.Fidelity == experiment.Flow:
 		return refuse("trace", "there are no events of flows")
 	case len(e.Classes) > 0:
 		return refuse("classes", "classes take turns packet by packet")
@@ -53,31 +61,39 @@ func checkFluid(e *experiment.Experiment) error {
 	return nil
 }
 
-// fluidLinks are the control links between hosts and the fluid network of a run.
+// fluidLinks are the control links between nodes and the fluid network of a run.
 type fluidLinks struct {
 	ports  []int // by host: its control port; 0: none
-	places []int // by host: the port of the network
+	places []int // by node: the port of the network
 	count  int
 }
 
 // newFluidLinks gives each host that sends or receives a control link to the network, if a run
-// has one.
+// has one, and each switch where packets share ports with the fluid.
 func newFluidLinks(r *run, control *controlLinks) (l fluidLinks) {
 	if r.experiment.Fidelity == experiment.Packets {
 		return l
 	}
 	g := r.fabric.graph
-	l.ports, l.places = make([]int, r.hosts), make([]int, r.hosts)
-	for h, busy := range r.busy {
-		if !busy {
-			continue
-		}
-		end := control.end(h)
-		l.ports[h], l.places[h] = end.Port, l.count
+	l.ports, l.places = make([]int, r.hosts), make([]int, len(g.Nodes))
+	join := func(end topologies.End) {
+		l.places[end.Node] = l.count
 		control.tasks.links = append(control.tasks.links, Link{
-			A: end, B: topologies.End{Node: len(g.Nodes), Port: l.count}, Delay: leastDelay(g), Name: g.Nodes[h].Name + "~" + fluidName,
+			A: end, B: topologies.End{Node: len(g.Nodes), Port: l.count}, Delay: leastDelay(g), Name: g.Nodes[end.Node].Name + "~" + fluidName,
 		})
 		l.count++
+	}
+	for h, busy := range r.busy {
+		if busy {
+			end := control.end(h)
+			l.ports[h] = end.Port
+			join(end)
+		}
+	}
+	if r.experiment.Fidelity == experiment.Hybrid {
+		for n := r.hosts; n < len(g.Nodes); n++ {
+			join(topologies.End{Node: n, Port: len(r.fabric.adjacency[n])})
+		}
 	}
 	return l
 }
@@ -93,17 +109,18 @@ func newFluid(r *run, d *decided, p *Plan) (*fluid.Config, error) {
 		return nil, err
 	}
 	c := &fluid.Config{
-		Node: len(f.graph.Nodes), Name: fluidName, Delay: leastDelay(f.graph), Hosts: d.fluid.count,
+		Node: len(f.graph.Nodes), Name: fluidName, Delay: leastDelay(f.graph), Links: d.fluid.count,
 		Packet: e.Links.MTU, Header: e.Links.Header, Overhead: e.Links.Overhead, Records: r.Interval, Measure: r.Measure,
 		Flows: make([]fluid.Flow, len(r.workload.Transfers)),
 	}
 	w := newCrossings(r)
+	w.share(d)
 	for i := range c.Flows {
 		t, flow := &r.workload.Transfers[i], &c.Flows[i]
 		if t.Stop > 0 {
 			return nil, failure.At("workload", errors.New("a transfer that stops at a time is not known to fidelity: flow"))
 		}
-		*flow = fluid.Flow{ID: i, Source: d.fluid.places[t.Src], Sink: d.fluid.places[t.Dst], Tag: p.tagOf(&p.Flows[i])}
+		*flow = fluid.Flow{ID: i, Source: d.fluid.places[t.Src], Sink: d.fluid.places[t.Dst], Tag: p.tagOf(&p.Flows[i]), Packets: r.packetPart(t, at(d.choices, i))}
 		if t.Messages == 0 {
 			flow.Size = t.Size
 		}
@@ -121,6 +138,9 @@ func newFluid(r *run, d *decided, p *Plan) (*fluid.Config, error) {
 		for i := range ways {
 			t := &r.workload.Transfers[i]
 			ways[i] = w.of(i, t.Src, t.Dst)
+			if at(d.choices, i) != nil {
+				w.crossed(ways[i])
+			}
 		}
 		rates := make([]units.Rate, len(w.ports))
 		for i := range rates {
@@ -131,7 +151,7 @@ func newFluid(r *run, d *decided, p *Plan) (*fluid.Config, error) {
 			break
 		}
 	}
-	c.Ports = w.answered()
+	c.Ports = w.answered(d.fluid.places)
 	return c, nil
 }
 
@@ -181,13 +201,14 @@ func (r *run) law(rules *rules, flow int) (fluid.Law, error) {
 
 // crossings finds the ports that flows cross.
 type crossings struct {
-	run    *run
-	ports  []fluid.Port
-	index  map[topologies.End]int32            // in ports
-	rates  map[topologies.End]units.Rate       // of ports that faults slow now
-	maker  func(balance.Flow) balance.Balancer // of flows that keep to one path; nil: they are sprayed
-	even   bool                                // over all paths alike; else as much as each carries
-	tables []forward.ECMP                      // by switch
+	run     *run
+	ports   []fluid.Port
+	index   map[topologies.End]int32            // in ports
+	rates   map[topologies.End]units.Rate       // of ports that faults slow now
+	maker   func(balance.Flow) balance.Balancer // of flows that keep to one path; nil: they are sprayed
+	even    bool                                // over all paths alike; else as much as each carries
+	tables  []forward.ECMP                      // by switch
+	packets map[int32]bool                      // ports that packets cross
 
 	// Of one flow.
 	shares []float64 // by node: of its bytes, that are there
@@ -196,7 +217,7 @@ type crossings struct {
 
 func newCrossings(r *run) *crossings {
 	w := &crossings{
-		run: r, index: map[topologies.End]int32{}, rates: map[topologies.End]units.Rate{}, shares: make([]float64, len(r.fabric.graph.Nodes)), reach: map[int]float64{},
+		run: r, index: map[topologies.End]int32{}, rates: map[topologies.End]units.Rate{}, packets: map[int32]bool{}, shares: make([]float64, len(r.fabric.graph.Nodes)), reach: map[int]float64{},
 	}
 	lb, _ := balance.Table.Lookup(r.experiment.Hosts.LB.Name)
 	if w.even = lb.Even; lb.OnePath {
@@ -321,8 +342,9 @@ func (p *Plan) times(flow *fluid.Flow, adjacency [][]topologies.Adjacent, src, d
 	}
 }
 
-// answered returns the ports, with what ACKs take of NICs that send data too.
-func (w *crossings) answered() []fluid.Port {
+// answered returns the ports, with what ACKs take of NICs that send data too, and the control links
+// to nodes of ports that packets cross, by node.
+func (w *crossings) answered(links []int) []fluid.Port {
 	l := &w.run.experiment.Links
 	perAck := max(1, w.run.experiment.Hosts.AckEvery/(l.MTU-l.Header)) // packets
 	share := float64(l.Header+l.Overhead) / float64(perAck*(l.MTU+l.Overhead))
@@ -333,6 +355,10 @@ func (w *crossings) answered() []fluid.Port {
 	for i := range w.ports {
 		if answers[w.ports[i].Node] {
 			w.ports[i].Answers = share
+		}
+		w.ports[i].Link = -1
+		if w.packets[int32(i)] {
+			w.ports[i].Link = int32(links[w.ports[i].Node])
 		}
 	}
 	return w.ports

@@ -118,15 +118,19 @@ func newHosts(r *run, d *decided) []*host.Config {
 		}
 		hosts[h] = c
 	}
-	if d.fluid.ports != nil {
-		return hosts // it carries all flows
-	}
+	fluid := func(i int) bool { return d.fluid.ports != nil && at(d.choices, i) == nil }
 	sends, receives := make([]int, r.hosts), make([]int, r.hosts)
 	for i := range r.workload.Transfers {
+		if fluid(i) {
+			continue
+		}
 		sends[r.workload.Transfers[i].Src]++
 		receives[r.workload.Transfers[i].Dst]++
 	}
 	for i, t := range r.workload.Transfers {
+		if fluid(i) {
+			continue
+		}
 		src, dst := hosts[t.Src], hosts[t.Dst]
 		if src.Sends == nil {
 			src.Sends = make([]host.Flow, 0, sends[t.Src])
@@ -138,7 +142,7 @@ func newHosts(r *run, d *decided) []*host.Config {
 		dst.Receives = append(dst.Receives, end)
 		end.Peer = wire.HostIP(t.Dst)
 		end.Class = at(d.class, i)
-		flow := host.Flow{End: end, Paths: r.paths.between(t.Src, t.Dst), Tagging: at(d.tagging, i), CC: at(d.cc, i)}
+		flow := host.Flow{End: end, Paths: r.paths.between(t.Src, t.Dst), Tagging: at(d.tagging, i), CC: at(d.cc, i), Packets: at(d.choices, i)}
 		if flow.Tagging != nil && flow.Tagging.Format != csig.FormatNone {
 			flow.Paths = r.secondPaths.between(t.Src, t.Dst)
 		}

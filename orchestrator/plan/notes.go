@@ -58,10 +58,13 @@ const (
 
 // newNotes returns the remarks on a plan; kept is on the operations that its tables keep.
 func newNotes(r *run, p *Plan, kept []string) []string {
-	if p.Fluid != nil {
+	if p.NoPackets() {
 		return append(slices.Concat(r.notes, slotNotes(r, p), serverNotes(p), kept), fluidNote)
 	}
 	notes := slices.Concat(r.notes, slotNotes(r, p), newSignalling(r, p).notes(), recoveryNotes(r), traceNotes(p, len(r.experiment.Seeds)), serverNotes(p), classNotes(r, p), tensorNotes(r, p))
+	if p.Fluid != nil {
+		notes = append(notes, hybridNote(p))
+	}
 	if p.Format.PFC {
 		notes = append(notes, flowControlNote(p))
 	}

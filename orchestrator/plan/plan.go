@@ -43,8 +43,8 @@ type Network struct {
 	Nodes []machine.Spec // as Graph.Nodes: the hosts, then the switches
 	Links []Link         // as Graph.Links; then the control links
 
-	// Fluid carries the messages of all flows, in place of packets. It is a machine behind those
-	// of Nodes, to which control links lead; nil: packets.
+	// Fluid carries the messages of flows, all or those that are not packets. It is a machine behind
+	// those of Nodes, to which control links lead; nil: all are packets.
 	Fluid *fluid.Config
 
 	Path    congestion.Path // of the first host
@@ -94,6 +94,11 @@ func (p *Plan) Machines() int {
 		return len(p.Nodes) + 1
 	}
 	return len(p.Nodes)
+}
+
+// NoPackets reports whether nothing is packets.
+func (p *Plan) NoPackets() bool {
+	return p.Fluid != nil && !slices.ContainsFunc(p.Fluid.Flows, func(f fluid.Flow) bool { return f.Packets > 0 })
 }
 
 // Control returns the control links.

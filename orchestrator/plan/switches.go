@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/csiglab/csiglab/nodes/fluid"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/switch/forward"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -37,6 +38,9 @@ func newSwitch(r *run, d *decided, n int) *dataplane.Config {
 	}
 	if d.postcards != nil {
 		c.Postcards = d.postcards[n]
+	}
+	if d.choices != nil {
+		c.Fluid = &fluid.Lending{Packet: e.Links.MTU, Overhead: e.Links.Overhead}
 	}
 	if r.signals.tags != nil {
 		c.CSIG, c.PortDown = &r.signals.tags.switches, e.CSIG.PortDown

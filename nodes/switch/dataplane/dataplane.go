@@ -18,6 +18,7 @@ import (
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/csig"
+	"github.com/csiglab/csiglab/nodes/fluid"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -48,8 +49,19 @@ type Config struct {
 	Traced   metrics.Traced // events to record, where tags end here
 	Truth    metrics.TruthChoice
 	Resized  []PortSizes // that ports get in Resize and ResizeArrivals
+	// Fluid is set where flows of a fluid take a part of the ports' rates (see fluid.Network). It
+	// tells the switch of that over a control link, whose port comes behind Ports; nil: there is none.
+	Fluid *fluid.Lending
 	// Postcards says where samples go, besides into records, where tags end; nil: nowhere.
 	Postcards *Postcards
+}
+
+// PortCount returns the number of the machine's ports.
+func (c *Config) PortCount() int {
+	if c.Fluid != nil {
+		return len(c.Ports) + 1
+	}
+	return len(c.Ports)
 }
 
 // Port is one port.
@@ -111,6 +123,7 @@ type port struct {
 	record     metrics.PortRecorder
 	Port
 	meters
+	taken units.Rate // of Port.Rate, by flows of a fluid
 	portIngress
 }
 
@@ -123,7 +136,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Switch, error) {
 		pool:         pool,
 		sink:         sink,
 		ports:        make([]port, len(cfg.Ports)),
-		ready:        node.NewPortSet(len(cfg.Ports)),
+		ready:        node.NewPortSet(cfg.PortCount()),
 		ingressState: ingressState{filter: node.NewPortSet(len(cfg.Ports))},
 		egressState:  egressState{samples: map[uint32]*samples{}, pairs: make(map[[2]int]uint32, len(cfg.Pairs))},
 	}

@@ -55,6 +55,9 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 			}
 		}
 	}
+	if out.taken > 0 {
+		s.take(now, egress, out.taken)
+	}
 }
 
 // Discard drops what is queued for a port, pause frames too, and returns how much it was.
@@ -261,7 +264,7 @@ func (s *Switch) newDepths(out *port) {
 	if s.domain == nil {
 		return
 	}
-	out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, out.Rate, s.cfg.CSIG.Tau)
+	out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, out.left(), s.cfg.CSIG.Tau)
 	if out.classPort != nil {
 		for k := range out.class {
 			out.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, out.class[k].Queue, out.Rate, s.cfg.CSIG.Tau)

@@ -105,6 +105,10 @@ func (s *Switch) configureIngress(i int) error {
 
 // Receive takes a packet from a port.
 func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
+	if ingress == len(s.ports) {
+		s.receiveTaken(now, p)
+		return
+	}
 	p.EnqueuedAt, p.Ingress = now, uint16(ingress)
 	if s.arrivals != nil {
 		s.arrivals.receive(now, ingress, s.cfg.Sizes.OnLine(p))

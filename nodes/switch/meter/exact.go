@@ -18,6 +18,7 @@ const Thousandths = 1000
 // count as in Bandwidth.
 type Exact struct {
 	rate     units.Rate
+	taken    units.Rate // of rate, by what are no packets
 	interval units.Duration
 	sent     fifo.Queue[transmission] // that overlap the interval, oldest first
 	last     units.Size               // size of the packets of the newest transmission
@@ -34,6 +35,9 @@ func NewExact(rate units.Rate, interval units.Duration) Exact {
 
 // SetRate sets the rate of the port from now on. What was sent before counts as it is.
 func (e *Exact) SetRate(rate units.Rate) { e.rate = rate }
+
+// Take is that of Bandwidth.
+func (e *Exact) Take(taken units.Rate) { e.taken = taken }
 
 // Restart forgets what was sent.
 func (e *Exact) Restart() {
@@ -86,7 +90,7 @@ func (e *Exact) Available(now units.Time) int64 {
 	}
 	hi, lo := bits.Mul64(used, uint64(units.Second)*Thousandths)
 	rate, _ := bits.Div64(hi, lo, uint64(e.interval))
-	return max(0, int64(e.rate)*Thousandths/8-int64(rate>>exactFraction))
+	return max(0, int64(e.rate-e.taken)*Thousandths/8-int64(rate>>exactFraction))
 }
 
 // Relative returns the available bandwidth in thousandths of a ppm of the rate.

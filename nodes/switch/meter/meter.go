@@ -68,6 +68,7 @@ const subWindows = 8
 // frames in an interval or more; of a sliding meter by 3.9 with 5 frames, 11 with 3.
 type Bandwidth struct {
 	rate     units.Rate
+	taken    units.Rate     // of rate, by what are no packets
 	interval units.Duration // what the windows in the ring cover
 
 	sub       units.Duration // length of a window
@@ -138,12 +139,19 @@ func (b *Bandwidth) SetRate(now units.Time, rate units.Rate) {
 	b.rate, b.peak = rate, b.sum
 }
 
+// Take sets what else than packets takes of the rate from now on, less than all of it.
+func (b *Bandwidth) Take(now units.Time, taken units.Rate) {
+	b.SetRate(now, b.rate)
+	b.taken = taken
+}
+
 // Restart returns the meter as NewBandwidth would have it at now, with the rate of this one.
 // It has no memory but of what this one has given, which is for Lowest.
 func (b *Bandwidth) Restart(now units.Time, fresh Bandwidth) Bandwidth {
 	b.roll(now)
 	rate := b.rate
 	fresh.SetRate(now, rate)
+	fresh.taken = b.taken
 	fresh.lowest = min(b.lowest, b.available(b.peak))
 	return fresh
 }
@@ -179,7 +187,7 @@ func (b *Bandwidth) available(sum uint64) uint64 {
 	hi, lo = hi>>b.fraction, hi<<(64-b.fraction)|lo>>b.fraction
 	lo, carry := bits.Add64(lo, uint64(b.interval)/2, 0)
 	used, _ := bits.Div64(hi+carry, lo, uint64(b.interval))
-	capacity := uint64(b.rate) / 8
+	capacity := uint64(b.rate-b.taken) / 8
 	return capacity - min(used, capacity)
 }
 

@@ -146,7 +146,7 @@ func (a *assembly) addFluid(cfg *fluid.Config, pool *wire.Pool, to metrics.Consu
 	}
 	a.sinks[cfg.Node] = sink
 	a.watch.add(0, n)
-	a.config.Nodes = append(a.config.Nodes, sim.Station{Machine: n, Ports: cfg.Hosts, Sink: sink})
+	a.config.Nodes = append(a.config.Nodes, sim.Station{Machine: n, Ports: cfg.Links, Sink: sink})
 	return nil
 }
 

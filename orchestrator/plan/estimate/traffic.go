@@ -132,11 +132,16 @@ func (t *traffic) transfer(f *metrics.FlowInfo) {
 		done = min(1, utilisation*units.Duration(p.End).Seconds()/max(longest, 1e-12))
 	}
 
+	part := 1.0 // that is packets
 	if p.Fluid != nil {
-		t.message(f, done, longest)
-		return
+		if part = p.Fluid.Flows[f.Flow].Packets; part < 1 {
+			t.message(f, done*(1-part), longest)
+		}
+		if part == 0 {
+			return
+		}
 	}
-	count := float64(f.Packets)
+	count := float64(f.Packets) * part
 	again := t.again(contention, count)
 	acks := t.acks(int(f.Src))
 	if contention > congested {

@@ -19,8 +19,16 @@ import (
 // Conservation checks that no packet appears or vanishes: at every port, on every
 // link, and for every flow. A violation is a bug of csiglab.
 func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals) runfolder.Check {
+	var fluid *metrics.NodeTotals
 	if p.Fluid != nil {
-		return fluidConservation(p, nodes)
+		fluid = &nodes[len(p.Nodes)]
+		if problem := checkFluid(p, fluid, jobsDone(nodes)); problem != "" {
+			return failed("conservation", problem)
+		}
+		if p.NoPackets() {
+			return passed("conservation", "the bytes of %d flows add up", len(p.Flows))
+		}
+		nodes = nodes[:len(p.Nodes)]
 	}
 	problem := checkPorts(p, nodes)
 	var inNetwork int64
@@ -28,7 +36,7 @@ func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals
 		inNetwork, problem = checkLinks(p, out.Drained, nodes)
 	}
 	if problem == "" {
-		problem = checkFlows(p, nodes, inNetwork)
+		problem = checkFlows(p, nodes, fluid, inNetwork)
 	}
 	if problem != "" {
 		return failed("conservation", problem)
@@ -36,19 +44,21 @@ func Conservation(p *plan.Plan, out *backend.Outcome, nodes []metrics.NodeTotals
 	return passed("conservation", "ports, links and %d flows add up", len(p.Flows))
 }
 
-// fluidConservation checks of a run without packets that no byte appears or vanishes: what the
-// rates of a flow add up to is what its messages have, and all of it if the flow is complete.
-func fluidConservation(p *plan.Plan, nodes []metrics.NodeTotals) runfolder.Check {
-	whole := jobsDone(nodes)
-	for _, f := range metrics.Flows(p.Flows, nodes) {
-		sent, got, want := f.Sender.PayloadBytes, f.Receiver.PayloadBytes, int64(f.Info.Size)
-		complete := f.Receiver.Done != units.Never && (f.Info.Messages == 0 || whole[f.Info.Job])
+// checkFluid checks of flows that are no packets that no byte appears or vanishes: what the rates of a
+// flow add up to is what its messages have, and all of it if the flow is complete and has no packets.
+// whole is the jobs that are done.
+func checkFluid(p *plan.Plan, fluid *metrics.NodeTotals, whole map[int32]bool) string {
+	for i := range fluid.Senders {
+		s, r := &fluid.Senders[i], &fluid.Receivers[i]
+		info := &p.Flows[s.Flow]
+		sent, got, want := s.PayloadBytes, r.PayloadBytes, int64(info.Size)
+		complete := r.Done != units.Never && (info.Messages == 0 || whole[info.Job]) && p.Fluid.Flows[s.Flow].Packets == 0
 		off := max(sent-got, got-sent)
 		if rounding := 1 + sent/1e9; off > rounding || sent > want || complete && sent != want {
-			return failed("conservation", fmt.Sprintf("flow %s: messages of %d of %d bytes have left, at rates that add up to %d", f.Info.Name, sent, want, got))
+			return fmt.Sprintf("flow %s: messages of %d of %d bytes have left, at rates that add up to %d", info.Name, sent, want, got)
 		}
 	}
-	return passed("conservation", "the bytes of %d flows add up", len(p.Flows))
+	return ""
 }
 
 func passed(name, format string, args ...any) runfolder.Check {
@@ -124,8 +134,8 @@ func undelivered(r metrics.NodeTotals) (n int64) {
 
 // checkFlows checks transmissions = delivered whole + delivered trimmed + dropped + in
 // flight. Drops are not counted by flow, so with drops or a cut-off run the sum
-// over all flows is checked to lie within them.
-func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) string {
+// over all flows is checked to lie within them. fluid has messages that are no packets; nil: none.
+func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, fluid *metrics.NodeTotals, inNetwork int64) string {
 	var missing, dropped int64
 	for i, r := range nodes {
 		if i < p.Hosts() { // a packet that a full host port drops was not sent
@@ -136,8 +146,17 @@ func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) strin
 			dropped += d.Packets
 		}
 	}
-	whole := jobsDone(nodes)
-	for _, f := range metrics.Flows(p.Flows, nodes) {
+	whole, flowing := jobsDone(nodes), map[int32]int64{} // bytes of a flow that are no packets
+	if fluid != nil {
+		for i := range fluid.Senders {
+			flowing[fluid.Senders[i].Flow] = fluid.Senders[i].PayloadBytes
+		}
+	}
+	for id, f := range metrics.Flows(p.Flows, nodes) {
+		beside := flowing[int32(id)]
+		if beside == int64(f.Info.Size) && fluid != nil {
+			continue
+		}
 		sent := f.Sender.NewPackets + f.Sender.Retransmitted
 		got := f.Receiver.DeliveredWhole + f.Receiver.DeliveredTrimmed
 		if sent < got || sent > got+dropped+inNetwork {
@@ -154,7 +173,10 @@ func checkFlows(p *plan.Plan, nodes []metrics.NodeTotals, inNetwork int64) strin
 		}
 		want, bytes := f.Sender.NewPackets, f.Sender.PayloadBytes
 		if f.Info.Messages == 0 && !f.Sender.Stopped || f.Info.Messages > 0 && whole[f.Info.Job] {
-			want, bytes = f.Info.Packets, int64(f.Info.Size)
+			bytes = int64(f.Info.Size) - beside
+			if beside == 0 {
+				want = f.Info.Packets
+			}
 		}
 		if packets != want || f.Receiver.PayloadBytes != bytes {
 			return fmt.Sprintf("flow %s: complete with %d of %d packets and %d of %d bytes", f.Info.Name, packets, want, f.Receiver.PayloadBytes, bytes)

@@ -53,7 +53,7 @@ func TestConservationOfFlowsWithoutWhatWasNotSent(t *testing.T) {
 				Drops:     []metrics.Count{{Name: "not my address", Packets: tc.misdirected}},
 			},
 		}
-		if problem := checkFlows(p, nodes, 0); (problem == "") != tc.ok {
+		if problem := checkFlows(p, nodes, nil, 0); (problem == "") != tc.ok {
 			t.Errorf("of 10 packets sent %d are delivered, %d dropped: %q", tc.delivered, tc.misdirected, problem)
 		}
 	}
@@ -92,7 +92,7 @@ func TestConservationOfWhatWasSent(t *testing.T) {
 				Receivers: []metrics.ReceiverTotals{{Done: done, DeliveredWhole: 1, PayloadBytes: tc.got}},
 			},
 		}
-		if problem := checkFlows(p, nodes, 0); (problem == "") != tc.ok {
+		if problem := checkFlows(p, nodes, nil, 0); (problem == "") != tc.ok {
 			t.Errorf("%s: %d of %d bytes: %q", tc.name, tc.got, tc.bytes, problem)
 		}
 	}

@@ -79,7 +79,7 @@ var (
 
 // lacks returns why no run of a plan has the metric; "" if runs can have it.
 func (m *Entry) lacks(p *plan.Plan) string {
-	if m.Packets && p.Fluid != nil {
+	if m.Packets && p.NoPackets() {
 		return experiment.NoPackets
 	}
 	for _, n := range m.Needs {

@@ -22,7 +22,7 @@ type Take func(v *metrics.Value, of Kind)
 // Each computes the metrics of a run and gives each to take, in a fixed order. A metric
 // without a finite value is absent.
 func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
-	e := emitter{take: take, fluid: p.Fluid != nil}
+	e := emitter{take: take, fluid: p.NoPackets()}
 	r.finish()
 	for _, c := range p.Constants {
 		e.set(constant, c.Value, c.Name)
