@@ -221,7 +221,7 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	m.Node, m.Port = t.Node, t.Port
 	m.Busy = r.busy - r.measure.Overlap(end, t.LastDeparture) // without the rest of a packet that is leaving
 	if r.beside != nil {
-		m.Busy = r.beside.measured.with(m.Busy, r.measure.Overlap(0, end))
+		m.Busy = r.beside.measurement(end, r)
 	}
 	r.sink.Emit(&m.PortMeasurement)
 }
@@ -261,7 +261,7 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 	t.TrimmedPackets += w.Trimmed
 	t.DroppedPackets += w.Dropped
 	if r.beside != nil {
-		r.beside.addTo(w, at, r.measure)
+		r.beside.addTo(w, at, r)
 	}
 	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax|int64(w.Busy) != 0 {
 		r.sink.Emit(w)

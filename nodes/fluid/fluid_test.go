@@ -55,6 +55,7 @@ type driver struct {
 	records metrics.Batch
 	now     units.Time
 	heard   map[fluid.Notice]units.Time // when hosts hear it
+	told    []told
 }
 
 func drive(t testing.TB, c fluid.Config) *driver {
@@ -92,8 +93,11 @@ func (d *driver) until(to units.Time) {
 			if !ok || departs != at {
 				d.t.Fatalf("port %d: %v, %v", port, departs, ok)
 			}
-			n := fluid.ReadNotice(p.Flow(), p.PSN())
-			d.heard[n] = at.Add(delay)
+			if of, rate, ok := fluid.ReadTaken(p); ok {
+				d.told = append(d.told, told{at.Add(delay), of, rate})
+			} else {
+				d.heard[fluid.ReadNotice(p.Flow(), p.PSN())] = at.Add(delay)
+			}
 			d.pool.Put(p)
 			port = d.network.Ready().NextWithout(make([]uint64, len(d.network.Ready())), 0)
 		}

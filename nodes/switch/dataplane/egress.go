@@ -77,6 +77,9 @@ type egressState struct {
 
 // Transmit returns the next packet of a port.
 func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time, bool) {
+	if egress == len(s.ports) {
+		return nil, 0, false // the fluid network is told nothing
+	}
 	out := &s.ports[egress]
 	var p *wire.Packet
 	fromData, marked := false, false

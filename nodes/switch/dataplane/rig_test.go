@@ -86,7 +86,7 @@ type rig struct {
 func newRig(t *testing.T, cfg dataplane.Config) *rig {
 	t.Helper()
 	r := &rig{Rig: nodetest.New(t), t: t}
-	r.sw = nodetest.Add(r.Rig, len(cfg.Ports), dataplane.New, cfg)
+	r.sw = nodetest.Add(r.Rig, cfg.PortCount(), dataplane.New, cfg)
 	r.pool, r.records = r.Nodes[0].Pool, &r.Nodes[0].Records
 	domain := csig.Config{Format: csig.FormatCompact}
 	if cfg.CSIG != nil {

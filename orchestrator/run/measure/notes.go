@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/backend"
@@ -17,7 +18,7 @@ type noteRule func(r *Run, records *Records) []string
 
 // noteRules is the table of the rules of Notes. A new note is an entry. Notes that
 // follow from the experiment alone belong to plan.Shape.
-var noteRules = []noteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided, truthNotes}
+var noteRules = []noteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided, truthNotes, noPackets}
 
 // Notes returns the notes of a run, in the order of noteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
@@ -83,4 +84,12 @@ func undivided(_ *Run, records *Records) (notes []string) {
 		}
 	}
 	return notes
+}
+
+// noPackets finds a run of which some messages were to be packets, and none was.
+func noPackets(r *Run, _ *Records) []string {
+	if r.Plan.Fluid == nil || r.Plan.NoPackets() || slices.ContainsFunc(r.transfers(), func(f metrics.Flow) bool { return f.Sender.NewPackets > 0 }) {
+		return nil
+	}
+	return []string{"no message was packets: none was sent of those that packets chooses"}
 }
