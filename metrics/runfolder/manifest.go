@@ -277,6 +277,7 @@ type Variant struct {
 	CSIG     string `json:"csig"`              // format, or "none"
 	Second   string `json:"second,omitempty"`  // format of the other tags in the fabric; "" without
 	Flow     bool   `json:"flow,omitempty"`    // fidelity is flow: there are no packets, and queues are not known
+	Hybrid   bool   `json:"hybrid,omitempty"`  // fidelity is hybrid: some messages are no packets, and what they wait for is not in queues
 
 	Actions   []Action   `json:"actions,omitempty"`   // of CC, in the order of charts
 	Constants []Constant `json:"constants,omitempty"` // of CC

@@ -45,7 +45,7 @@ type Experiment struct {
 	Telemetry    Telemetry      `yaml:"telemetry" doc:"what is recorded"`
 	Trace        *Trace         `yaml:"trace" doc:"flows of which every event is recorded; without it, tracing costs nothing"`
 	Capture      []string       `yaml:"capture" is:"link" doc:"links whose packets are written to the run's folder as pcapng, such as '[tor0-agg0]'; see [wire.md](wire.md#reading-captures)"`
-	Fidelity     Fidelity       `yaml:"fidelity" default:"packets" doc:"how messages cross the fabric: 'packets', each of them; 'flow': as a fluid, whose flows divide the links by max-min fairness, for jobs of which the packets are too many. It knows no queue, mark, loss, signal or congestion control; 'hybrid': those of 'packets' as packets, the others as a fluid; see [jobs.md](../explanation/jobs.md#without-packets)"`
+	Fidelity     Fidelity       `yaml:"fidelity" default:"packets" doc:"how messages cross the fabric: 'packets', each of them; 'flow': as a fluid, whose flows divide the links by max-min fairness, for jobs of which the packets are too many. It knows no queue, mark, loss, signal or congestion control; see [jobs.md](../explanation/jobs.md#without-packets). 'hybrid': those of 'packets' as packets, the others as a fluid; see [jobs.md](../explanation/jobs.md#a-part-as-packets)"`
 	Packets      PacketChoice   `yaml:"packets" doc:"under fidelity hybrid: which messages are packets, those for which all that is given holds"`
 	Measure      Measure        `yaml:"measure" doc:"the measuring window, and groups of flows that metrics are computed over"`
 	End          units.Duration `yaml:"end" is:"span or auto" default:"auto" doc:"the run is cut off here; auto: it ends when nothing is left to do"`

@@ -58,7 +58,7 @@ type Use struct {
 	MeanQueueBytes float64 `json:"meanQueueBytes"` // of the data queue
 	PeakQueueBytes float64 `json:"peakQueueBytes"`
 	MeanQueueSeeds Spread  `json:"meanQueueSeeds"`    // range of the mean queue over the seeds
-	NoQueue        bool    `json:"noQueue,omitempty"` // the queue is not known: the variant has no packets
+	NoQueue        bool    `json:"noQueue,omitempty"` // the queue is not known: the variant has no packets, or has none here
 }
 
 // In returns the use in a variant. It reports whether the variant has the port.
@@ -195,7 +195,7 @@ func (t *Totals) use(v *runfolder.Variant, p *Place) (Use, bool) {
 		return Use{}, false
 	}
 	return Use{Variant: v.Name, Utilisation: runfolder.Median(busy), FullShare: runfolder.Median(full), Peak: runfolder.Median(most), MeanQueueBytes: runfolder.Median(queues),
-		PeakQueueBytes: runfolder.Median(peaks), MeanQueueSeeds: SpreadOf(queues), NoQueue: v.Flow}, true
+		PeakQueueBytes: runfolder.Median(peaks), MeanQueueSeeds: SpreadOf(queues), NoQueue: v.Flow || v.Hybrid && runfolder.Median(peaks) == 0}, true
 }
 
 // lost returns what a port lost in a variant. It reports whether the variant has a run.

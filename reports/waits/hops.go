@@ -16,7 +16,8 @@ import (
 type hopPiece struct {
 	*Piece
 	samples map[int32]*hopSamples      // by locator
-	ports   map[reading.PortID]float64 // the deepest queues, in bytes; without packets the time in which a port was busy
+	queues  map[reading.PortID]float64 // the deepest, in bytes
+	busy    map[reading.PortID]float64 // for how long, in us; where some messages are no packets
 }
 
 // hopSamples is the CSIG samples of one locator.
@@ -67,7 +68,7 @@ type Route struct {
 	name   string
 	rate   float64 // bits/s: of the narrowest place, all ports there together if the flow takes all paths
 	one    bool    // path at a time
-	flow   bool    // there are no packets
+	flow   bool    // some messages are no packets
 	rttUS  float64
 	header float64 // wire bytes over payload bytes
 }
@@ -127,20 +128,21 @@ func (h *hops) ask(p *reading.Pass) {
 	for id, list := range crossing {
 		queues[id] = newTimeline(list)
 	}
-	flow := variantOf(h.reading, h.run).Flow
+	flow := without(variantOf(h.reading, h.run))
 	p.Ports(func(row *runfolder.PortRow) {
 		if row.QueueMax == 0 && !flow {
 			return
 		}
 		id := reading.PortID{Node: row.Node, Port: row.Port}
 		for piece := range queues[id].during(row.StartUS, interval) {
-			if piece.ports == nil {
-				piece.ports = map[reading.PortID]float64{}
+			if piece.queues == nil {
+				piece.queues, piece.busy = map[reading.PortID]float64{}, map[reading.PortID]float64{}
+			}
+			if row.QueueMax > 0 {
+				piece.queues[id] = max(piece.queues[id], float64(row.QueueMax))
 			}
 			if flow {
-				piece.ports[id] += row.BusyUS()
-			} else {
-				piece.ports[id] = max(piece.ports[id], float64(row.QueueMax))
+				piece.busy[id] += row.BusyUS()
 			}
 		}
 	}, h.run)
@@ -202,10 +204,10 @@ func (p *hopPiece) settle(r *Route, locators map[int32][]string) {
 	switch {
 	case p.samples != nil:
 		p.bySamples(r, locators)
-	case r != nil && r.flow:
-		p.byLoad(r)
 	case r != nil:
-		p.byQueues(r)
+		if p.byQueues(r); p.Hop == "" && r.flow {
+			p.byLoad(r)
+		}
 	}
 }
 
@@ -214,7 +216,7 @@ func (p *hopPiece) settle(r *Route, locators map[int32][]string) {
 func (p *hopPiece) byLoad(r *Route) {
 	most := 0.0
 	for i, port := range r.Ports {
-		if busy := p.ports[reading.PortID{Node: port.Node, Port: port.Port}]; busy > most {
+		if busy := p.busy[reading.PortID{Node: port.Node, Port: port.Port}]; busy > most {
 			if most, p.Hop = busy, port.Name; r.Hops[i] == 0 {
 				p.Hop = ""
 			}
@@ -259,7 +261,7 @@ func (p *hopPiece) byQueues(r *Route) {
 	var deepest float64
 	far := map[int32]float64{} // the longest queue in us, by distance from the source
 	for i, port := range r.Ports {
-		bytes := p.ports[reading.PortID{Node: port.Node, Port: port.Port}]
+		bytes := p.queues[reading.PortID{Node: port.Node, Port: port.Port}]
 		us := bytes * 8e6 / float64(port.RateBPS)
 		if bytes > deepest {
 			deepest, p.Hop, p.HopDelayUS = bytes, port.Name, us
@@ -284,6 +286,9 @@ func variantOf(r *reading.Reading, run reading.RunID) *runfolder.Variant {
 	return &all[slices.IndexFunc(all, func(v runfolder.Variant) bool { return v.Name == run.Variant })]
 }
 
+// without reports whether some messages of a variant are no packets, or all.
+func without(v *runfolder.Variant) bool { return v.Flow || v.Hybrid }
+
 // findRoutes finds the shortest paths of the flows.
 func (h *hops) findRoutes() {
 	m := h.reading.Manifest
@@ -300,7 +305,7 @@ func (h *hops) findRoutes() {
 		if h.lists[f.Flow] == nil || h.routes[f.Flow] != nil {
 			continue
 		}
-		r := &Route{name: f.Name, one: v.OnePath, flow: v.Flow, header: header}
+		r := &Route{name: f.Name, one: v.OnePath, flow: without(v), header: header}
 		h.routes[f.Flow] = r
 		if int(f.Flow) < len(h.rtts) {
 			r.rttUS = h.rtts[f.Flow]

@@ -20,7 +20,7 @@ func TestByLoad(t *testing.T) {
 		"tor1-h5":   {at(0, 0): 40, at(8, 2): 60, at(9, 1): 90, at(7, 7): 100},
 		"":          {at(0, 0): 100, at(8, 2): 60},
 	} {
-		p := &hopPiece{Piece: &Piece{}, ports: busy}
+		p := &hopPiece{Piece: &Piece{}, busy: busy}
 		p.settle(r, nil)
 		if p.Hop != want || p.ByLoad != (want != "") || p.HopShare != 1 {
 			t.Errorf("hop %q, by load %t, share %g; want %q", p.Hop, p.ByLoad, p.HopShare, want)

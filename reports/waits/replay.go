@@ -188,10 +188,10 @@ func (o *Op) order() int {
 
 // Predict returns what the steps of the jobs take with a change, by run and job. It is called
 // when the tables have been read. What other rates do follows from queues, and is not known of runs
-// without packets.
+// in which messages are no packets.
 func (p *Replay) Predict(c Change) (all []Predicted) {
 	for run, one := range p.runs {
-		if len(c.Rates) > 0 && variantOf(p.reading, run).Flow {
+		if len(c.Rates) > 0 && without(variantOf(p.reading, run)) {
 			continue
 		}
 		for _, j := range one.jobs {

@@ -103,6 +103,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		CSIG:     e.CSIG.Format.String(),
 		Second:   secondFormat(e),
 		Flow:     e.Fidelity == experiment.Flow,
+		Hybrid:   e.Fidelity == experiment.Hybrid,
 		AQM:      p.AQM(),
 		Routing:  e.Routing.Name,
 		Notes:    p.Notes,
