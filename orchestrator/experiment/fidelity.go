@@ -35,7 +35,7 @@ func (f *Fidelity) UnmarshalText(text []byte) error {
 type PacketChoice struct {
 	Nodes  []string       `yaml:"nodes" is:"nodes pattern" doc:"of flows that begin or end at these hosts, or at hosts on these switches: names or patterns with '*', such as '[tor0]' for a rack; without: of all flows"`
 	Steps  []int          `yaml:"steps" is:"model size" doc:"of these steps of jobs, from 1; without: of all"`
-	Phases []string       `yaml:"phases" doc:"of these phases of jobs, such as 'forward', by their names in [operations.parquet](run-folder.md#operationsparquet); without: of all"`
+	Phases []string       `yaml:"phases" doc:"of these phases of jobs, such as 'forward', which tables name; without: of all"`
 	From   units.Duration `yaml:"from" is:"time" default:"0s" doc:"that begin then or later"`
 	To     units.Duration `yaml:"to" is:"time" default:"0s" doc:"that begin before then; 0s: whenever"`
 }
