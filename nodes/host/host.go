@@ -199,7 +199,7 @@ func New(cfg *Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		ip:        cfg.IP,
 		pool:      pool,
 		sink:      sink,
-		mixed:     newMixed(&cfg),
+		mixed:     newMixed(cfg),
 		sizes:     cfg.Sizes,
 		player:    player.New(cfg.Player, sink),
 		flows:     make([]flow, len(cfg.Sends)),
