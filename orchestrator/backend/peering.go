@@ -119,7 +119,7 @@ func (p *peering) open(m *Meeting) (calls []net.Conn, err error) {
 		if err != nil {
 			return calls, fmt.Errorf("connection to %s: %w", p.part.Names[peer], err)
 		}
-		calls = append(calls, conn)
+		calls = append(calls, gateway.Prompt(conn))
 	}
 	return calls, nil
 }
@@ -148,7 +148,7 @@ func (p *peering) call(ctx context.Context, peer int, conn net.Conn) error {
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	secure := tls.Client(gateway.Prompt(conn), config)
+	secure := tls.Client(conn, config)
 	if err := secure.Handshake(); err != nil {
 		return fault(err)
 	}
@@ -182,6 +182,7 @@ func (p *peering) accept(ctx context.Context) {
 			}
 			continue
 		}
+		conn = gateway.Prompt(conn)
 		callers <- struct{}{}
 		p.working.Go(func() {
 			defer func() { <-callers }()
@@ -201,7 +202,7 @@ func (p *peering) admit(ctx context.Context, conn net.Conn) error {
 	conn.SetDeadline(time.Now().Add(callerWithin))
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	secure := tls.Server(gateway.Prompt(conn), p.server)
+	secure := tls.Server(conn, p.server)
 	switch err := secure.Handshake(); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("no TLS handshake within %v", callerWithin)

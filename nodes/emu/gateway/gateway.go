@@ -167,8 +167,9 @@ type gateway struct {
 	Config
 	byOut, byIn map[int]int // places in stubs, by the direction out of this part and into it
 
-	wire  sync.Mutex // a Conn belongs to one goroutine at a time
-	stubs []stub     // out is the sender's, in that of the receiver from the stub's peer
+	wire  sync.Mutex                // a Conn belongs to one goroutine at a time
+	batch [receiveBatch]netio.Frame // what it has received
+	stubs []stub                    // out is the sender's, in that of the receiver from the stub's peer
 
 	importing sync.Mutex
 	imported  *sync.Cond // an exchange was imported, or the run has failed

@@ -7,7 +7,6 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/emu/lockstep"
-	"github.com/csiglab/csiglab/nodes/netio"
 )
 
 // stub is the state of a Stub.
@@ -125,12 +124,11 @@ func (g *gateway) missing(i int) error {
 func (g *gateway) read(wait time.Duration) (int, error) {
 	g.wire.Lock()
 	defer g.wire.Unlock()
-	var frames [receiveBatch]netio.Frame
-	got, err := g.Conn.Receive(frames[:], wait)
+	got, err := g.Conn.Receive(g.batch[:], wait)
 	if err != nil {
 		return 0, fmt.Errorf("stubs of %s: %w", g.Names[g.Part], err)
 	}
-	for _, f := range frames[:got] {
+	for _, f := range g.batch[:got] {
 		s := &g.stubs[f.Port]
 		t, ok := emu.ReadTrailer(f.Data)
 		if !ok || t.Mark != s.leaves || t.Sequence < 1 {

@@ -194,18 +194,28 @@ func (b *Board) Missing(x *lockstep.Exchange) []int {
 // Import calls Import of the lockstep.Board with the lock held, and wakes the nodes that
 // may go on. Any number of goroutines may call it.
 func (b *Board) Import(x *lockstep.Exchange) error {
-	b.gate.Lock()
-	defer b.gate.Unlock()
-	if err := b.enter(); err != nil {
-		return err
-	}
-	err := b.Board.Import(x)
-	woken := b.Board.Woken()
-	b.unlock()
-	for _, m := range woken { // Woken stays valid: only this gateway calls this Board
+	var room [fewWoken]int
+	woken, err := b.take(x, room[:0])
+	for _, m := range woken {
 		b.ring(m)
 	}
 	return err
+}
+
+// fewWoken is more nodes than an Import wakes as a rule.
+const fewWoken = 32
+
+// take is Import without the wakeups, and appends the nodes to be woken. A node that is woken
+// may preempt this thread, and may call the gateway: no lock of the gateway is held then.
+func (b *Board) take(x *lockstep.Exchange, woken []int) ([]int, error) {
+	b.gate.Lock()
+	defer b.gate.Unlock()
+	if err := b.enter(); err != nil {
+		return nil, err
+	}
+	defer b.unlock()
+	err := b.Board.Import(x)
+	return append(woken, b.Board.Woken()...), err
 }
 
 // Await returns once the gateway was called after its last Export began, and in any case
