@@ -134,7 +134,7 @@ func newSharedPair(t *testing.T) *sharedPair {
 	c[1].Player.Hits = []player.Hit{{Transfer: 0, Received: true, Trigger: 0, Port: 2}}
 	c[0].Player.Triggers = []player.Trigger{{Kind: workloads.OneShot, Count: 1, Targets: []player.Target{{Transfer: 1, Port: 2}}}}
 	for i := range c {
-		nodetest.Add(p.Rig, c[i].Ports(), host.New, c[i])
+		nodetest.Add(p.Rig, c[i].Ports(), host.New, &c[i])
 	}
 	p.Join(0, host.NIC, 1, host.NIC, linkDelay)
 	p.Join(0, 2, 1, 2, linkDelay) // the control port is after that of the programs
@@ -347,7 +347,7 @@ func TestNewRefusesAnEdge(t *testing.T) {
 	c := config(0)
 	withPrograms(&c)
 	c.Edge.Pairs[0].Destination = 0
-	_, err := host.New(c, new(wire.Pool), metrics.Discard)
+	_, err := host.New(&c, new(wire.Pool), metrics.Discard)
 	if want := "host h0: programs: flow 100 from host 0 to host 0 is not between this host and another"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -182,7 +182,7 @@ func (h *Host) ends(f *End) transport.Ends {
 // shared returns what all flows of the host have in common.
 func (h *Host) shared() *transport.Common {
 	if h.common == nil {
-		c := &h.cfg
+		c := h.cfg
 		var sleek *transport.SleekTerms
 		if c.Recovery == transport.Sleek {
 			sleek = transport.NewSleekTerms(c.Rate, c.Path.NetworkRTT, c.Path.Trim)
@@ -197,7 +197,7 @@ func (h *Host) shared() *transport.Common {
 
 // terms returns the terms of receiver credits, nil without any.
 func (h *Host) terms() *transport.CreditTerms {
-	if c := &h.cfg; c.Credits || h.maker.needs.Credits {
+	if c := h.cfg; c.Credits || h.maker.needs.Credits {
 		return transport.NewCreditTerms(c.Rate, c.Path.NetworkRTT, c.MTU, c.Sizes.Header)
 	}
 	return nil

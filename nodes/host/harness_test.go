@@ -57,7 +57,7 @@ func newHost(t *testing.T, c host.Config) (*host.Host, *wire.Pool) {
 func newHostWith(t *testing.T, c host.Config, sink metrics.Sink) (*host.Host, *wire.Pool) {
 	t.Helper()
 	pool := new(wire.Pool)
-	h, err := host.New(c, pool, sink)
+	h, err := host.New(&c, pool, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func newPair(t *testing.T, c [2]host.Config) *pair {
 	p := &pair{Rig: nodetest.New(t)}
 	p.Limit = units.Time(units.Second)
 	for i := range c {
-		p.hosts[i] = nodetest.Add(p.Rig, 1+c[i].Control, host.New, c[i])
+		p.hosts[i] = nodetest.Add(p.Rig, 1+c[i].Control, host.New, &c[i])
 	}
 	for port := range 1 + c[0].Control {
 		p.Join(0, port, 1, port, linkDelay)

@@ -160,7 +160,7 @@ type Host struct {
 	postcards *collector.Collector // nil at all hosts but the collector
 	sink      metrics.Sink
 	drops     [dropReasons]int64
-	cfg       Config
+	cfg       *Config
 }
 
 // flow is what takes turns at the NIC: a flow of the transport, or Host.programs.
@@ -184,9 +184,9 @@ const (
 var dropNames = [dropReasons]string{"unknown flow", "not my address", "unexpected kind", "beyond the flow's end"}
 
 // New returns the machine of cfg, which draws packets from pool and emits its
-// records into sink. An error names the part of the configuration that makes no
-// sense.
-func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
+// records into sink. It keeps cfg, which must not change any more. An error names the part
+// of the configuration that makes no sense.
+func New(cfg *Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 	if cfg.Rate <= 0 {
 		return nil, fmt.Errorf("host %s: the NIC's rate is %d bit/s, want more than 0", cfg.Name, int64(cfg.Rate))
 	}
@@ -209,11 +209,11 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 	}
 	h.start = h.player.NextStart()
 	var err error
-	if h.classes, err = newNICClasses(&cfg); err != nil {
+	if h.classes, err = newNICClasses(cfg); err != nil {
 		return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 	}
 	if cfg.CSIG != nil {
-		if h.domain, err = newDomain(&cfg); err != nil {
+		if h.domain, err = newDomain(cfg); err != nil {
 			return nil, fmt.Errorf("host %s: %w", cfg.Name, err)
 		}
 	}
@@ -236,7 +236,7 @@ func New(cfg Config, pool *wire.Pool, sink metrics.Sink) (*Host, error) {
 		first = &cfg.Receives[0]
 	}
 	if first != nil {
-		if err := h.maker.prepare(&cfg); err != nil {
+		if err := h.maker.prepare(cfg); err != nil {
 			return nil, fmt.Errorf("host %s: flow %d: %w", cfg.Name, first.ID, err)
 		}
 	}

@@ -524,7 +524,7 @@ func TestNewRefuses(t *testing.T) {
 		c := config(0)
 		sends(&c, 3, mss, 0)
 		edit(&c)
-		h, err := host.New(c, new(wire.Pool), metrics.Discard)
+		h, err := host.New(&c, new(wire.Pool), metrics.Discard)
 		if err == nil || !strings.HasPrefix(err.Error(), name) || h != nil {
 			t.Errorf("New gives %v, want an error that begins with %s", err, name)
 		}
@@ -573,7 +573,7 @@ func ExampleNew() {
 	var pool wire.Pool
 	c := config(0)
 	sends(&c, 1, 5000, units.Time(units.Microsecond))
-	h, err := host.New(c, &pool, metrics.Discard)
+	h, err := host.New(&c, &pool, metrics.Discard)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -150,7 +150,7 @@ func newWirePair(t testing.TB, c [2]host.Config, sinks [2]metrics.Sink) *wirePai
 	w := &wirePair{pool: new(wire.Pool), random: rand.New(rand.NewPCG(1, 2))}
 	for i := range c {
 		var err error
-		if w.hosts[i], err = host.New(c[i], w.pool, sinks[i]); err != nil {
+		if w.hosts[i], err = host.New(&c[i], w.pool, sinks[i]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -54,7 +54,7 @@ func (s Spec) intact(pool *wire.Pool, sink metrics.Sink) (node.Machine, error) {
 	case s.kinds() != 1:
 		return nil, ErrSpec
 	case s.Host != nil:
-		return made(host.New(*s.Host, pool, sink))
+		return made(host.New(s.Host, pool, sink))
 	case s.Shim != nil:
 		return made(shim.New(*s.Shim, pool, sink))
 	case s.Generator != nil:

@@ -106,12 +106,24 @@ type Switch struct {
 // port begins with what each packet needs, which Touch reads: five cache lines.
 type port struct {
 	portQueue
-	*classPort           // nil without classes
-	macs       wire.MACs // of the packets that leave
-	record     metrics.PortRecorder
-	Port
+	*classPort            // nil without classes
+	macs        wire.MACs // of the packets that leave
+	record      metrics.PortRecorder
+	*Port       // of Config.Ports; a copy once the port has changed, see own
+	*signalling // nil of a switch without CSIG
+}
+
+// signalling is what a port has besides with Config.CSIG.
+type signalling struct {
 	meters
 	portIngress
+}
+
+// own returns the port's configuration, which is its own from now on and may be changed.
+func (out *port) own() *Port {
+	own := *out.Port
+	out.Port = &own
+	return out.Port
 }
 
 // New returns the machine of cfg, which draws packets from pool and emits its
@@ -155,6 +167,10 @@ func (s *Switch) configure() (err error) {
 		}
 		c := s.domain.Config()
 		s.tpids = csig.TPIDs{Compact: c.TPIDCompact, Wide: c.TPIDWide}
+		signalling := make([]signalling, len(s.ports))
+		for i := range s.ports {
+			s.ports[i].signalling = &signalling[i]
+		}
 	}
 	for i := range s.ports {
 		if err = s.configurePort(i, policy); err != nil {
@@ -166,7 +182,7 @@ func (s *Switch) configure() (err error) {
 }
 
 func (s *Switch) configurePort(i int, policy aqm.Algorithm) error {
-	p, out := s.cfg.Ports[i], &s.ports[i]
+	p, out := &s.cfg.Ports[i], &s.ports[i]
 	random := node.Random(s.cfg.Seed, s.cfg.Node, node.RandomPort, i)
 	marking, err := policy.New(aqm.Port{Rate: p.Rate, Queue: p.Buffer.Data, ECN: p.ECN, Random: random}, s.cfg.AQM.Params)
 	if err != nil {

@@ -40,7 +40,7 @@ func (PortDown) Names() []string { return slices.Clone(portDowns) }
 func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 	s.arrivalsOf() // which the port's own rate says no longer
 	out := &s.ports[egress]
-	out.Rate = rate
+	out.own().Rate = rate
 	out.line = units.NewSerialiser(rate)
 	if s.domain != nil {
 		out.record.Advance(now)
@@ -211,7 +211,8 @@ func (s *Switch) Resize(now units.Time, egress, k int) {
 	}
 	s.resized[egress] = k
 	out, sizes := &s.ports[egress], s.sizesOf(egress, k)
-	out.Buffer, out.ECN = sizes.Buffer, sizes.ECN
+	own := out.own()
+	own.Buffer, own.ECN = sizes.Buffer, sizes.ECN
 	out.buffer.SetLimits(sizes.Buffer)
 	s.newPolicies(egress)
 	for i := range sizes.Classes {

@@ -96,7 +96,7 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 	before := p.Size
 	p.Trim(s.cfg.Sizes, out.LastHop)
 	out.record.Trim(now, int64(before-p.Size))
-	if out.sums != nil {
+	if out.signalling != nil && out.sums != nil {
 		out.sums.Count(now, meter.Trimmed, before-p.Size)
 	}
 	s.enqueueControl(now, out, p)
@@ -105,7 +105,7 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 // dropped counts a packet that finds no room.
 func (out *port) dropped(now units.Time, p *wire.Packet) {
 	out.record.Drop(now, int64(p.Size))
-	if out.sums != nil {
+	if out.signalling != nil && out.sums != nil {
 		out.sums.Count(now, meter.Dropped, p.Size)
 	}
 }
