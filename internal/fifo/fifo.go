@@ -60,7 +60,7 @@ func (q *Queue[T]) PopTail() (v T, ok bool) {
 }
 
 func (q *Queue[T]) grow() {
-	ring := make([]T, max(16, 2*len(q.ring)))
+	ring := make([]T, max(4, 2*len(q.ring)))
 	for i := range q.size {
 		ring[i] = q.ring[q.place(i)]
 	}
