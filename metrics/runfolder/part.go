@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
@@ -218,21 +219,51 @@ func (p *partReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// partAhead is how many messages of a part are decoded ahead of the one that is read.
+const partAhead = 16
+
+// decoded is a message of a part, or why there is none.
+type decoded struct {
+	item  partItem
+	batch metrics.Batch // memory of item
+	err   error
+}
+
+// next decodes the next message. It reports whether there may be another one.
+func (d *decoded) next(messages *gob.Decoder) bool {
+	empty(&d.batch)
+	d.item = partItem{Batch: &d.batch}
+	d.err = messages.Decode(&d.item)
+	return d.err == nil && d.item.End == nil
+}
+
 // readPart reads a part to its end: flows gets the flows of the run if they are not the
 // variant's, and then windows each batch, which is valid until it returns. The totals of
 // nodes are in node order. The error is io.EOF after the last batch of a file that has batches
-// alone.
+// alone. Another goroutine reads file ahead, and has ended when readPart returns.
 func readPart(file io.Reader, flows func([]Flow), windows func(*metrics.Batch) error) (f FinishedRun, nodes []metrics.NodeTotals, err error) {
-	messages := gob.NewDecoder(&partReader{file: file})
-	var batch metrics.Batch
+	ahead, free := make(chan *decoded, partAhead), make(chan *decoded, partAhead)
+	for range partAhead {
+		free <- new(decoded)
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		messages := gob.NewDecoder(&partReader{file: file})
+		for d := range free {
+			more := d.next(messages)
+			if ahead <- d; !more {
+				return
+			}
+		}
+	})
+	defer reader.Wait()
+	defer close(free)
 	var own []Flow
 	for {
-		empty(&batch)
-		item := partItem{Batch: &batch}
-		if err := messages.Decode(&item); err != nil {
-			return f, nil, err
-		}
-		switch {
+		d := <-ahead
+		switch item := &d.item; {
+		case d.err != nil:
+			return f, nil, d.err
 		case item.Flows != nil:
 			own = item.Flows
 			flows(own)
@@ -243,10 +274,11 @@ func readPart(file io.Reader, flows func([]Flow), windows func(*metrics.Batch) e
 			f.Run.Flows = own
 			return f, nodes, err
 		default:
-			if err := windows(&batch); err != nil {
+			if err := windows(item.Batch); err != nil {
 				return f, nil, err
 			}
 		}
+		free <- d
 	}
 }
 
