@@ -1,6 +1,8 @@
 package inproc
 
 import (
+	"runtime"
+
 	"github.com/csiglab/csiglab/internal/garbage"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
@@ -12,4 +14,11 @@ func boundHeap(nodes int) (end func()) {
 		return garbage.Bound(percent)
 	}
 	return func() {}
+}
+
+// collectHeap collects what a run of so many nodes no longer needs, if its heap is bounded.
+func collectHeap(nodes int) {
+	if plan.HeapGrowth(nodes) < plan.HeapGrowth(0) {
+		runtime.GC()
+	}
 }
