@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"context"
 	"runtime"
 
 	"github.com/csiglab/csiglab/internal/garbage"
@@ -16,9 +17,19 @@ func boundHeap(nodes int) (end func()) {
 	return func() {}
 }
 
-// collectHeap collects what a run of so many nodes no longer needs, if its heap is bounded.
-func collectHeap(nodes int) {
-	if plan.HeapGrowth(nodes) < plan.HeapGrowth(0) {
+// collectHeap collects what a run of so many nodes no longer needs, if its heap is bounded. It
+// returns as soon as ctx ends.
+func collectHeap(ctx context.Context, nodes int) {
+	if plan.HeapGrowth(nodes) >= plan.HeapGrowth(0) {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
 		runtime.GC()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
 }

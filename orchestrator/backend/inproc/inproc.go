@@ -167,7 +167,7 @@ func (a *assembly) release() {
 	for _, p := range a.pools {
 		p.Empty()
 	}
-	collectHeap(len(a.config.Nodes))
+	collectHeap(a.watch.ctx, len(a.config.Nodes))
 }
 
 // closed passes on the last records of a node, and gives it up.
