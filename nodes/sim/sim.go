@@ -55,6 +55,9 @@ type Config struct {
 	// the goroutine of its worker, with the shard's model time. The run ends when it
 	// answers false.
 	Progress func(shard int, now units.Time) bool
+	// Released, if not nil, is called by Close before it closes nodes, when it has given up what
+	// events alone need, with all packets on their way.
+	Released func()
 	// Closed, if not nil, is called by Close for each node that it has closed.
 	Closed func(node int)
 }
@@ -230,7 +233,7 @@ func (s *Sim) Drained() bool {
 // large simulation takes: no method may be called after it.
 func (s *Sim) Close() bool {
 	end := s.End()
-	s.inboxes, s.shards = nil, nil
+	s.release()
 	for i := range s.nodes {
 		if i%closedNodes == closedNodes-1 && s.cfg.Progress != nil && !s.cfg.Progress(0, end) {
 			return false
@@ -242,6 +245,18 @@ func (s *Sim) Close() bool {
 		}
 	}
 	return true
+}
+
+// release gives up what events alone need.
+func (s *Sim) release() {
+	s.inboxes, s.booked, s.shards = nil, nil, nil
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		n.Departures, n.frees, n.out, n.turn, n.far = nil, frees{}, nil, nil, nil
+	}
+	if s.cfg.Released != nil {
+		s.cfg.Released()
+	}
 }
 
 // closedNodes is the number of nodes that are closed between two calls of Progress.

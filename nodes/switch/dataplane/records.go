@@ -189,6 +189,7 @@ func (s *Switch) exactSignal(now units.Time, egress int, t csig.Type, p *wire.Pa
 // Close closes all windows and emits the totals.
 func (s *Switch) Close(end units.Time) {
 	t := metrics.NodeTotals{Node: int32(s.cfg.Node), Name: s.cfg.Name, Made: s.made, Postcards: s.postcards, Taken: s.taken}
+	t.Ports = make([]metrics.PortTotals, 0, len(s.ports))
 	for i := range s.ports {
 		p := &s.ports[i]
 		packets, bytes := p.buffer.Len(), p.buffer.Bytes()

@@ -72,7 +72,6 @@ func run(ctx context.Context, r *backend.Run, c backend.Control, g *watchdog.Gua
 		return nil, ctx.Err()
 	}
 	out := &backend.Outcome{Wall: time.Since(start), CPU: time.Duration(a.cpu.Load()), End: s.End(), Drained: s.Drained()}
-	a.release()
 	if !s.Close() {
 		return nil, ctx.Err()
 	}
@@ -103,8 +102,9 @@ func assemble(ctx context.Context, r *backend.Run, c backend.Control) (*assembly
 	a := &assembly{pools: pools, sinks: make([]*metrics.Batcher, p.Machines()), watch: newWatch(ctx, workers, p.Bytes(), c.Progress)}
 	a.config = sim.Config{
 		TieSeed: p.TieSeed, NoTraceHash: p.Untraced, End: p.End, Ordered: c.Tap != nil, Worker: a.account,
-		Between: func() { wire.Balance(pools) },
-		Closed:  a.closed,
+		Between:  func() { wire.Balance(pools) },
+		Released: a.release,
+		Closed:   a.closed,
 	}
 	for i, spec := range p.Nodes {
 		if ctx.Err() != nil {
@@ -167,6 +167,7 @@ func (a *assembly) release() {
 	for _, p := range a.pools {
 		p.Empty()
 	}
+	collectHeap(a.watch.ctx, len(a.config.Nodes))
 }
 
 // closed passes on the last records of a node, and gives it up.

@@ -23,14 +23,17 @@ type watch struct {
 // watchedShard is a shard, which its worker alone reads, but for delivered.
 type watchedShard struct {
 	receivers []receiver
-	counted   time.Time // when delivered was counted
+	next      time.Time // when delivered is counted again
 	delivered atomic.Int64
 	_         [64]byte // the next one is in another cache line
 }
 
-// countEvery is the time between two counts of what the hosts of a shard have received.
-// A count reads all of them.
-const countEvery = 25 * time.Millisecond
+// countEvery is the time between two counts of what the hosts of a shard have received, and
+// countShare how many times as long as a count it is at least. A count reads all hosts.
+const (
+	countEvery = 25 * time.Millisecond
+	countShare = 200
+)
 
 func newWatch(ctx context.Context, shards int, bytes units.Size, progress func(now units.Time, delivered float64)) *watch {
 	return &watch{ctx: ctx, bytes: max(1, float64(bytes)), progress: progress, shards: make([]watchedShard, shards)}
@@ -57,15 +60,17 @@ func (w *watch) look(shard int, now units.Time) bool {
 		return false
 	}
 	s := &w.shards[shard]
-	if w.progress == nil || time.Since(s.counted) < countEvery {
+	start := time.Now()
+	if w.progress == nil || start.Before(s.next) {
 		return true
 	}
-	s.counted = time.Now()
 	var bytes int64
 	for _, r := range s.receivers {
 		bytes += r.Delivered()
 	}
 	s.delivered.Store(bytes)
+	end := time.Now()
+	s.next = end.Add(max(countEvery, countShare*end.Sub(start)))
 	bytes = 0
 	for i := range w.shards {
 		bytes += w.shards[i].delivered.Load()
