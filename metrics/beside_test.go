@@ -21,11 +21,11 @@ func TestBeside(t *testing.T) {
 		r := metrics.NewPortRecorder(metrics.PortConfig{Records: interval, Measure: measure, Sink: &b})
 		var packets, bytes int64
 		own, beside, carried := 0.0, 0.0, 0.0 // ps, ps in the measuring window, bytes
-		share, since := 0.0, units.Time(0)
+		share, since, changed := 0.0, units.Time(0), false
 		change := func(now units.Time, to float64) {
 			beside += share * float64(measure.Overlap(since, now))
 			carried += share * float64(now.Sub(since)) / 100
-			share, since = to, now
+			share, since, changed = to, now, true
 			r.Beside(now, metrics.Beside{Busy: share, Bytes: share / 100, Packets: share / 1e5})
 		}
 		for now := units.Time(0); ; {
@@ -38,23 +38,25 @@ func TestBeside(t *testing.T) {
 				continue
 			}
 			size := units.Size(1000)
-			takes := float64(rate.Serialisation(size))
-			departs := now.Add(units.Duration(takes / (1 - share)))
+			takes, waits := rate.Serialisation(size), units.Duration(random.Int64N(int64(interval/4)))
+			starts := now.Add(waits)
+			departs := starts.Add(takes)
 			r.Enqueue(int64(size))
 			r.Transmit(now, departs, int64(size), false)
-			packets, bytes = packets+1, bytes+int64(size)
-			if now >= measure.From {
-				own += takes
+			if changed {
+				r.Waited(now, starts, departs)
 			} else {
-				own += (1 - share) * float64(measure.Overlap(now, departs))
+				starts = now
 			}
+			packets, bytes = packets+1, bytes+int64(size)
+			own += float64(measure.Overlap(starts, departs))
 			now = departs
 		}
 		change(end, share)
 		r.Close(end, 0, 0)
 		var windows metrics.PortWindow
 		for _, w := range b.Ports {
-			if w.Busy > interval {
+			if w.Busy > interval || w.Busy < 0 {
 				t.Errorf("seed %d: %v busy in a window of %v", seed, w.Busy, interval)
 			}
 			windows.TxBytes += w.TxBytes

@@ -219,9 +219,9 @@ func (r *PortRecorder) Close(end units.Time, queuedPackets, queuedBytes int64) {
 	m.Wait.Add(0, r.unqueued)
 	m.Depth.Add(0, int64(r.measure.Overlap(0, end))-m.Depth.Weight())
 	m.Node, m.Port = t.Node, t.Port
-	m.Busy = r.busy - r.measure.Overlap(end, t.LastDeparture) // without the rest of a packet that is leaving
+	m.Busy = r.busy - min(r.tail(end), r.measure.Overlap(end, t.LastDeparture)) // without the rest of a packet that is leaving
 	if r.beside != nil {
-		m.Busy = r.beside.measurement(end, r)
+		m.Busy += units.Duration(r.beside.measured)
 	}
 	r.sink.Emit(&m.PortMeasurement)
 }
@@ -247,7 +247,7 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 	w, t := &r.window, &r.Totals
 	w.TxPackets, w.TxBytes = r.packets, r.bytes
 	w.QueueMax, w.QueueByteNS = r.queueMax, r.area/int64(units.Nanosecond)
-	sent := r.sending - max(0, r.lastDeparture.Sub(at))
+	sent := r.sending - r.tail(at)
 	w.Busy, r.busied = sent-r.busied, sent
 	w.ABW = Absent
 	if r.meter != nil {
@@ -261,7 +261,7 @@ func (r *PortRecorder) closeWindow(at units.Time) {
 	t.TrimmedPackets += w.Trimmed
 	t.DroppedPackets += w.Dropped
 	if r.beside != nil {
-		r.beside.addTo(w, at, r)
+		r.beside.addTo(w, at, r.measure)
 	}
 	if w.TxPackets|w.Trimmed|w.Dropped|w.QueueMax|int64(w.Busy) != 0 {
 		r.sink.Emit(w)

@@ -14,9 +14,11 @@ import (
 // carries some of their messages, or other flows beside them.
 type mixed struct {
 	sends    map[uint32]*mixedFlow
-	receives map[uint32]int // messages that have arrived as a fluid
-	rate     units.Rate     // of the NIC
-	taken    units.Rate     // of rate, by the fluid
+	receives map[uint32]int   // messages that have arrived as a fluid
+	rate     units.Rate       // of the NIC
+	line     units.Serialiser // of rate
+	taken    units.Rate       // of rate, by the fluid
+	shares   bool             // the fluid has taken some
 }
 
 // mixedFlow is such a flow at its sender. A message waits until those before it that are not of
@@ -188,13 +190,14 @@ func (h *Host) receivedPackets(n fluid.Notice) int {
 	return 0
 }
 
-// take leaves packets the rest of the NIC's rate from now on.
+// take leaves packets the rest of the NIC's rate from now on, where each flow has its turn: a packet
+// is sent so much slower.
 func (h *Host) take(now units.Time, rate units.Rate) {
 	s := h.mixed
 	if s == nil {
 		return // it has no packets
 	}
-	s.taken = rate
+	s.taken, s.shares, s.line = rate, true, units.NewSerialiser(s.rate)
 	h.port.Beside(now, fluid.Lending{Packet: h.cfg.MTU, Overhead: h.cfg.Sizes.Overhead}.Beside(s.rate, rate))
 	h.nic = units.NewSerialiser(fluid.Left(s.rate, rate))
 }

@@ -352,6 +352,9 @@ func (h *Host) Transmit(now units.Time, port int) (*wire.Packet, units.Time, boo
 	}
 	departs := h.nic.Departure(now, h.sizes.OnLine(p))
 	h.port.Transmit(now, departs, int64(p.Size), false)
+	if h.mixed != nil && h.mixed.shares {
+		h.port.Waited(now, departs.Add(-h.mixed.line.Takes(h.sizes.OnLine(p))), departs)
+	}
 	return p, departs, true
 }
 

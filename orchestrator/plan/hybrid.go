@@ -24,7 +24,7 @@ func hybridNote(p *Plan) string {
 			shared++
 		}
 	}
-	return fmt.Sprintf("fidelity: hybrid has packets of %d of %d flows, and of these of the messages that are chosen: queues, marks, losses, CSIG samples and reactions are theirs. The others are a fluid that fills no queue; it leaves packets the rest of each link, and they the share of a flow to each of theirs, whether they use it or not", shared, len(p.Fluid.Flows))
+	return fmt.Sprintf("fidelity: hybrid has packets of %d of %d flows, and of these of the messages that are chosen: queues, marks, losses, CSIG samples and reactions are theirs. The others are a fluid, which packets wait for, and which waits for nothing; it leaves each flow of packets its share of links, whether they use it or not", shared, len(p.Fluid.Flows))
 }
 
 // newPacketChoices returns by transfer which of its messages are packets, nil if none are; nil

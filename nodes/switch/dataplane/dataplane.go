@@ -121,9 +121,9 @@ type port struct {
 	*classPort            // nil without classes
 	macs        wire.MACs // of the packets that leave
 	record      metrics.PortRecorder
-	*Port                  // of Config.Ports; a copy once the port has changed, see own
-	*signalling            // nil of a switch without CSIG
-	taken       units.Rate // of Port.Rate, by flows of a fluid
+	*Port                // of Config.Ports; a copy once the port has changed, see own
+	*signalling          // nil of a switch without CSIG
+	mixture     *mixture // nil of a port without a fluid
 }
 
 // signalling is what a port has besides with Config.CSIG.

@@ -96,36 +96,43 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 	if p == nil {
 		return nil, 0, false
 	}
+	starts := now
 	if fromData {
-		queue := out.buffer.Data()
+		if out.mixture != nil {
+			starts = out.mixture.pop(now)
+		}
+		queue := out.queueWithFluid(now)
 		out.record.Depth(now, int64(queue))
-		waited := s.waited(now, p)
+		waited := s.waited(starts, p)
 		out.record.Wait(now, waited)
-		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(now, aqm.Departure{Queue: queue, Waited: waited}) {
+		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(starts, aqm.Departure{Queue: queue, Waited: waited}) {
 			marked = ecn != wire.CE
 			p.MarkCE()
 		}
 	}
 	// A tag that is removed is charged to this port for the last time.
 	size := p.Size
-	departs := out.line.Departure(now, s.cfg.Sizes.OnLine(p))
+	departs := out.line.Departure(starts, s.cfg.Sizes.OnLine(p))
 	out.record.Transmit(now, departs, int64(size), marked)
+	if out.mixture != nil {
+		out.record.Waited(now, starts, departs)
+	}
 	if s.domain != nil {
 		if tag := p.Tag(); tag != nil {
 			if s.truth != nil {
-				s.recordTruth(now, egress, p, tag)
+				s.recordTruth(starts, egress, p, tag)
 			}
-			s.updateTag(now, out, p, tag)
+			s.updateTag(starts, out, p, tag)
 		}
 		// "Dropped or truncated packets are not part of" available bandwidth
 		// (docs/reference/references.md#available-bandwidth).
 		if s.cfg.CSIG.CountTrimmed || !p.Trimmed() {
-			out.abw.Transmit(now, departs, size)
+			out.abw.Transmit(starts, departs, size)
 			if out.classPort != nil && out.shares != nil {
 				s.countShares(now, departs, out, p, size)
 			}
 			if s.truth != nil {
-				s.truth.exact[egress].Transmit(now, departs, size)
+				s.truth.exact[egress].Transmit(starts, departs, size)
 			}
 		}
 		if out.sums != nil {

@@ -55,8 +55,8 @@ func (s *Switch) SetRate(now units.Time, egress int, rate units.Rate) {
 			}
 		}
 	}
-	if out.taken > 0 {
-		s.take(now, egress, out.taken)
+	if out.mixture != nil {
+		s.take(now, egress, out.mixture.taken)
 	}
 }
 
@@ -265,7 +265,7 @@ func (s *Switch) newDepths(out *port) {
 	if s.domain == nil {
 		return
 	}
-	out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, out.left(), s.cfg.CSIG.Tau)
+	out.depth = meter.NewDepth(s.cfg.CSIG.Depth, out.Buffer.Data, out.Rate, s.cfg.CSIG.Tau)
 	if out.classPort != nil {
 		for k := range out.class {
 			out.class[k].depth = meter.NewDepth(s.cfg.CSIG.Depth, out.class[k].Queue, out.Rate, s.cfg.CSIG.Tau)

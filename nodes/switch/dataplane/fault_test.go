@@ -6,7 +6,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/algorithm"
 	"github.com/csiglab/csiglab/nodes/class"
 	"github.com/csiglab/csiglab/nodes/csig"
-	"github.com/csiglab/csiglab/nodes/fluid"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
@@ -156,45 +155,6 @@ func TestResize(t *testing.T) {
 			if tag, err := r.domain.ParseTag(second.Tag()); err != nil || tag.Signal != want {
 				t.Errorf("classes %v, sizes %d: the tag says %d ppm, %v; want %d", classes, k, tag.Signal, err, want)
 			}
-		}
-	}
-}
-
-// Flows of a fluid leave packets the rest of a port: these take longer, and available bandwidth is
-// what neither takes. In a full port packets keep a little.
-func TestFluidTakesAPart(t *testing.T) {
-	cfg := withCSIG(config(), csig.FormatWide)
-	cfg.Fluid = &fluid.Lending{Packet: 4150}
-	r := newRig(t, cfg)
-	taken := func(now units.Time, rate units.Rate) {
-		p := r.data(1, 64)
-		p.Build(wire.Addresses{}, wire.Control, 0, wire.NotECT, 0)
-		p.SetControl(1<<31|1, uint32(rate/units.Mbps))
-		r.receive(now, len(cfg.Ports), p)
-	}
-	const period = units.Time(100 * units.Microsecond)
-	for i, c := range []struct {
-		taken units.Rate
-		times float64 // that a packet takes longer
-		free  uint64  // byte/s
-	}{{0, 1, 12_500_000_000}, {60 * units.Gbps, 2.5, 5_000_000_000}, {100 * units.Gbps, 32, 390_625_000}, {0, 1, 12_500_000_000}} {
-		now := units.Time(i) * period
-		if i > 0 {
-			taken(now, c.taken)
-		}
-		r.Sent = nil
-		r.receive(now.Add(50*units.Microsecond), 3, r.tagged(1, 4150, csig.ABW), r.data(1, 1000))
-		r.Run(now + period - 1)
-		if len(r.Sent) != 2 {
-			t.Fatalf("%v taken: %d packets left", c.taken, len(r.Sent))
-		}
-		full := float64((100 * units.Gbps).Serialisation(1000))
-		if got := float64(r.Sent[1].Departs.Sub(r.Sent[0].Departs)) / full; got < c.times-0.01 || got > c.times+0.01 {
-			t.Errorf("%v taken: a packet takes %.3f times as long, want %g", c.taken, got, c.times)
-		}
-		// The packets before are in the window too.
-		if got, ok := r.domain.Decode(r.Sent[0].Packet.Tag()); !ok || got.Low > c.free || got.High < c.free-60_000_000 {
-			t.Errorf("%v taken: a tag says %+v byte/s, want %d", c.taken, got, c.free)
 		}
 	}
 }

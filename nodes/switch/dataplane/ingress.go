@@ -229,13 +229,16 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 		s.enqueueClass(now, out, p)
 		return
 	}
-	if !out.buffer.DataFits(p) {
+	if !out.buffer.DataFits(p) || !out.fits(now, p, out.Buffer.Data) {
 		if p = s.overflow(now, out, p); p == nil {
 			return
 		}
 	}
 	out.buffer.PushData(p)
-	out.record.Depth(now, int64(out.buffer.Data()))
+	if m := out.mixture; m != nil {
+		m.push(now, out.line.Takes(s.cfg.Sizes.OnLine(p)))
+	}
+	out.record.Depth(now, int64(out.queueWithFluid(now)))
 }
 
 // SetRoutes replaces the routes. The hash that spreads flows stays.

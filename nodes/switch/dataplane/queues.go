@@ -54,7 +54,7 @@ func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 // frames are not trimmed: nobody would know what is left of them.
 func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packet {
 	if !s.cfg.Trim || p.Kind() == wire.Raw {
-		if out.buffer.HardFits(p) {
+		if out.buffer.HardFits(p) && out.fits(now, p, out.Buffer.Longest()) {
 			return p
 		}
 		out.dropped(now, p)
@@ -72,10 +72,13 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 		s.trim(now, out, p)
 		return nil
 	default:
+		if m := out.mixture; m != nil {
+			m.popTail(out.line.Takes(s.cfg.Sizes.OnLine(last)))
+		}
 		s.trim(now, out, last)
 	}
-	if !out.buffer.DataFits(p) { // what was trimmed was smaller
-		out.record.Depth(now, int64(out.buffer.Data()))
+	if !out.buffer.DataFits(p) || !out.fits(now, p, out.Buffer.Data) { // what was trimmed was smaller
+		out.record.Depth(now, int64(out.queueWithFluid(now)))
 		s.trim(now, out, p)
 		return nil
 	}
@@ -90,6 +93,9 @@ func (s *Switch) trim(now units.Time, out *port, p *wire.Packet) {
 			// The packet would have left its queue when all before it had.
 			bytes, packets := s.queueOf(out, p)
 			drain := out.line.Takes(bytes + units.Size(packets)*s.cfg.Sizes.Overhead)
+			if m := out.mixture; m != nil {
+				drain = units.Duration(m.wait(now))
+			}
 			domain.Trim(tag, s.signal(now, now.Add(drain), out, t, p), locator)
 		}
 	}

@@ -94,7 +94,7 @@ func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.
 		if out.classPort != nil {
 			return s.depthOf(out, p)
 		}
-		return out.depth.PPM(out.buffer.Data())
+		return out.depth.PPM(out.queueWithFluid(now))
 	case csig.Delay:
 		return uint64(s.delay(starts, p) / units.Nanosecond)
 	}
