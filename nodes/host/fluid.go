@@ -59,12 +59,10 @@ func (s *mixed) send(id uint32) *mixedFlow {
 
 // startTransfer starts a transfer.
 func (h *Host) startTransfer(now units.Time, id uint32) {
-	s := h.mixed.send(id)
-	if s != nil && !s.choice.Packets(now, metrics.Tag{}) {
-		h.postFluid(id, 0, 0)
-		return
+	s, f := h.mixed.send(id), (*flow)(nil)
+	if s == nil || s.choice.Packets(now, metrics.Tag{}) {
+		f = h.sender(id)
 	}
-	f := h.sender(id)
 	if f == nil {
 		h.postFluid(id, 0, 0)
 		return

@@ -42,14 +42,14 @@ func newPacketChoices(r *run) ([]*fluid.Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	choices, any := make([]*fluid.Choice, len(r.workload.Transfers)), false
+	choices, some := make([]*fluid.Choice, len(r.workload.Transfers)), false
 	for i := range choices {
 		if t := &r.workload.Transfers[i]; hosts == nil || hosts[t.Src] || hosts[t.Dst] {
 			choices[i] = byJob[min(t.Job, len(byJob)-1)]
-			any = any || choices[i] != nil
+			some = some || choices[i] != nil
 		}
 	}
-	if !any {
+	if !some {
 		return nil, failure.At("packets", errors.New("no flow has such messages; fidelity: flow is for runs without packets"))
 	}
 	return choices, nil
