@@ -229,7 +229,7 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 		s.enqueueClass(now, out, p)
 		return
 	}
-	if !out.buffer.DataFits(p) || !out.fits(now, p, out.Buffer.Data) {
+	if !out.dataFits(now, p) {
 		if p = s.overflow(now, out, p); p == nil {
 			return
 		}

@@ -54,7 +54,7 @@ func (s *Switch) enqueueControl(now units.Time, out *port, p *wire.Packet) {
 // frames are not trimmed: nobody would know what is left of them.
 func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packet {
 	if !s.cfg.Trim || p.Kind() == wire.Raw {
-		if out.buffer.HardFits(p) && out.fits(now, p, out.Buffer.Longest()) {
+		if out.hardFits(now, p) {
 			return p
 		}
 		out.dropped(now, p)
@@ -77,7 +77,7 @@ func (s *Switch) overflow(now units.Time, out *port, p *wire.Packet) *wire.Packe
 		}
 		s.trim(now, out, last)
 	}
-	if !out.buffer.DataFits(p) || !out.fits(now, p, out.Buffer.Data) { // what was trimmed was smaller
+	if !out.dataFits(now, p) { // what was trimmed was smaller
 		out.record.Depth(now, int64(out.queueWithFluid(now)))
 		s.trim(now, out, p)
 		return nil

@@ -88,8 +88,13 @@ func (out *port) queueWithFluid(now units.Time) units.Size {
 	return max(out.buffer.Data(), units.Size(m.wait(now)*float64(out.Rate)/8/float64(units.Second)))
 }
 
-// fits reports whether the data queue of a port without classes, with a fluid in it, has room for a
-// packet up to a limit.
-func (out *port) fits(now units.Time, p *wire.Packet, limit units.Size) bool {
-	return out.mixture == nil || out.queueWithFluid(now)+p.Size <= limit
+// dataFits reports whether the data queue of a port without classes has room for a packet, with what
+// is in it of a fluid.
+func (out *port) dataFits(now units.Time, p *wire.Packet) bool {
+	return out.buffer.DataFits(p) && (out.mixture == nil || out.queueWithFluid(now)+p.Size <= out.Buffer.Data)
+}
+
+// hardFits is dataFits up to the hard limit.
+func (out *port) hardFits(now units.Time, p *wire.Packet) bool {
+	return out.buffer.HardFits(p) && (out.mixture == nil || out.queueWithFluid(now)+p.Size <= out.Buffer.Longest())
 }
