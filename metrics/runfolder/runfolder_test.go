@@ -28,7 +28,7 @@ func manifest() Manifest {
 		Name: "two-flow", Version: "0.1", GoVersion: "go1.26", Machine: Machine{CPU: "cpu", Cores: 2, Kernel: "Linux"},
 		Command: []string{"csiglab", "run", "two-flow"}, Runtime: "inproc", Clock: "virtual",
 		Started: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), IntervalUS: 100, Measure: Window{FromUS: 2000, ToUS: 14000},
-		Nodes:   []Node{{0, "host0", KindHost}, {1, "tor0", KindSwitch}, {2, "agg0", KindSwitch}, {3, "agg1", KindSwitch}},
+		Nodes:   []Node{{Name: "host0", Kind: KindHost}, {Node: 1, Name: "tor0", Kind: KindSwitch}, {Node: 2, Name: "agg0", Kind: KindSwitch}, {Node: 3, Name: "agg1", Kind: KindSwitch}},
 		Signals: []string{"abw", "abw-c", "delay", "nqd"},
 		Ports: []Port{
 			{Node: 0, Port: 0, Peer: 1, PeerPort: 0, RateBPS: 100e9, Link: "host0-tor0", Name: "host0-tor0", Tier: "host", Direction: "up"},

@@ -11,8 +11,10 @@ import (
 // CheckLockstep refuses a node with programs or beside a foreign node. They send at any wall
 // time, and model time that does not follow the wall clock would not wait for them.
 func (n *Node) CheckLockstep() error {
-	if n.Wakes() {
-		return fmt.Errorf("emu: node %s: a port leads to programs or a foreign node, which need real time", n.cfg.Name)
+	for i := range n.ports {
+		if p := &n.ports[i]; p.raw() {
+			return fmt.Errorf("emu: node %s: port %d leads to programs or a foreign node, which need real time", n.cfg.Name, i)
+		}
 	}
 	return nil
 }

@@ -286,7 +286,7 @@ func TestFloodOfAProgramIsBounded(t *testing.T) {
 func TestLockstepRefusesPrograms(t *testing.T) {
 	nodes, links, _, _ := withPrograms(t, emu.Fabric{}, 0, 5)
 	_, err := shared.NewPool(nodes, links, units.Never)
-	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs, which need real time") {
+	if err == nil || !strings.Contains(err.Error(), "port 1 leads to programs or a foreign node, which need real time") {
 		t.Errorf("NewPool: %v", err)
 	}
 }
