@@ -10,11 +10,12 @@ import (
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/nodes/capture"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
-	"github.com/csiglab/csiglab/topologies"
 )
 
-// capturedPorts returns the ports of the links that the experiment captures.
-func capturedPorts(g *topologies.Graph, links []string) ([]capture.Port, error) {
+// capturedPorts returns the ports of the links that the experiment captures, but for those of
+// foreign nodes.
+func capturedPorts(f *fabric, links []string) ([]capture.Port, error) {
+	g := f.graph
 	ports, err := capture.Ports(g, links)
 	if errors.Is(err, capture.ErrLink) {
 		names := g.LinkNames()
@@ -27,7 +28,7 @@ func capturedPorts(g *topologies.Graph, links []string) ([]capture.Port, error) 
 	if err != nil {
 		return nil, failure.At("capture", err)
 	}
-	return ports, nil
+	return slices.DeleteFunc(ports, func(p capture.Port) bool { return f.isForeign(p.Node) }), nil
 }
 
 // UnknownLink returns the error of a link that is to be captured and is not among

@@ -73,7 +73,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	captured, err := capturedPorts(fabric.graph, e.Capture)
+	captured, err := capturedPorts(&fabric, e.Capture)
 	if err != nil {
 		return nil, err
 	}

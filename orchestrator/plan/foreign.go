@@ -134,6 +134,11 @@ func newForeignNode(n *experiment.ForeignNode, f *fabric, id int) (one Foreign, 
 	return one, nil
 }
 
+// isForeign reports whether a node is none of csiglab's.
+func (f *fabric) isForeign(node int) bool {
+	return slices.ContainsFunc(f.foreign, func(n Foreign) bool { return n.Node == node })
+}
+
 // strips reports whether tags end before a node: it is foreign, and frames have none when they are
 // sent to it.
 func (f *fabric) strips(node int) bool {

@@ -125,8 +125,14 @@ func (c Live) ends() ([]liveEnd, error) {
 			if node < 0 {
 				return nil, fmt.Errorf("capture %s: run %s has no node %s", c.Link, c.Run.ID, name)
 			}
+			if c.Run.Nodes[node].Foreign {
+				continue
+			}
 			port := slices.IndexFunc(c.Run.Nodes[node].Interfaces, func(i runs.Interface) bool { return i.Link == c.Link })
 			ends = append(ends, liveEnd{node, port})
+		}
+		if len(ends) == 0 {
+			return nil, fmt.Errorf("capture %s: packets are captured in csiglab's nodes, and there is none at this end; csiglab exec starts tcpdump in a foreign one", c.Link)
 		}
 		return ends, nil
 	}
