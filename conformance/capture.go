@@ -1,0 +1,34 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/csiglab/csiglab/nodes/capture"
+	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
+)
+
+// WriteCapture writes frames as pcapng, in their order, each at an interface of its name. Frame i
+// has the time i microseconds, so that the files of vectors have one order.
+func WriteCapture(out io.Writer, comment string, names []string, frames []Frame) error {
+	var ports []capture.Port
+	place := map[string]int{}
+	for _, name := range names {
+		if _, ok := place[name]; !ok {
+			place[name] = len(ports)
+			ports = append(ports, capture.Port{Port: len(ports), Name: name})
+		}
+	}
+	w, err := capture.NewWriter(out, capture.Config{Ports: ports, Format: wire.Format{Raw: true}, Comment: comment})
+	if err != nil {
+		return err
+	}
+	for i, f := range frames {
+		w.Write(capture.Record{At: units.Time(i) * units.Time(units.Microsecond), Port: place[names[i]], Frame: f.Bytes, Length: len(f.Bytes)})
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/conformance"
+	"github.com/csiglab/csiglab/conformance/own"
+	"github.com/csiglab/csiglab/internal/checkout"
+)
+
+var update = flag.Bool("update", false, "write the vectors")
+
+// generate returns the files of vectors by name.
+func generate(t *testing.T) map[string]*conformance.File {
+	g := &generator{t: t, files: map[string]*conformance.File{}}
+	for _, write := range []func(){
+		g.layout, g.dialect, g.tpids, g.positions, g.signals, g.quantisers, g.fresh, g.update, g.policies, g.trims, g.tunnels, g.reflection,
+	} {
+		write()
+	}
+	return g.files
+}
+
+// text returns the JSON of a file with a line for each device and each frame.
+func text(t *testing.T, f *conformance.File) []byte {
+	var b bytes.Buffer
+	line := func(v any) string {
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	head := *f
+	head.Devices, head.Vectors = nil, nil
+	b.WriteString(strings.TrimSuffix(line(head), `"devices":null,"vectors":null}`) + "\n\"devices\": {\n")
+	var names []string
+	for name := range f.Devices {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		b.WriteString("  " + line(name) + ": " + line(f.Devices[name]))
+		if i < len(names)-1 {
+			b.WriteString(",")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("},\n\"vectors\": [\n")
+	for i := range f.Vectors {
+		v := &f.Vectors[i]
+		whole := *v
+		whole.In, whole.Out = nil, nil
+		head := line(whole)
+		frames := func(list []conformance.Frame) string {
+			var lines []string
+			for _, x := range list {
+				lines = append(lines, "   "+line(x))
+			}
+			if lines == nil {
+				return "[]"
+			}
+			return "[\n" + strings.Join(lines, ",\n") + "]"
+		}
+		before, after, _ := strings.Cut(head, `"in":null,"out":null`)
+		b.WriteString("  " + before + "\n  \"in\": " + frames(v.In) + ",\n  \"out\": " + frames(v.Out) + after)
+		if i < len(f.Vectors)-1 {
+			b.WriteString(",")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("]}\n")
+	return b.Bytes()
+}
+
+// TestVectors compares the files with what the encoder of this package makes; -update writes them.
+func TestVectors(t *testing.T) {
+	files := generate(t)
+	for name, f := range files {
+		for suffix, data := range map[string][]byte{".json": text(t, f), ".pcapng": capture(t, f)} {
+			path := filepath.Join("vectors", name+suffix)
+			if *update {
+				if err := os.WriteFile(path, data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, data) {
+				t.Errorf("%s is not what the tests make: go test ./conformance -update (%v)", path, err)
+			}
+		}
+	}
+	entries, err := os.ReadDir("vectors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name := strings.TrimSuffix(strings.TrimSuffix(e.Name(), ".json"), ".pcapng"); files[name] == nil && name != "README.md" {
+			t.Errorf("vectors/%s: nothing makes it", e.Name())
+		}
+	}
+}
+
+func vectors(t *testing.T) []conformance.Vector {
+	t.Helper()
+	all, err := conformance.Vectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestRules: each rule has a vector that can fail, names are there once, and what is csiglab's own
+// choice has its place in the references.
+func TestRules(t *testing.T) {
+	if len(conformance.Rules) < 80 {
+		t.Errorf("%d rules, want 80 at least", len(conformance.Rules))
+	}
+	references, err := os.ReadFile(filepath.Join(checkout.Repository(t), "docs/reference/references.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, seen := vectors(t), map[string]bool{}
+	for _, v := range all {
+		if seen[v.ID] {
+			t.Errorf("two vectors are %s", v.ID)
+		}
+		seen[v.ID] = true
+		r := conformance.Find(v.RuleID)
+		if r == nil || v.Sentence != r.Sentence || v.Source != r.Source || v.Standing != r.Standing {
+			t.Errorf("%s: rule %q, %q, %v, %s; want %+v", v.ID, v.RuleID, v.Sentence, v.Source, v.Standing, r)
+		}
+	}
+	for _, r := range conformance.Rules {
+		if seen[r.ID] {
+			t.Errorf("two rules are %s", r.ID)
+		}
+		seen[r.ID] = true
+		if !slices.ContainsFunc(all, func(v conformance.Vector) bool { return v.RuleID == r.ID }) {
+			t.Errorf("%s has no vector", r.ID)
+		}
+		_, anchor, isOurs := strings.Cut(r.Source.Paragraph, "references.md#")
+		switch {
+		case isOurs != (r.Standing == conformance.Ours):
+			t.Errorf("%s: standing %s, source %v", r.ID, r.Standing, r.Source)
+		case isOurs && !bytes.Contains(references, []byte(`<a id="`+anchor+`">`)):
+			t.Errorf("%s: the references have no anchor %s", r.ID, anchor)
+		}
+	}
+}
+
+// TestOwn runs all vectors through csiglab's machines.
+func TestOwn(t *testing.T) {
+	report, err := conformance.Run(context.Background(), "own", own.Device{}, vectors(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Results {
+		if r.Outcome == conformance.Passed {
+			continue
+		}
+		t.Errorf("%s: %s %s", r.ID, r.Outcome, r.Reason)
+		for _, d := range r.Wrong {
+			t.Errorf("%s\n%s", d.Says(), d.Dump())
+		}
+	}
+	t.Logf("%d rules, %d vectors", len(conformance.Rules), len(report.Results))
+}
