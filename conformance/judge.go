@@ -32,6 +32,8 @@ type Difference struct {
 	Port, Number int // the number counts the frames of the port from 1
 	Want, Got    *Frame
 	At           []int // offsets of octets that differ, also those that one of the two lacks
+	// WantShown and GotShown are the frames as Wireshark shows them; "" unless Show was called.
+	WantShown, GotShown string
 }
 
 // Report is what came out of vectors.
@@ -155,15 +157,33 @@ func (r *Report) Count(o Outcome) (n int) {
 	return n
 }
 
-// Failed returns the rules of which a vector failed or is an error, in the order of Rules.
+// Failed returns the rules of which a vector failed, in the order of Rules.
 func (r *Report) Failed() (rules []string) {
 	for i := range Rules {
 		id := Rules[i].ID
-		if slices.ContainsFunc(r.Results, func(x Result) bool { return x.RuleID == id && (x.Outcome == Failed || x.Outcome == Broken) }) {
+		if slices.ContainsFunc(r.Results, func(x Result) bool { return x.RuleID == id && x.Outcome == Failed }) {
 			rules = append(rules, id)
 		}
 	}
 	return rules
+}
+
+// Details returns the first result of each rule that failed, and the names of the other vectors of
+// the rule that failed.
+func (r *Report) Details() (first []*Result, others map[string][]string) {
+	others = map[string][]string{}
+	seen := map[string]bool{}
+	for i := range r.Results {
+		switch x := &r.Results[i]; {
+		case x.Outcome != Failed:
+		case seen[x.RuleID]:
+			others[x.RuleID] = append(others[x.RuleID], x.ID)
+		default:
+			seen[x.RuleID] = true
+			first = append(first, x)
+		}
+	}
+	return first, others
 }
 
 // A line of a dump has perLine octets, and a dump mostLines lines of a frame.
