@@ -27,20 +27,20 @@ func (g *generator) layout() {
 	g.tags("CSIG-LAY-05/updated", asUsual, late(2000), stack{reserved(c(delay, 0, 0), 1)}, stack{reserved(c(delay, 4, 13), 1)})
 	g.same("CSIG-LAY-05/kept", asUsual, late(2000), stack{reserved(c(delay, 9, 5), 1)})
 
-	g.tags("CSIG-LAY-06/t0", asUsual, sent(625), stack{w(abw, ones, 0)}, stack{w(abw, 4768, 20003)})
-	g.tags("CSIG-LAY-06/t1", asUsual, sent(625), stack{w(share, ones, 0)}, stack{w(share, 500_000, 20003)})
-	g.tags("CSIG-LAY-06/t2", asUsual, late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 125, 20003)})
-	g.tags("CSIG-LAY-06/t3", asUsual, queued(500), stack{w(nqd, 0, 0)}, stack{w(nqd, 500_000, 20003)})
+	g.tags("CSIG-LAY-06/t0", asUsual, sent(625), stack{w(abw, ones, 0)}, stack{w(abw, 4768, 10003)})
+	g.tags("CSIG-LAY-06/t1", asUsual, sent(625), stack{w(share, ones, 0)}, stack{w(share, 500_000, 10003)})
+	g.tags("CSIG-LAY-06/t2", asUsual, late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 125, 10003)})
+	g.tags("CSIG-LAY-06/t3", asUsual, queued(500), stack{w(nqd, 0, 0)}, stack{w(nqd, 500_000, 10003)})
 	for _, s := range []int{6, 0x5a5a5, 0xa5a5a, ones} {
-		g.tags(fmt.Sprintf("CSIG-LAY-07/s%x", s), asUsual, late(s*16), stack{w(delay, 0, 0)}, stack{w(delay, s, 20003)})
+		g.tags(fmt.Sprintf("CSIG-LAY-07/s%x", s), asUsual, late(s*16), stack{w(delay, 0, 0)}, stack{w(delay, s, 10003)})
 	}
 	for _, lm := range []int{1, 0x2aaa, 0x5555, 0x7fff} {
 		g.tags(fmt.Sprintf("CSIG-LAY-08/lm%x", lm), locators(1, lm), late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 125, lm)})
 		g.tags(fmt.Sprintf("CSIG-LAY-08/over%x", lm), locators(1, lm), late(2000), stack{w(delay, 1, 0x7fff-lm)}, stack{w(delay, 125, lm)})
 	}
 	g.same("CSIG-LAY-09/set", asUsual, late(2000), stack{frozen(w(delay, 0, 0))})
-	g.tags("CSIG-LAY-09/bit30", asUsual, late(2000), stack{w(delay, 0, 1)}, stack{w(delay, 125, 20003)})
-	g.tags("CSIG-LAY-10/updated", asUsual, late(2000), stack{reserved(w(delay, 0, 0), 0xa5)}, stack{reserved(w(delay, 125, 20003), 0xa5)})
+	g.tags("CSIG-LAY-09/bit30", asUsual, late(2000), stack{w(delay, 0, 1)}, stack{w(delay, 125, 10003)})
+	g.tags("CSIG-LAY-10/updated", asUsual, late(2000), stack{reserved(w(delay, 0, 0), 0xa5)}, stack{reserved(w(delay, 125, 10003), 0xa5)})
 	g.same("CSIG-LAY-10/kept", asUsual, late(2000), stack{reserved(w(delay, 900, 5), 0xff)})
 }
 
@@ -55,18 +55,18 @@ func (g *generator) dialect() {
 		g.tags(fmt.Sprintf("CSIG-DIA-02/lm%x", lm), locators(1, lm), late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 125, lm)})
 	}
 	g.tags("CSIG-DIA-03/compact", asUsual, late(2000), stack{c(delay, 1, 5)}, stack{c(delay, 4, 13)})
-	g.tags("CSIG-DIA-03/wide", asUsual, late(2000), stack{w(delay, 1, 5)}, stack{w(delay, 125, 20003)})
+	g.tags("CSIG-DIA-03/wide", asUsual, late(2000), stack{w(delay, 1, 5)}, stack{w(delay, 125, 10003)})
 	g.trim("CSIG-DIA-04/force", trims("force_local"), stack{c(delay, 0, 4)}, stack{c(delay, 31, 13)})
-	g.trim("CSIG-DIA-04/wide", trims("force_local"), stack{w(delay, 0, 4)}, stack{w(delay, ones, 20003)})
+	g.trim("CSIG-DIA-04/wide", trims("force_local"), stack{w(delay, 0, 4)}, stack{w(delay, ones, 10003)})
 }
 
 func (g *generator) tpids() {
 	g.begin("tpid", "TPIDs that the operator chose", profile{compact: 0x9900, wide: 0xccdd})
 	g.tags("CSIG-TPI-01/9900", asUsual, late(2000), stack{c(delay, 0, 0)}, stack{c(delay, 4, 13)})
 	g.tags("CSIG-TPI-01/vlan", asUsual, late(2000), stack{vlan(0x8100, 0x6064), c(delay, 0, 0)}, stack{vlan(0x8100, 0x6064), c(delay, 4, 13)})
-	g.tags("CSIG-TPI-02/ccdd", asUsual, late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 125, 20003)})
+	g.tags("CSIG-TPI-02/ccdd", asUsual, late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 125, 10003)})
 	g.tags("CSIG-TPI-03/compact", asUsual, sent(625), stack{c(abw, 31, 0)}, stack{c(abw, 16, 13)})
-	g.tags("CSIG-TPI-03/wide", asUsual, sent(625), stack{w(abw, ones, 0)}, stack{w(abw, 4768, 20003)})
+	g.tags("CSIG-TPI-03/wide", asUsual, sent(625), stack{w(abw, ones, 0)}, stack{w(abw, 4768, 10003)})
 	g.same("CSIG-TPI-04/88b5", asUsual, late(2000), stack{raw(0x88, 0xb5, 0x40, 0)})
 	g.same("CSIG-TPI-04/88b6", asUsual, late(2000), stack{raw(0x88, 0xb6, 0, 0, 0x20, 0, 0, 0)})
 }
@@ -92,7 +92,7 @@ func (g *generator) positions() {
 	} {
 		around := func(p part) stack { return append(append(append(stack{}, x.front...), p), x.end...) }
 		g.tags(x.id+"-compact", asUsual, late(2000), around(c(delay, 0, 0)), around(c(delay, 4, 13)))
-		g.tags(x.id+"-wide", asUsual, late(2000), around(w(delay, 0, 0)), around(w(delay, 125, 20003)))
+		g.tags(x.id+"-wide", asUsual, late(2000), around(w(delay, 0, 0)), around(w(delay, 125, 10003)))
 	}
 	hidden := raw(0x88, 0xb5, 0x40, 0, 0x7a, 0x11) // what is encrypted may look like a tag
 	g.same("CSIG-POS-07/encrypted", asUsual, late(2000), stack{secTag(0x0c), hidden})
@@ -136,28 +136,28 @@ func (g *generator) positions() {
 func (g *generator) signals() {
 	g.begin("signal", "What the four signals measure", usual)
 	g.tags("CSIG-SIG-01/busy", asUsual, sent(1000), stack{c(abw, 31, 0)}, stack{c(abw, 6, 13)})
-	g.tags("CSIG-SIG-01/wide", asUsual, sent(1000), stack{w(abw, ones, 0)}, stack{w(abw, 1907, 20003)})
+	g.tags("CSIG-SIG-01/wide", asUsual, sent(1000), stack{w(abw, ones, 0)}, stack{w(abw, 1907, 10003)})
 	g.tags("CSIG-SIG-02/busy", asUsual, sent(1000), stack{c(share, 31, 0)}, stack{c(share, 6, 13)})
-	g.tags("CSIG-SIG-02/wide", asUsual, sent(1000), stack{w(share, ones, 0)}, stack{w(share, 200_000, 20003)})
+	g.tags("CSIG-SIG-02/wide", asUsual, sent(1000), stack{w(share, ones, 0)}, stack{w(share, 200_000, 10003)})
 	g.tags("CSIG-SIG-03/late", asUsual, late(7777), stack{c(delay, 0, 0)}, stack{c(delay, 15, 13)})
-	g.tags("CSIG-SIG-03/wide", asUsual, late(7777), stack{w(delay, 0, 0)}, stack{w(delay, 486, 20003)})
+	g.tags("CSIG-SIG-03/wide", asUsual, late(7777), stack{w(delay, 0, 0)}, stack{w(delay, 486, 10003)})
 	g.tags("CSIG-SIG-04/queued", asUsual, queued(900), stack{c(nqd, 0, 0)}, stack{c(nqd, 28, 13)})
-	g.tags("CSIG-SIG-04/wide", asUsual, queued(900), stack{w(nqd, 0, 0)}, stack{w(nqd, 900_000, 20003)})
-	g.tags("CSIG-SIG-05/125", asUsual, sent(125), stack{w(abw, ones, 0)}, stack{w(abw, 8583, 20003)})
-	g.tags("CSIG-SIG-05/all", asUsual, sent(1250), stack{w(abw, ones, 0)}, stack{w(abw, 0, 20003)})
-	g.tags("CSIG-SIG-05/none", asUsual, idle(), stack{w(abw, ones, 0)}, stack{w(abw, 9536, 20003)})
+	g.tags("CSIG-SIG-04/wide", asUsual, queued(900), stack{w(nqd, 0, 0)}, stack{w(nqd, 900_000, 10003)})
+	g.tags("CSIG-SIG-05/125", asUsual, sent(125), stack{w(abw, ones, 0)}, stack{w(abw, 8583, 10003)})
+	g.tags("CSIG-SIG-05/all", asUsual, sent(1250), stack{w(abw, ones, 0)}, stack{w(abw, 0, 10003)})
+	g.tags("CSIG-SIG-05/none", asUsual, idle(), stack{w(abw, ones, 0)}, stack{w(abw, 9536, 10003)})
 	other := idle()
 	other.before = []conformance.Frame{load(0, 2, 0, 1000)}
-	g.elsewhere("CSIG-SIG-06/wide", other, stack{w(abw, ones, 0)}, stack{w(abw, 9536, 20003)})
-	g.elsewhere("CSIG-SIG-06/share", other, stack{w(share, ones, 0)}, stack{w(share, 1_000_000, 20003)})
-	g.tags("CSIG-SIG-07/waits", asUsual, queued(0), stack{w(delay, 0, 0)}, stack{w(delay, 17, 20003)})
-	g.tags("CSIG-SIG-07/pipeline", asUsual, late(800), stack{w(delay, 0, 0)}, stack{w(delay, 50, 20003)})
-	g.tags("CSIG-SIG-07/idle", asUsual, idle(), stack{w(delay, 0, 0)}, stack{w(delay, 5, 20003)})
+	g.elsewhere("CSIG-SIG-06/wide", other, stack{w(abw, ones, 0)}, stack{w(abw, 9536, 10003)})
+	g.elsewhere("CSIG-SIG-06/share", other, stack{w(share, ones, 0)}, stack{w(share, 1_000_000, 10003)})
+	g.tags("CSIG-SIG-07/waits", asUsual, queued(0), stack{w(delay, 0, 0)}, stack{w(delay, 17, 10003)})
+	g.tags("CSIG-SIG-07/pipeline", asUsual, late(800), stack{w(delay, 0, 0)}, stack{w(delay, 50, 10003)})
+	g.tags("CSIG-SIG-07/idle", asUsual, idle(), stack{w(delay, 0, 0)}, stack{w(delay, 5, 10003)})
 	g.same("CSIG-SIG-08/itself", asUsual, queued(0), stack{w(nqd, 0, 0)})
-	g.tags("CSIG-SIG-08/64", asUsual, queued(64), stack{w(nqd, 0, 0)}, stack{w(nqd, 64_000, 20003)})
+	g.tags("CSIG-SIG-08/64", asUsual, queued(64), stack{w(nqd, 0, 0)}, stack{w(nqd, 64_000, 10003)})
 	before := idle()
 	before.at, before.before = 2200, []conformance.Frame{load(0, 3, 0, 1000)}
-	g.tags("CSIG-SIG-09/before", asUsual, before, stack{w(abw, ones, 0)}, stack{w(abw, 9536, 20003)})
+	g.tags("CSIG-SIG-09/before", asUsual, before, stack{w(abw, ones, 0)}, stack{w(abw, 9536, 10003)})
 }
 
 // elsewhere is tags of a scene whose other frames leave by port 2.
@@ -198,22 +198,22 @@ func (g *generator) quantisers() {
 	g.same("CSIG-QUA-07/max", mixed, late(3500), stack{c(delay, 5, 9)})
 	g.same("CSIG-QUA-07/min", prefixed, sent(1250), stack{c(share, 5, 9)})
 
-	g.tags("CSIG-QUA-08/down", asUsual, late(10_521), stack{w(delay, 0, 0)}, stack{w(delay, 657, 20003)})
-	g.tags("CSIG-QUA-08/exact", asUsual, late(18_000), stack{w(delay, 0, 0)}, stack{w(delay, 1125, 20003)})
+	g.tags("CSIG-QUA-08/down", asUsual, late(10_521), stack{w(delay, 0, 0)}, stack{w(delay, 657, 10003)})
+	g.tags("CSIG-QUA-08/exact", asUsual, late(18_000), stack{w(delay, 0, 0)}, stack{w(delay, 1125, 10003)})
 	based := quantiser("wide", "delay", "base 1024, step 32", linear(32, 1024))
-	g.tags("CSIG-QUA-08/base", based, late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 30, 20003)})
-	g.tags("CSIG-QUA-09/base", based, late(1056), stack{w(delay, 0, 0)}, stack{w(delay, 1, 20003)})
+	g.tags("CSIG-QUA-08/base", based, late(2000), stack{w(delay, 0, 0)}, stack{w(delay, 30, 10003)})
+	g.tags("CSIG-QUA-09/base", based, late(1056), stack{w(delay, 0, 0)}, stack{w(delay, 1, 10003)})
 	g.same("CSIG-QUA-09/below", based, late(1055), stack{w(delay, 0, 0)})
 	kilo := quantiser("wide", "abw-c", "step 1024", linear(1024, 0))
-	g.tags("CSIG-QUA-09/min", kilo, sent(610), stack{w(share, ones, 0)}, stack{w(share, 500, 20003)})
-	g.tags("CSIG-QUA-09/min-below", kilo, sent(611), stack{w(share, ones, 0)}, stack{w(share, 499, 20003)})
+	g.tags("CSIG-QUA-09/min", kilo, sent(610), stack{w(share, ones, 0)}, stack{w(share, 500, 10003)})
+	g.tags("CSIG-QUA-09/min-below", kilo, sent(611), stack{w(share, ones, 0)}, stack{w(share, 499, 10003)})
 	g.same("CSIG-QUA-10/max", based, late(500), stack{w(delay, 0, 0)})
 	above := quantiser("wide", "abw-c", "base 2^19, step 1", linear(1, 1<<19))
-	g.tags("CSIG-QUA-10/min", above, sent(625), stack{w(share, ones, 0)}, stack{w(share, 0, 20003)})
+	g.tags("CSIG-QUA-10/min", above, sent(625), stack{w(share, ones, 0)}, stack{w(share, 0, 10003)})
 	fine := quantiser("wide", "delay", "step 1", linear(1, 0))
-	g.tags("CSIG-QUA-11/last", fine, late(ones), stack{w(delay, ones-1, 9)}, stack{w(delay, ones, 20003)})
-	g.tags("CSIG-QUA-11/beyond", fine, late(ones+1), stack{w(delay, 7, 9)}, stack{w(delay, ones, 20003)})
-	g.tags("CSIG-QUA-11/far", fine, late(3_000_000), stack{w(delay, 7, 9)}, stack{w(delay, ones, 20003)})
+	g.tags("CSIG-QUA-11/last", fine, late(ones), stack{w(delay, ones-1, 9)}, stack{w(delay, ones, 10003)})
+	g.tags("CSIG-QUA-11/beyond", fine, late(ones+1), stack{w(delay, 7, 9)}, stack{w(delay, ones, 10003)})
+	g.tags("CSIG-QUA-11/far", fine, late(3_000_000), stack{w(delay, 7, 9)}, stack{w(delay, ones, 10003)})
 }
 
 // geometric returns edges at 0 and 250 * 2^(i/3) ns, rounded: i thirds of an octave, without

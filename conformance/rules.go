@@ -8,10 +8,10 @@ const (
 
 // Rule is what a device does, as far as it can be seen from outside.
 type Rule struct {
-	ID       string
-	Standing string
-	Source   Source // of Ours the place in csiglab's documents that gives the choice
-	Sentence string
+	ID       string `json:"id"`
+	Standing string `json:"standing"`
+	Source   Source `json:"source"` // of Ours the place in csiglab's documents that gives the choice
+	Sentence string `json:"sentence"`
 }
 
 // Find returns a rule, nil if there is none.

@@ -51,7 +51,7 @@ func linear(step, base uint64) conformance.Quantiser {
 }
 
 // usualDevice is a switch of four ports, behind which hosts 0 to 3 are, in a domain of both
-// formats. It updates all tags. Port 3, which most frames leave by, has locators 13 and 20003.
+// formats. It updates all tags. Port 3, which most frames leave by, has locators 13 and 10003.
 func (g *generator) usualDevice() *conformance.Setup {
 	d := &conformance.Setup{
 		Role: conformance.RoleSwitch, Dialect: "uec-0.50", Interval: interval,
@@ -70,7 +70,7 @@ func (g *generator) usualDevice() *conformance.Setup {
 	for i := range 4 {
 		d.Ports = append(d.Ports, conformance.Port{
 			Rate: rate, Queue: queue, MAC: fmt.Sprintf("02:00:00:09:00:%02x", i), Peer: fmt.Sprintf("02:00:00:%02x:00:00", i), Hosts: []int{i},
-			Locators: map[string]int{"compact": 10 + i, "wide": 20000 + i},
+			Locators: map[string]int{"compact": 10 + i, "wide": 10000 + i},
 		})
 	}
 	return d

@@ -174,3 +174,33 @@ func TestOwn(t *testing.T) {
 	}
 	t.Logf("%d rules, %d vectors", len(conformance.Rules), len(report.Results))
 }
+
+// TestReference compares the page of rules with the table; -update writes it.
+func TestReference(t *testing.T) {
+	const mark = "<!-- What follows is written by go test ./conformance -run TestReference -update -->\n"
+	path := filepath.Join(checkout.Repository(t), "docs/reference/conformance.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, have, ok := strings.Cut(string(page), mark)
+	if !ok {
+		t.Fatalf("%s has no line %q", path, mark)
+	}
+	var b strings.Builder
+	b.WriteString("\n| rule | from | sentence |\n|-|-|-|\n")
+	for _, r := range conformance.Rules {
+		from := r.Source.String()
+		if _, anchor, ok := strings.Cut(r.Source.Paragraph, "docs/reference/"); ok {
+			from = "[csiglab](" + anchor + ")"
+		}
+		b.WriteString("| " + r.ID + " | " + from + " | " + r.Sentence + " |\n")
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(head+mark+b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if have != b.String() {
+		t.Errorf("docs/reference/conformance.md is not what the rules say: go test ./conformance -run TestReference -update")
+	}
+}

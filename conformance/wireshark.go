@@ -13,7 +13,6 @@ import (
 	"github.com/csiglab/csiglab/nodes/capture"
 )
 
-
 // Show sets how Wireshark shows the frames of differences, with csiglab's dissector: of the
 // first difference of each result of which it reports true.
 func (r *Report) Show(ctx context.Context, which func(*Result) bool) error {
