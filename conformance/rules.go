@@ -64,9 +64,9 @@ var Rules = []Rule{
 
 	// TPIDs and formats.
 	{"CSIG-TPI-01", Standard, fboss("list of TPIDs of the switch"), "The TPID of compact tags is a setting."},
-	{"CSIG-TPI-02", Standard, sai("example of a TPID"), "The TPID of wide tags is a setting."},
+	{"CSIG-TPI-02", Standard, sai("§4.4 to §4.8: attributes of an object"), "The TPID of wide tags is a setting."},
 	{"CSIG-TPI-03", Standard, ieee("table: each format has an EtherType"), "Formats are told apart by their TPIDs; a domain may have both."},
-	{"CSIG-TPI-04", Standard, ieee("bridges carry the tag with the frame"), "A frame with another EtherType in the tag's place has no tag, and leaves as it came."},
+	{"CSIG-TPI-04", Ours, ours("tpids"), "A frame with another EtherType in the tag's place has no tag, and leaves as it came."},
 	{"CSIG-TPI-05", Ours, ours("hop-update"), "A tag of a format that the domain does not have leaves as it came."},
 
 	// Where the tag stands.
@@ -74,37 +74,37 @@ var Rules = []Rule{
 	{"CSIG-POS-02", Standard, stackFigure, "Under 802.1Q the CSIG tag follows the C-tag."},
 	{"CSIG-POS-03", Standard, stackFigure, "Under 802.1ad the CSIG tag may stand between S-tag and C-tag."},
 	{"CSIG-POS-04", Standard, lastTag, "Under 802.1ad the CSIG tag may be the last tag, behind the C-tag."},
-	{"CSIG-POS-05", Standard, stackFigure, "The CSIG tag may follow an S-tag alone."},
+	{"CSIG-POS-05", Ours, ours("tag-position"), "The CSIG tag may follow an S-tag alone."},
 	{"CSIG-POS-06", Ours, ours("tag-position"), "The older outer tag 0x9100 is stepped over like an S-tag."},
-	{"CSIG-POS-07", Standard, ieee("figure of tag positions: 802.1AE"), "Under MACsec the tag stands in the protected part; while that is encrypted it is no tag, and the frame leaves as it came."},
+	{"CSIG-POS-07", Ours, ours("tag-position"), "Under MACsec the tag stands in the protected part (IEEE): while that is encrypted, the frame leaves as it came."},
 	{"CSIG-POS-08", Ours, ours("tag-position"), "Behind a SecTAG that encrypts and changes nothing (E and C 0) the tag is read."},
 	{"CSIG-POS-09", Ours, ours("tag-position"), "A SecTAG with an SCI is 8 octets longer."},
-	{"CSIG-POS-10", Standard, ieee("bridges carry the tag with the frame"), "VLAN tags leave as they came, priority and VID included."},
+	{"CSIG-POS-10", Standard, ietf("slide on stacking: preserves L2 forwarding"), "VLAN tags leave as they came, priority and VID included."},
 	{"CSIG-POS-11", Ours, ours("tag-position"), "A CSIG tag in front of a C-tag is found too."},
 
 	// Signals.
 	{"CSIG-SIG-01", Standard, typeTable, "T 0 is the least available bandwidth."},
 	{"CSIG-SIG-02", Standard, typeTable, "T 1 is the least available share of the port's rate."},
 	{"CSIG-SIG-03", Standard, typeTable, "T 2 is the greatest delay of a hop."},
-	{"CSIG-SIG-04", Standard, typeTable, "T 3 is the greatest normalised queue depth."},
+	{"CSIG-SIG-04", Standard, ietf("nQD: occupancy at dequeue"), "T 3 is the greatest normalised queue depth."},
 	{"CSIG-SIG-05", Standard, ietf("ABW = p - m/t"), "Available bandwidth is the port's rate less the bytes that it sent in the interval."},
 	{"CSIG-SIG-06", Standard, ietf("ABW = p - m/t, of the egress port"), "Available bandwidth is that of the egress port; what other ports send does not count."},
 	{"CSIG-SIG-07", Standard, ietf("residence time, of each packet"), "The delay of a hop contains the switch's pipeline and the waiting of this packet."},
-	{"CSIG-SIG-08", Standard, ietf("nQD at dequeue"), "Queue depth is sampled at dequeue, without the departing packet, as a share of the queue's limit."},
+	{"CSIG-SIG-08", Ours, ours("queue-depth"), "Queue depth is sampled at dequeue, without the departing packet, as a share of the queue's limit."},
 	{"CSIG-SIG-09", Standard, ietf("ABW = p - m/t, over the interval"), "What a port sent before the interval does not count."},
 
 	// Quantisers.
 	{"CSIG-QUA-01", Standard, bandRanges, "A value that equals the lower edge of a range of a compact quantiser belongs to that range."},
 	{"CSIG-QUA-02", Standard, bandRanges, "A value just below an edge belongs to the range below."},
-	{"CSIG-QUA-03", Standard, ietf("compact quantiser: configurable ranges"), "What is beyond the last edge belongs to the last range."},
+	{"CSIG-QUA-03", Ours, ours("compact-quantisers"), "What is beyond the last edge belongs to the last range."},
 	{"CSIG-QUA-04", Standard, sai("§4.4, number of bands"), "A compact quantiser may have fewer than 32 ranges."},
 	{"CSIG-QUA-05", Standard, sai("§4.5, band ids"), "Ranges have the codes that a list of band ids gives."},
 	{"CSIG-QUA-06", Ours, ours("compact-quantisers"), "Codes are compared by the rank of their range, not as numbers."},
 	{"CSIG-QUA-07", Ours, ours("compact-quantisers"), "A tag with a code that no range has leaves as it came, unless it is the initial code."},
 	{"CSIG-QUA-08", Standard, wideFormula, "The code of a wide tag is (value - base) / step, rounded down."},
 	{"CSIG-QUA-09", Standard, wideFormula, "The upper edge of a wide range is exclusive: at base + (i+1) steps the next one begins."},
-	{"CSIG-QUA-10", Standard, ietf("derivation slide: clamped at 0"), "A value below the base of a wide quantiser has code 0."},
-	{"CSIG-QUA-11", Standard, ietf("wide quantiser: 20 bits"), "Beyond the last wide range the code is all ones."},
+	{"CSIG-QUA-10", Ours, ours("wide-quantiser"), "A value below the base of a wide quantiser has code 0."},
+	{"CSIG-QUA-11", Ours, ours("wide-quantiser"), "Beyond the last wide range the code is all ones."},
 
 	// Fresh tags.
 	{"CSIG-INI-01", Standard, initSlides, "A fresh compact tag of available bandwidth has S all ones."},
@@ -112,11 +112,12 @@ var Rules = []Rule{
 	{"CSIG-INI-03", Standard, initSlides, "A fresh tag of delay has S 0."},
 	{"CSIG-INI-04", Standard, initSlides, "A fresh tag of queue depth has S 0."},
 	{"CSIG-INI-05", Standard, initSlides, "All ones of a fresh wide tag are 20 bits."},
-	{"CSIG-INI-06", Standard, ietf("slide on init"), "A fresh tag has LM, D and the reserved bits 0."},
-	{"CSIG-INI-07", Standard, lastTag, "A tag is put on as the last one in front of the EtherType, behind VLAN tags."},
-	{"CSIG-INI-08", Standard, ietf("one tag per packet"), "A frame that has a tag gets no second one."},
+	{"CSIG-INI-06", Ours, ours("open-choices"), "A fresh tag has LM, D and the reserved bits 0."},
+	{"CSIG-INI-07", Standard, lastTag, "A tag is put on behind a C-tag, in front of the EtherType."},
+	{"CSIG-INI-08", Standard, ieee("one tag per packet"), "A frame that has a tag gets no second one."},
 	{"CSIG-INI-09", Ours, ours("open-choices"), "A switch that puts tags on also updates them at its egress port."},
-	{"CSIG-INI-10", Standard, tutorial("the transport varies T over packets"), "Types are asked for in turn, one per packet."},
+	{"CSIG-INI-10", Ours, ours("open-choices"), "Types are asked for in turn, one per packet."},
+	{"CSIG-INI-11", Ours, ours("tag-position"), "Under 802.1ad a tag is put on as the last one, behind the C-tag."},
 
 	// Compare and update.
 	{"CSIG-UPD-01", Standard, updateSteps, "A local value below that of a min type (T 0, 1) replaces S."},
@@ -126,7 +127,7 @@ var Rules = []Rule{
 	{"CSIG-UPD-05", Standard, ietf("min(Q(local), tag)"), "Quantised values are compared: a worse value in the tag's range changes nothing."},
 	{"CSIG-UPD-06", Standard, updateSteps, "With S, and only then, the port's locator is written."},
 	{"CSIG-UPD-07", Standard, tutorial("one signal per tag"), "An update leaves T, D and reserved bits as they are."},
-	{"CSIG-UPD-08", Standard, ieee("treated as part of the L2 header"), "An update changes nothing of the frame but the tag."},
+	{"CSIG-UPD-08", Standard, ietf("slide on stacking: part of the L2 header"), "An update changes nothing of the frame but the tag."},
 	{"CSIG-UPD-09", Standard, sai("§1.0: only end points insert"), "A frame without a tag stays without."},
 	{"CSIG-UPD-10", Standard, sai("fig. 1"), "Along a path the tag ends with the worst hop's value and locator."},
 	{"CSIG-UPD-11", Ours, ours("hop-update"), "Of hops in the same range the first one's locator stays."},
@@ -152,14 +153,14 @@ var Rules = []Rule{
 	{"CSIG-STR-03", Standard, sai("§5.2"), "Stripping leaves VLAN tags, the EtherType and what follows."},
 	{"CSIG-STR-04", Ours, ours("hop-update"), "A port strips the types that it is told to and updates the others."},
 	{"CSIG-STR-05", Standard, sai("§5.2"), "Stripping leaves frames without a tag as they came."},
-	{"CSIG-TRM-01", Standard, ietf("functions: terminate and forward"), "A port that terminates removes the tag and forwards the frame."},
-	{"CSIG-TRM-02", Ours, ours("hop-update"), "Also a tag with D is removed where tags end."},
-	{"CSIG-TRM-03", Ours, ours("hop-update"), "A port terminates the types that it is told to and updates the others."},
+	{"CSIG-TRM-01", Ours, ours("domain-edge"), "A port that terminates removes the tag and forwards the frame."},
+	{"CSIG-TRM-02", Ours, ours("domain-edge"), "Also a tag with D is removed where tags end."},
+	{"CSIG-TRM-03", Ours, ours("domain-edge"), "A port terminates the types that it is told to and updates the others."},
 	{"CSIG-REF-01", Standard, sai("fig. 1: reflection"), "A receiver sends type and value of a compact tag back in its ACK."},
 	{"CSIG-REF-02", Standard, sai("fig. 1: reflection"), "A receiver sends type and value of a wide tag back in its ACK."},
 	{"CSIG-REF-03", Ours, ours("reflection"), "The echo is the tag without its TPID, bit by bit: locator, D and reserved bits too."},
 	{"CSIG-REF-04", Ours, ours("reflection"), "An ACK of a packet without a tag has no echo."},
-	{"CSIG-REF-05", Standard, tutorial("receiver reflects in ACKs"), "An ACK has no tag of its own."},
+	{"CSIG-REF-05", Ours, ours("reflection"), "An ACK has no tag of its own."},
 	{"CSIG-REF-06", Standard, sai("fig. 1: reflection"), "A NACK of a trimmed packet sends the tag back too."},
 
 	// The edge of a domain.
@@ -172,8 +173,8 @@ var Rules = []Rule{
 	{"CSIG-EDG-07", Ours, ours("domain-edge"), "Where an edge also puts tags on, a forged tag is replaced by a fresh one."},
 
 	// What a device does not know.
-	{"CSIG-UNK-01", Standard, sai("§5.4: invalid type"), "Reserved types of compact tags (T 4 to 7) leave as they came."},
-	{"CSIG-UNK-02", Standard, sai("§5.4: invalid type"), "Reserved types of wide tags (T 4 to 15) leave as they came."},
+	{"CSIG-UNK-01", Ours, ours("signal-types"), "Reserved types of compact tags (T 4 to 7) leave as they came."},
+	{"CSIG-UNK-02", Ours, ours("signal-types"), "Reserved types of wide tags (T 4 to 15) leave as they came."},
 	{"CSIG-UNK-03", Ours, ours("hop-update"), "A frame with two CSIG tags leaves as it came."},
 	{"CSIG-UNK-04", Ours, ours("hop-update"), "A frame with a tag of each format leaves as it came."},
 	{"CSIG-UNK-05", Ours, ours("tag-position"), "A frame with more than 8 other tags leaves as it came."},
@@ -198,5 +199,5 @@ var Rules = []Rule{
 	{"CSIG-TUN-03", Standard, fboss("AgentCsigTest: strip"), "Stripping removes the outer tag alone."},
 	{"CSIG-IPH-01", Standard, ieee("content carried across the L2 rewrite"), "At an IP hop the tag's content goes over to the new L2 header, and is updated."},
 	{"CSIG-IPH-02", Standard, Source{"RFC 1812", "§5.3.1"}, "An IP hop counts the TTL down; tag and checksum do not depend on each other."},
-	{"CSIG-HSH-01", Standard, ietf("must preserve L2 forwarding"), "The choice among equal paths depends neither on the tag's bits nor on whether there is one."},
+	{"CSIG-HSH-01", Standard, sai("§4.0: forwarding does not change"), "The choice among equal paths depends neither on the tag's bits nor on whether there is one."},
 }

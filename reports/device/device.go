@@ -68,6 +68,26 @@ func Text(r *conformance.Report) string {
 	return b.String()
 }
 
+// groups counts the rules that failed by the middle of their names, such as UPD.
+func groups(r *conformance.Report) string {
+	group := func(rule string) string { return strings.Split(rule, "-")[1] }
+	var names, counts []string
+	failed, all := map[string]int{}, map[string]int{}
+	list, _ := rules(r)
+	for _, rule := range list {
+		all[group(rule.ID)]++
+	}
+	for _, id := range r.Failed() {
+		if failed[group(id)]++; failed[group(id)] == 1 {
+			names = append(names, group(id))
+		}
+	}
+	for _, name := range names {
+		counts = append(counts, fmt.Sprintf("%s %d of %d", name, failed[name], all[name]))
+	}
+	return strings.Join(counts, ", ")
+}
+
 // mostNames is how many vectors of one reason are named.
 const mostNames = 8
 
@@ -139,7 +159,7 @@ func HTML(w io.Writer, r *conformance.Report) error {
 	switch {
 	case r.Count(conformance.Failed) > 0:
 		d.Banner.State = section.Bad
-		d.Story = []string{"Rules that failed: " + strings.Join(r.Failed(), ", ") + "."}
+		d.Story = []string{"Rules that failed: " + groups(r) + "."}
 	case r.Count(conformance.Broken) > 0:
 		d.Banner.State = section.Bad
 	case r.Count(conformance.Skipped) > 0:

@@ -107,7 +107,7 @@ func TestHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"a &lt;device&gt;", "CSIG-UPD-01", "Rules of the standard", "Choices of csiglab", "CSIG-EDG-06", "it did not leave\n  0000 want", "it &lt;fell&gt; over"} {
+	for _, want := range []string{"a &lt;device&gt;", "CSIG-UPD-01", "Rules that failed: UPD 1 of 2", "Rules of the standard", "Choices of csiglab", "CSIG-EDG-06", "it did not leave\n  0000 want", "it &lt;fell&gt; over"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
