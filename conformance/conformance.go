@@ -64,7 +64,9 @@ func (s Source) String() string { return s.Document + ", " + s.Paragraph }
 // Roles of a device.
 const (
 	RoleSwitch = "switch"
-	RoleHost   = "host" // ends tags and reflects them, over the transport of docs/reference/wire.md
+	// RoleHost ends tags and reflects them, over the transport of docs/reference/wire.md. It
+	// receives flow 7 from host 1.
+	RoleHost = "host"
 )
 
 // Setup is the configuration of a device. Types are abw, abw-c, delay and nqd; formats are

@@ -204,3 +204,53 @@ func TestReference(t *testing.T) {
 		t.Errorf("docs/reference/conformance.md is not what the rules say: go test ./conformance -run TestReference -update")
 	}
 }
+
+// TestState: a device that is told its state instead of measuring it writes the same codes. Where
+// a tag leaves with another value than it came with, the state has this code by the quantiser of
+// the device; trims write other values.
+func TestState(t *testing.T) {
+	checked := 0
+	for _, v := range vectors(t) {
+		i := slices.IndexFunc(v.In, func(f conformance.Frame) bool { return f.State != nil })
+		o := slices.IndexFunc(v.Out, func(f conformance.Frame) bool { return len(f.Tags) > 0 })
+		forced := strings.HasPrefix(v.RuleID, "CSIG-TRI-02") || v.RuleID == "CSIG-DIA-04"
+		if i < 0 || o < 0 || len(v.In[i].Tags) != len(v.Out[o].Tags) || v.Setup.Ports[1].Init != nil || forced {
+			continue
+		}
+		in, out, s := v.In[i].Tags[0], v.Out[o].Tags[0], v.In[i].State
+		if in.Format != out.Format || in.Type != out.Type || in.Signal == out.Signal {
+			continue
+		}
+		q := v.Setup.Formats[out.Format].Quantisers[allTypes[out.Type]]
+		value := uint64([]int64{s.ABW, s.Share, s.Delay, s.Depth}[out.Type])
+		if code := codeOf(q, value); code != out.Signal {
+			t.Errorf("%s: state %d has code %d, the tag that leaves %d", v.ID, value, code, out.Signal)
+		}
+		checked++
+	}
+	if checked < 100 {
+		t.Errorf("%d vectors have a value that is written, want 100 at least", checked)
+	}
+	t.Logf("%d vectors", checked)
+}
+
+// codeOf quantises by counting, as the documents put it.
+func codeOf(q conformance.Quantiser, value uint64) int {
+	if q.Edges == nil {
+		code := 0
+		for at := q.Base + q.Step; value >= at && code < ones; at += q.Step {
+			code++
+		}
+		return code
+	}
+	last := 0
+	for i, edge := range q.Edges {
+		if value >= edge {
+			last = i
+		}
+	}
+	if q.Codes != nil {
+		return q.Codes[last]
+	}
+	return last
+}
