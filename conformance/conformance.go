@@ -22,7 +22,7 @@ import (
 // misread a file.
 const Schema = 1
 
-//go:embed vectors/*.json
+//go:embed vectors/*.json vectors/README.md
 var files embed.FS
 
 // File is a file of vectors.
@@ -215,6 +215,37 @@ func Vectors() ([]Vector, error) {
 	}
 	slices.SortStableFunc(all, func(a, b Vector) int { return place[a.RuleID] - place[b.RuleID] })
 	return all, nil
+}
+
+// Shipped returns the files of vectors by name, as they are in csiglab's repository: JSON, a
+// capture beside each, and a README with the licence.
+func Shipped() (map[string][]byte, error) {
+	entries, err := files.ReadDir("vectors")
+	if err != nil {
+		return nil, err
+	}
+	shipped := map[string][]byte{}
+	for _, e := range entries {
+		data, err := files.ReadFile("vectors/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		shipped[e.Name()] = data
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok {
+			continue
+		}
+		f, err := Read(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name(), err)
+		}
+		var capture bytes.Buffer
+		if err := f.WriteCapture(&capture); err != nil {
+			return nil, err
+		}
+		shipped[name+".pcapng"] = capture.Bytes()
+	}
+	return shipped, nil
 }
 
 // Select returns the vectors that one of the words names: a rule, the beginning of one such as

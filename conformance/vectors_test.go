@@ -85,7 +85,11 @@ func text(t *testing.T, f *conformance.File) []byte {
 func TestVectors(t *testing.T) {
 	files := generate(t)
 	for name, f := range files {
-		for suffix, data := range map[string][]byte{".json": text(t, f), ".pcapng": capture(t, f)} {
+		var capture bytes.Buffer
+		if err := f.WriteCapture(&capture); err != nil {
+			t.Fatal(err)
+		}
+		for suffix, data := range map[string][]byte{".json": text(t, f), ".pcapng": capture.Bytes()} {
 			path := filepath.Join("vectors", name+suffix)
 			if *update {
 				if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -105,6 +109,24 @@ func TestVectors(t *testing.T) {
 	for _, e := range entries {
 		if name := strings.TrimSuffix(strings.TrimSuffix(e.Name(), ".json"), ".pcapng"); files[name] == nil && name != "README.md" {
 			t.Errorf("vectors/%s: nothing makes it", e.Name())
+		}
+	}
+}
+
+// TestShipped: what the program writes is what the repository has.
+func TestShipped(t *testing.T) {
+	shipped, err := conformance.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir("vectors")
+	if err != nil || len(entries) != len(shipped) {
+		t.Errorf("%d files, want %d: %v", len(shipped), len(entries), err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join("vectors", e.Name()))
+		if err != nil || !bytes.Equal(data, shipped[e.Name()]) {
+			t.Errorf("%s: %d bytes, want %d: %v", e.Name(), len(shipped[e.Name()]), len(data), err)
 		}
 	}
 }

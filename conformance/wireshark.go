@@ -63,7 +63,7 @@ func (r *Report) Show(ctx context.Context, which func(*Result) bool) error {
 	}
 	for options, b := range batches {
 		var file bytes.Buffer
-		if err := WriteCapture(&file, "", b.names, b.frames); err != nil {
+		if err := writeCapture(&file, "", b.names, b.frames); err != nil {
 			return err
 		}
 		args := []string{"-X", "lua_script:" + script, "-r", "-", "-V", "-O", "vlan,ieee8021ad,macsec,csig"}

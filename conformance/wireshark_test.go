@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,33 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/conformance"
 	"github.com/csiglab/csiglab/nodes/capture/capturetest"
 )
-
-// capture returns all frames of a file of vectors as pcapng: those that come in, then those that
-// must come out.
-func capture(t *testing.T, f *conformance.File) []byte {
-	names, frames := framesOf(f)
-	var b bytes.Buffer
-	if err := conformance.WriteCapture(&b, f.About, names, frames); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func framesOf(f *conformance.File) (names []string, frames []conformance.Frame) {
-	for i := range f.Vectors {
-		v := &f.Vectors[i]
-		for _, x := range v.In {
-			names, frames = append(names, v.ID+" in"), append(frames, x)
-		}
-		for _, x := range v.Out {
-			names, frames = append(names, v.ID+" out"), append(frames, x)
-		}
-	}
-	return names, frames
-}
 
 // TestSecondDecoder reads the captures with tshark and csiglab's dissector in Lua, and compares
 // the fields of all tags with what the vectors say.
@@ -54,7 +28,7 @@ func TestSecondDecoder(t *testing.T) {
 			options := []string{"-o", "csig.dialect:" + setup.Dialect, "-o", "csig.tpid_compact:" + setup.Formats["compact"].TPID, "-o", "csig.tpid_wide:" + setup.Formats["wide"].TPID}
 			rows := capturetest.Tshark(t, filepath.Join("vectors", name+".pcapng"), options,
 				"frame.interface_name", "frame.len", "csig.format", "csig.t", "csig.s", "csig.lm", "csig.d", "csig.r")
-			names, frames := framesOf(f)
+			names, frames := f.Frames()
 			if len(rows) != len(frames) {
 				t.Fatalf("tshark reads %d frames of %d", len(rows), len(frames))
 			}

@@ -54,6 +54,24 @@ func TestConformanceFails(t *testing.T) {
 	}
 }
 
+// The vectors are written once, into a new folder.
+func TestConformanceWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vectors")
+	for _, want := range []int{command.ExitOK, command.ExitUsage} {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, "conformance", "vectors", "--write", dir); code != want || stdout != "" {
+			t.Errorf("exit %d, want %d: %s %s", code, want, stdout, stderr)
+		}
+	}
+	files, err := conformance.Shipped()
+	entries, _ := os.ReadDir(dir)
+	if err != nil || len(entries) != len(files) {
+		t.Errorf("%d files, want %d, %v", len(entries), len(files), err)
+	}
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "conformance", "vectors", "--write", dir+"2", "--only", "CSIG-UPD"); code != command.ExitUsage || !strings.Contains(stderr, "excludes") {
+		t.Errorf("exit %d, said %q", code, stderr)
+	}
+}
+
 func TestConformanceRules(t *testing.T) {
 	code, stdout, _ := csiglab(&fakeLab{}, nil, "conformance", "rules")
 	if n := strings.Count(stdout, "\n"); code != command.ExitOK || n != len(conformance.Rules) {

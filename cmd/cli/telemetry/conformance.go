@@ -5,13 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
 	"github.com/csiglab/csiglab/conformance"
 	"github.com/csiglab/csiglab/conformance/own"
+	"github.com/csiglab/csiglab/internal/cause"
+	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/reports/device"
 	"github.com/spf13/cobra"
 )
@@ -31,8 +36,8 @@ func conformanceCommand(a *command.App) *cobra.Command {
 
 // vectorsFlags are the flags of csiglab conformance vectors.
 type vectorsFlags struct {
-	device, junit, page string
-	only                []string
+	device, junit, page, write string
+	only                       []string
 }
 
 func vectorsCommand(a *command.App) *cobra.Command {
@@ -48,13 +53,23 @@ func vectorsCommand(a *command.App) *cobra.Command {
 			"such a program.\n\n" +
 			"Exit codes: 0 all rules held, 1 a rule failed, 3 the device did not answer.",
 		Example: "  csiglab conformance vectors --device './myswitch --vectors' --junit junit.xml --page conformance.html\n" +
-			"  csiglab conformance vectors --only CSIG-UPD --only CSIG-LAY-03",
+			"  csiglab conformance vectors --only CSIG-UPD --only CSIG-LAY-03\n" +
+			"  csiglab conformance vectors --write vectors",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return testVectors(cmd.Context(), a, &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.write == "" {
+				return testVectors(cmd.Context(), a, &f)
+			}
+			if f.device != "" || f.junit != "" || f.page != "" || f.only != nil {
+				return command.Usage("--write tests nothing: it excludes the other flags")
+			}
+			return writeVectors(a, f.write)
+		},
 	}
 	cmd.Flags().StringVar(&f.device, "device", "", "the `PROGRAM` under test with its arguments, as a shell reads them (default: csiglab's own machines)")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "also write the results as JUnit XML into `FILE`")
 	cmd.Flags().StringVar(&f.page, "page", "", "also write them as one HTML page into `FILE`")
+	cmd.Flags().StringVar(&f.write, "write", "", "write the vectors into the new folder `DIR` instead, as JSON and pcapng, for other test benches")
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "run the vectors of `RULES` alone: CSIG-UPD-01, all of CSIG-UPD, one vector, or standard or csiglab; may be repeated")
 	return cmd
 }
@@ -123,6 +138,24 @@ func testVectors(ctx context.Context, a *command.App, f *vectorsFlags) error {
 	return nil
 }
 
+// writeVectors writes the files of vectors into a new folder.
+func writeVectors(a *command.App, dir string) error {
+	shipped, err := conformance.Shipped()
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return command.Usage("--write %s: %w", dir, cause.Of(err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(shipped)) {
+		if err := write(a, "--write", filepath.Join(dir, name), shipped[name]); err != nil {
+			return err
+		}
+	}
+	a.Say(fmt.Sprintf("%s: %s", dir, spelling.Plural(len(shipped), "file")))
+	return nil
+}
+
 // write writes a whole file that a flag has named.
 func write(a *command.App, flag, name string, data []byte) error {
 	o := a.Output(name)
@@ -164,10 +197,10 @@ func deviceCommand(a *command.App) *cobra.Command {
 			_, err := command.Interruptible(cmd.Context(), func() (struct{}, error) {
 				return struct{}{}, conformance.Serve(cmd.Context(), own.Device{}, os.Stdin, a.Stdout)
 			})
-			if err != nil {
-				return command.Infrastructure(err)
+			if errors.Is(err, context.Canceled) {
+				err = errors.New("interrupted")
 			}
-			return nil
+			return command.Infrastructure(err)
 		},
 	}
 }
