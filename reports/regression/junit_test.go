@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
+	"github.com/csiglab/csiglab/reports/junit"
 )
 
 func junitOf(t *testing.T, d *verdict.Document) string {
@@ -25,7 +26,7 @@ func junitOf(t *testing.T, d *verdict.Document) string {
 // testcase per (scenario, metric)" (the reference of formats, §10). Counts are those of the elements.
 func TestJUnit(t *testing.T) {
 	for name, d := range examples() {
-		var doc junitSuites
+		var doc junit.Document
 		if err := xml.Unmarshal([]byte(junitOf(t, d)), &doc); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -52,7 +53,7 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("%s: %d failures, %d skipped, %d errors of %d tests; the document has %d, %d and is %s, with %d metrics", name, failures, skipped, errors, tests, len(v.failed), len(v.open), v.outcome, v.total)
 		}
 	}
-	var doc junitSuites
+	var doc junit.Document
 	if err := xml.Unmarshal([]byte(junitOf(t, examples()["fail"])), &doc); err != nil {
 		t.Fatal(err)
 	}

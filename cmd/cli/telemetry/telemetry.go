@@ -10,6 +10,6 @@ import (
 // Commands returns the commands of this group.
 func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
-		captureCommand(a), dissectorCommand(a), exportCommand(a), serveCommand(a), grafanaCommand(a), scrapeConfigCommand(a),
+		captureCommand(a), dissectorCommand(a), exportCommand(a), serveCommand(a), grafanaCommand(a), scrapeConfigCommand(a), conformanceCommand(a),
 	}
 }

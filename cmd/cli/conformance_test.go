@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/conformance"
+	"github.com/csiglab/csiglab/reports/junit"
+)
+
+// csiglab's own machines keep all rules, and the results are written in all their forms.
+func TestConformance(t *testing.T) {
+	dir := t.TempDir()
+	xmlFile, page := filepath.Join(dir, "junit.xml"), filepath.Join(dir, "page.html")
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, "conformance", "vectors", "--junit", xmlFile, "--page", page)
+	if code != command.ExitOK || !strings.Contains(stdout, " 0 fail\n") || stderr != "" {
+		t.Fatalf("exit %d, said %q:\n%s", code, stderr, stdout)
+	}
+	data, err := os.ReadFile(xmlFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d junit.Document
+	if err := xml.Unmarshal(data, &d); err != nil || len(d.Suites) != len(conformance.Rules) {
+		t.Errorf("%d suites, %v; want one for each of %d rules", len(d.Suites), err, len(conformance.Rules))
+	}
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "Rules of the standard") {
+		t.Errorf("page of %d bytes, %v", len(html), err)
+	}
+}
+
+// A device that fails, does not answer or is no program has its exit code.
+func TestConformanceFails(t *testing.T) {
+	for _, c := range []struct {
+		args         []string
+		code         int
+		stdout, told string
+	}{
+		{[]string{"--device", `sh -c 'while read l; do v=${l#*:\"}; echo "{\"vector\": \"${v%%\"*}\"}"; done'`, "--only", "CSIG-UPD-03/abw"}, command.ExitFailed, "failed: CSIG-UPD-03\n", ""},
+		{[]string{"--device", "true", "--only", "CSIG-UPD-03"}, command.ExitInfrastructure, "error: the device does not answer", ""},
+		{[]string{"--device", " "}, command.ExitUsage, "", "--device is empty"},
+		{[]string{"--only", "CSIG-NO"}, command.ExitUsage, "", `"CSIG-NO" names no rule and no vector`},
+		{[]string{"--junit", filepath.Join(t.TempDir(), "none", "x.xml"), "--only", "CSIG-UPD-03"}, command.ExitUsage, "", "--junit "},
+	} {
+		code, stdout, stderr := csiglab(&fakeLab{}, nil, append([]string{"conformance", "vectors"}, c.args...)...)
+		if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.told) {
+			t.Errorf("%q: exit %d, want %d; said %q:\n%s", c.args, code, c.code, stderr, stdout)
+		}
+	}
+}
+
+// The vectors are written once, into a new folder.
+func TestConformanceWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vectors")
+	for _, want := range []int{command.ExitOK, command.ExitUsage} {
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, "conformance", "vectors", "--write", dir); code != want || stdout != "" {
+			t.Errorf("exit %d, want %d: %s %s", code, want, stdout, stderr)
+		}
+	}
+	files, err := conformance.Shipped()
+	entries, _ := os.ReadDir(dir)
+	if err != nil || len(entries) != len(files) {
+		t.Errorf("%d files, want %d, %v", len(entries), len(files), err)
+	}
+	if code, _, stderr := csiglab(&fakeLab{}, nil, "conformance", "vectors", "--write", dir+"2", "--only", "CSIG-UPD"); code != command.ExitUsage || !strings.Contains(stderr, "excludes") {
+		t.Errorf("exit %d, said %q", code, stderr)
+	}
+}
+
+func TestConformanceRules(t *testing.T) {
+	code, stdout, _ := csiglab(&fakeLab{}, nil, "conformance", "rules")
+	if n := strings.Count(stdout, "\n"); code != command.ExitOK || n != len(conformance.Rules) {
+		t.Errorf("exit %d, %d lines for %d rules", code, n, len(conformance.Rules))
+	}
+	var rules []conformance.Rule
+	code, stdout, _ = csiglab(&fakeLab{}, nil, "conformance", "rules", "--json")
+	if err := json.Unmarshal([]byte(stdout), &rules); err != nil || code != command.ExitOK || len(rules) != len(conformance.Rules) {
+		t.Errorf("exit %d, %d rules, %v", code, len(rules), err)
+	}
+}
