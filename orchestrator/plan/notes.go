@@ -29,6 +29,7 @@ var noteRules = []noteRule{
 	eachFormat(coarseQuantiser),
 	eachFormat(hiddenLastHop),
 	eachFormat(silentHops),
+	silentSwitches,
 	nothingTagged,
 	nobodyReads,
 	interval,
@@ -300,7 +301,7 @@ func (c *signalling) exceptions(lastHop, initiated bool) (sets []portSet) {
 	for at, p := range c.plan.switchPorts {
 		for t, policy := range c.policies(p) {
 			signal := csig.Type(t)
-			if policy == dataplane.Update || p.LastHop != lastHop {
+			if policy == dataplane.Update || p.LastHop != lastHop || !c.run.signals.speaks(at.Node) {
 				continue
 			}
 			if crossed[t] == nil {

@@ -74,7 +74,11 @@ func topoExportCommand(a *command.App) *cobra.Command {
 			}
 			switch f.format {
 			case formatDot:
-				return f.emit(a, func(w io.Writer) error { return draw.DOT(w, t.Graph) })
+				speak, err := f.speakers(t.Graph)
+				if err != nil {
+					return err
+				}
+				return f.emit(a, func(w io.Writer) error { return draw.DOT(w, t.Graph, speak) })
 			case formatHtsim:
 				if t.Tree == nil {
 					return command.Usage("topology %s: htsim's format has fat trees and leaf-spine fabrics only", t.Graph.Name)
