@@ -67,6 +67,7 @@ const (
 type Node struct {
 	Name        string      `json:"name"`
 	Kind        string      `json:"kind"`                  // host or switch
+	Silent      bool        `json:"silent,omitempty"`      // a switch that does not speak CSIG, though there are tags
 	PID         int         `json:"pid"`                   // of the process that drives it
 	Container   string      `json:"container,omitempty"`   // its name
 	Application string      `json:"application,omitempty"` // name of the container of its programs
