@@ -20,7 +20,7 @@ import (
 // Sources of the names of attributes.
 const (
 	source     = "opencomputeproject/SAI, inc/*.h, 1.18"
-	csigSource = "opencomputeproject/SAI, doc/CSIG/SAI-CSIG-Spec.md, a proposal in review"
+	csigSource = "SAI-CSIG-Spec of the same repository, a proposal in review"
 )
 
 // Document is the configuration of all switches.
