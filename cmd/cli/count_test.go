@@ -38,6 +38,7 @@ func TestTopoCount(t *testing.T) {
 		{[]string{"dragonfly-72"}, []string{"72 hosts, 36 switches", "9 groups of 4 routers, each with 7 ports; 54 links within groups, 36 between groups, 1 for each pair", "4 at 0, 20 at 1, 51 at 2, 69 at 3"}},
 		{[]string{"dragonfly-72", "--set", "topology.dragonfly.arrangement=circulant"}, []string{"4 at 0, 20 at 1, 54 at 2, 66 at 3"}},
 		{[]string{"three-flow"}, []string{"16 hosts, 13 switches", "16 links of hosts, 12 between switches"}},
+		{[]string{"three-flow", "--variant", "csig", "--set", "csig.speakers.tiers=[tor]"}, []string{"16 hosts, 13 switches", "8 of the switches speak CSIG"}},
 		{[]string{"all-to-all"}, []string{"16 hosts, 20 switches", "16 links of hosts, 32 between switches"}},
 	} {
 		code, stdout, stderr := run(c.args...)

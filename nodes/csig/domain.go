@@ -193,6 +193,10 @@ func (d *Domain) Format() Format { return d.config.Format }
 // Dialect returns the dialect of the domain's tags.
 func (d *Domain) Dialect() Dialect { return d.config.Dialect }
 
+// Quantiser returns that of a known type, with its edges or its step filled in. The slices belong
+// to d.
+func (d *Domain) Quantiser(t Type) Quantiser { return d.quantisers[t] }
+
 // Interval returns the window t over which ABW and ABW/C are measured.
 func (d *Domain) Interval() units.Duration { return d.config.Interval }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/csiglab/csiglab/orchestrator/labs/application"
@@ -191,6 +192,9 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exp
 		inMemory[id] = r.inMemory(r.Plan.Links[id])
 	}
 	nodes, links := runs.Describe(r.Plan.Graph, d.Port, inMemory)
+	for i := range nodes {
+		nodes[i].Silent = slices.Contains(r.Plan.Silent, nodes[i].Name)
+	}
 	runs.AddPrograms(nodes, r.hostsWithInterface(), application.Interface)
 	for i, n := range d.Nodes {
 		if !r.Here(i) {

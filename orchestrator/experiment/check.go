@@ -216,6 +216,9 @@ func (d *decoder) csig(e *Experiment) {
 	if c.Collector != nil && c.Collector.Loop != Loops()[0] && e.Routing.Name != "wcmp" && d.sound("csig.collector", "routing") {
 		d.failAt("csig.collector.loop", fmt.Sprintf("sets the weights of routing: wcmp; this is %s", e.Routing.Name), "")
 	}
+	if share := c.Speakers.Share; !(share >= 0 && share <= 1) {
+		d.failAt("csig.speakers.share", fmt.Sprintf("want 0 to 1, got %v", share), "")
+	}
 	for i := range c.Ports {
 		path := fmt.Sprintf("csig.ports[%d]", i)
 		switch p := &c.Ports[i]; {

@@ -86,7 +86,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		Routing: Algorithm{Name: "ecmp", Params: algorithm.Values{}},
 		CSIG: CSIG{Format: csig.FormatNone, Dialect: csig.UEC050, TPIDCompact: 0x88b5, TPIDWide: 0x88b6, Locators: Locators{Scheme: csig.Structured}, Signal: csig.Delay,
 			Interval: 128 * units.Microsecond, Meter: meter.Tumbling, Phase: meter.Seeded, ABW: meter.Raw, Delay: dataplane.Residence, NQD: meter.Occupancy, PortDown: dataplane.Silent,
-			Decode: csig.DecodeAuto, TrimRule: csig.TrimForceLocal, Init: "every"},
+			Decode: csig.DecodeAuto, TrimRule: csig.TrimForceLocal, Init: "every", Speakers: Speakers{Share: 1, Seed: 1}},
 		Hosts: Hosts{
 			CC:       Algorithm{Name: "nscc", Params: algorithm.Values{"csig": "none", "base_rtt_from_nack": "true", "target_qdelay": "auto", "gain": "0.8"}},
 			LB:       Algorithm{Name: "mixed", Params: algorithm.Values{"paths": "64"}},

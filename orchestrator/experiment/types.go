@@ -148,6 +148,7 @@ type CSIG struct {
 	PortDown     dataplane.PortDown  `yaml:"port_down" default:"silent" doc:"what the sender hears of a data packet that a switch drops because the link of the port is down: nothing, 'silent', or at once a NACK with the port's locator, 'notify' (see [faults.md](../how-to/faults.md#links-that-go-down))"`
 	Second       *CSIGSecond         `yaml:"second" doc:"tags of the format that 'csig.format' is not; without it there are none"`
 	Policies     []CSIGPolicy        `yaml:"policies" doc:"exceptions from 'csig.init', 'csig.signal' and 'csig.format' for some flows or packets. A policy is for the packets that fit all lists of its 'match', each by one of its items; one that no flow fits is an error. Later ones win, 'init', 'signals' and 'format' each by itself"`
+	Speakers     Speakers            `yaml:"speakers" doc:"switches that speak CSIG; the others pass tags on untouched, and no rule of 'ports' holds there. A share of all switches, '0.3', or a mapping with the keys below. See [Switches without CSIG](../explanation/csig.md#switches-without-csig)"`
 	Ports        []CSIGPort          `yaml:"ports" doc:"what some switch ports do to tags, see [Ports](../explanation/csig.md#ports)"`
 	Collector    *Collector          `yaml:"collector" doc:"host to which switches send samples of tags that end at their ports; without it to nobody"`
 }
@@ -203,6 +204,18 @@ type CSIGPort struct {
 	Init    string      `yaml:"init" is:"sampling" doc:"frames that come in by the port without a tag and get one: 'every', 'none', '1/N', 'stride/N', '1/TIME' as in 'csig.init'"`
 	Signals []csig.Type `yaml:"signals" is:"signal" doc:"types of the tags that 'init' puts on, in turn; empty: 'csig.signal'"`
 }
+
+// Speakers chooses the switches that speak CSIG: of those that Tiers and Switches together
+// select, a share. In YAML it is the share, or a mapping.
+type Speakers struct {
+	Share    float64  `yaml:"share,short" default:"1" doc:"from 0 to 1: so many of the switches that 'tiers' and 'switches' together select speak, to the nearest whole number. Those of a smaller share speak with a greater one too"`
+	Seed     uint64   `yaml:"seed" default:"1" doc:"draws them, alike for all seeds of the run"`
+	Tiers    []string `yaml:"tiers" is:"tor|agg|core" doc:"switches of these tiers only: 'tor', 'agg', 'core'"`
+	Switches []string `yaml:"switches" is:"switch pattern" doc:"these switches only, by name or pattern: 'tor0', 'agg*'; one that matches nothing is an error"`
+}
+
+// Some reports whether there may be switches that do not speak.
+func (s *Speakers) Some() bool { return s.Share < 1 || len(s.Tiers) > 0 || len(s.Switches) > 0 }
 
 // Hosts is the transport with its CC and LB.
 type Hosts struct {

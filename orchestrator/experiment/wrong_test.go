@@ -81,6 +81,8 @@ func TestWrongInput(t *testing.T) {
 			want: `x.yaml:3:19: csig.port_down: notify needs the locators of CSIG; set csig.format to compact or wide`},
 		{name: "override of D that SAI does not have", old: "name: small", new: "name: small\ncsig: {format: wide, override_d: [delay]}",
 			want: `x.yaml:3:35: csig.override_d[0]: unknown value "delay"; known: abw abw-c`},
+		{name: "share of switches above 1", old: "name: small", new: "name: small\ncsig: {format: wide, speakers: 30}",
+			want: "csig.speakers.share: want 0 to 1, got 30"},
 		{name: "override of D without D", old: "name: small", new: "name: small\ncsig: {format: wide, dialect: draft-01, override_d: [abw]}",
 			want: `x.yaml:3:54: csig.override_d: tags of dialect draft-01 have no D bit`},
 		{name: "unknown notices", old: "name: small", new: "name: small\ncsig: {port_down: notfy}",

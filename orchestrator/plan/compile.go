@@ -204,7 +204,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 	d := &decided{kinds, tasks, rules, collecting, weights, faults, choices}
 	network := newNetwork(r, d)
 	jobs, kept := newJobInfos(r)
-	p := &Plan{Network: network, Traffic: newTraffic(r, groups, jobs), Applications: applications, Recording: r.Recording, Tags: s.signals.meaning()}
+	p := &Plan{Network: network, Traffic: newTraffic(r, groups, jobs), Applications: applications, Recording: r.Recording, Tags: s.signals.meaning(s.fabric.graph)}
 	if p.Fluid, err = newFluid(r, d, p); err != nil {
 		return nil, err
 	}

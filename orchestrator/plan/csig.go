@@ -15,6 +15,7 @@ type signals struct {
 	tags     *tags      // nil without CSIG
 	ports    []portTags // as fabric.ports
 	policies []policy
+	speakers []bool // by node, see Speakers; nil: all switches speak
 }
 
 // tags is the CSIG domain of a fabric.
@@ -45,6 +46,14 @@ func newSignals(c experiment.CSIG, f *fabric) (s signals, err error) {
 	if s.ports, err = applyPortRules(c, f); err != nil {
 		return s, failure.At("csig.ports", err)
 	}
+	if s.speakers, err = Speakers(&c.Speakers, f.graph); err != nil {
+		return s, failure.At("csig.speakers", err)
+	}
+	for i := range s.ports {
+		if !s.speaks(f.ports[i].Node) {
+			s.ports[i] = silence
+		}
+	}
 	s.policies, err = newPolicies(c.Policies)
 	return s, err
 }
@@ -58,11 +67,12 @@ func (s *signals) domain() *csig.Config {
 }
 
 // meaning returns what the tags mean.
-func (s *signals) meaning() (t Tags) {
+func (s *signals) meaning(g *topologies.Graph) (t Tags) {
 	if s.tags == nil {
 		return t
 	}
 	t.CSIG, t.Locators = &s.tags.domain, s.tags.first.table
+	t.Silent, _ = s.silentNames(g)
 	if s.tags.second != nil {
 		t.Second = s.tags.second.table
 	}

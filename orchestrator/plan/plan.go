@@ -77,6 +77,7 @@ type Tags struct {
 	CSIG     *csig.Config  // nil without CSIG
 	Locators *LocatorTable // nil without CSIG
 	Second   *LocatorTable // of tags of CSIG.Second; nil without
+	Silent   []string      // switches that do not speak CSIG; nil: all do, or none has to
 }
 
 // Link joins ports of two nodes. A control link joins control ports of two hosts

@@ -43,7 +43,10 @@ func newSwitch(r *run, d *decided, n int) *dataplane.Config {
 		c.Fluid = &fluid.Lending{Packet: e.Links.MTU, Overhead: e.Links.Overhead}
 	}
 	if r.signals.tags != nil {
-		c.CSIG, c.PortDown = &r.signals.tags.switches, e.CSIG.PortDown
+		c.CSIG = &r.signals.tags.switches // also of a switch that does not speak: it measures for the truth
+		if r.signals.speaks(n) {
+			c.PortDown = e.CSIG.PortDown
+		}
 	}
 	c.Ports = make([]dataplane.Port, 0, len(f.portsOf(n)))
 	for i := range f.portsOf(n) {

@@ -56,16 +56,17 @@ type kind struct {
 // sketch is what every format draws.
 type sketch struct {
 	graph *topologies.Graph
+	speak []bool // by node: the switch speaks CSIG; nil: nothing is said of that
 	edges []edge // in the order of their first links
 	kinds []kind // in the order of their first edges
 	pods  string // what a pod is called
 }
 
-func newSketch(g *topologies.Graph) (*sketch, error) {
+func newSketch(g *topologies.Graph, speak []bool) (*sketch, error) {
 	if err := check(g); err != nil {
 		return nil, err
 	}
-	s := &sketch{graph: g, pods: "pod"}
+	s := &sketch{graph: g, speak: speak, pods: "pod"}
 	position := make(map[edge]int)
 	kinds := make(map[string]int)
 	for _, l := range g.Links {
@@ -192,5 +193,20 @@ func (s *sketch) byPod() (pods []int, nodes map[int][]int) {
 // summary is a line about the fabric.
 func (s *sketch) summary() string {
 	hosts := s.graph.Hosts()
-	return fmt.Sprintf("%d hosts, %d switches, %d links", hosts, len(s.graph.Nodes)-hosts, len(s.graph.Links))
+	text := fmt.Sprintf("%d hosts, %d switches, %d links", hosts, len(s.graph.Nodes)-hosts, len(s.graph.Links))
+	if s.speak != nil {
+		speaking := 0
+		for n := range s.graph.Nodes {
+			if s.speak[n] {
+				speaking++
+			}
+		}
+		text += fmt.Sprintf("; %d of the switches speak CSIG, the dashed ones do not", speaking)
+	}
+	return text
+}
+
+// silent reports whether a node is a switch that does not speak CSIG.
+func (s *sketch) silent(n int) bool {
+	return s.speak != nil && s.graph.Nodes[n].Kind == topologies.Switch && !s.speak[n]
 }

@@ -141,7 +141,7 @@ func (e element) number(t *testing.T, name string) float64 {
 func parseSVG(t *testing.T, g *topologies.Graph) []element {
 	t.Helper()
 	var b strings.Builder
-	if err := draw.SVG(&b, g); err != nil {
+	if err := draw.SVG(&b, g, nil); err != nil {
 		t.Fatal(err)
 	}
 	var list []element
@@ -282,7 +282,7 @@ func TestSVGLinks(t *testing.T) {
 // Each colour that is used is set for light and for dark readers.
 func TestSVGColours(t *testing.T) {
 	var b strings.Builder
-	if err := draw.SVG(&b, dragonfly(t, 1, 2, 1)); err != nil {
+	if err := draw.SVG(&b, dragonfly(t, 1, 2, 1), nil); err != nil {
 		t.Fatal(err)
 	}
 	used := regexp.MustCompile(`var\((--[a-z0-9-]+)\)`).FindAllStringSubmatch(b.String(), -1)
@@ -322,7 +322,7 @@ func TestMermaid(t *testing.T) {
 	odd.Nodes[0].Name, odd.Nodes[1].Name = "end", "gpu-1" // words of Mermaid's own and with its signs
 	for _, g := range append(graphs(t), odd) {
 		var b strings.Builder
-		lines, err := draw.Mermaid(&b, g)
+		lines, err := draw.Mermaid(&b, g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +361,7 @@ func TestMermaid(t *testing.T) {
 			t.Errorf("%s: %d lines have a label, want %d", g.Name, own, wantOwn)
 		}
 	}
-	if lines, err := draw.Mermaid(io.Discard, leafSpine(t)); lines != 40 || err != nil {
+	if lines, err := draw.Mermaid(io.Discard, leafSpine(t), nil); lines != 40 || err != nil {
 		t.Errorf("a leaf-spine fabric of 40 pairs: %d lines, %v", lines, err)
 	}
 }
@@ -372,7 +372,7 @@ func TestMermaidText(t *testing.T) {
 	g := tree(t, f, err)
 	g.Links[3].Rate = 40 * units.Gbps
 	var b strings.Builder
-	if _, err := draw.Mermaid(&b, g); err != nil {
+	if _, err := draw.Mermaid(&b, g, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := `%% leaf-spine-2: 2 hosts, 3 switches, 4 links
@@ -399,7 +399,7 @@ func TestDOT(t *testing.T) {
 	rank := regexp.MustCompile(`(?m)^  \{ rank=same;((?: "[^"]+";)+) \}$`)
 	for _, g := range graphs(t) {
 		var b strings.Builder
-		if err := draw.DOT(&b, g); err != nil {
+		if err := draw.DOT(&b, g, nil); err != nil {
 			t.Fatal(err)
 		}
 		text := b.String()
@@ -446,8 +446,8 @@ func TestDOT(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	g := kary(t, 20) // 2500 nodes
-	_, mermaid := draw.Mermaid(io.Discard, g)
-	for name, err := range map[string]error{"svg": draw.SVG(io.Discard, g), "mermaid": mermaid, "dot": draw.DOT(io.Discard, g)} {
+	_, mermaid := draw.Mermaid(io.Discard, g, nil)
+	for name, err := range map[string]error{"svg": draw.SVG(io.Discard, g, nil), "mermaid": mermaid, "dot": draw.DOT(io.Discard, g, nil)} {
 		if !errors.Is(err, draw.ErrTooLarge) {
 			t.Errorf("%s: got %v, want ErrTooLarge", name, err)
 		}
@@ -461,8 +461,8 @@ func (full) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestWriterThatFails(t *testing.T) {
 	g := kary(t, 4)
-	_, mermaid := draw.Mermaid(full{}, g)
-	for name, err := range map[string]error{"svg": draw.SVG(full{}, g), "mermaid": mermaid, "dot": draw.DOT(full{}, g)} {
+	_, mermaid := draw.Mermaid(full{}, g, nil)
+	for name, err := range map[string]error{"svg": draw.SVG(full{}, g, nil), "mermaid": mermaid, "dot": draw.DOT(full{}, g, nil)} {
 		if !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: got %v, want the writer's error", name, err)
 		}
@@ -478,7 +478,42 @@ func ExampleMermaid() {
 	if err != nil {
 		panic(err)
 	}
-	lines, err := draw.Mermaid(io.Discard, g)
+	lines, err := draw.Mermaid(io.Discard, g, nil)
 	fmt.Println(lines, err)
 	// Output: 3 <nil>
+}
+
+// Switches that do not speak CSIG are dashed in every format, the others and the hosts are not,
+// and the summary counts those that speak.
+func TestSilentSwitches(t *testing.T) {
+	g := leafSpine(t)
+	speak := make([]bool, len(g.Nodes))
+	var silent []string
+	for n := g.Hosts(); n < len(g.Nodes); n++ {
+		if speak[n] = n%3 == 0; !speak[n] {
+			silent = append(silent, g.Nodes[n].Name)
+		}
+	}
+	var svg, mermaid, dot strings.Builder
+	_, err := draw.Mermaid(&mermaid, g, speak)
+	if err := errors.Join(draw.SVG(&svg, g, speak), err, draw.DOT(&dot, g, speak)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ text, pattern string }{
+		"svg":     {svg.String(), `<rect class="switch silent"[^>]*/>\n<text[^>]*>([^<]+)</text>`},
+		"mermaid": {mermaid.String(), `  style (\S+) stroke-dasharray`},
+		"dot":     {dot.String(), `  "([^"]+)" \[style=dashed\];`},
+	} {
+		var got []string
+		for _, m := range regexp.MustCompile(c.pattern).FindAllStringSubmatch(c.text, -1) {
+			got = append(got, m[1])
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(got, slices.Sorted(slices.Values(silent))); diff != "" {
+			t.Errorf("%s: dashed (-got +want):\n%s", name, diff)
+		}
+		if want := fmt.Sprintf("; %d of the switches speak CSIG", len(g.Nodes)-g.Hosts()-len(silent)); !strings.Contains(c.text, want) {
+			t.Errorf("%s does not say %q", name, want)
+		}
+	}
 }

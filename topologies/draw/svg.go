@@ -46,6 +46,7 @@ svg.fabric { --paper: #ffffff; --ink: #1c2430; --soft: #5b6675; --pod: #f4f6f9; 
 .fabric .own { text-anchor: middle; font-size: 9.5px; paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 .fabric .pod { fill: var(--pod); stroke: var(--rule); }
 .fabric .switch { fill: var(--switch); stroke: var(--switch-rule); }
+.fabric .silent { fill: var(--paper); stroke-dasharray: 4 3; }
 .fabric .host { fill: var(--host); stroke: var(--host-rule); }
 .fabric .link { fill: none; stroke-width: 1.1px; stroke-opacity: .75; }
 .fabric .link:hover { stroke-width: 3px !important; stroke-opacity: 1; }
@@ -85,10 +86,11 @@ type frame struct {
 
 // SVG writes g as a stand-alone SVG: tiers in rows, hosts lowest, pods side by
 // side, what the links of two tiers have in common at the left. Links between
-// nodes of a tier, as in a Dragonfly, are arcs above it. The error is of w, or
+// nodes of a tier, as in a Dragonfly, are arcs above it. speak says by node which switches
+// speak CSIG, so that the others are dashed; nil: nothing is said of that. The error is of w, or
 // wraps ErrTooLarge.
-func SVG(w io.Writer, g *topologies.Graph) error {
-	s, err := newSketch(g)
+func SVG(w io.Writer, g *topologies.Graph, speak []bool) error {
+	s, err := newSketch(g, speak)
 	if err != nil {
 		return err
 	}
@@ -301,6 +303,9 @@ func (p *picture) drawNodes(out *printer) {
 			node := p.graph.Nodes[n]
 			if node.Kind == topologies.Host {
 				class = "host"
+			}
+			if p.silent(n) {
+				class = "switch silent"
 			}
 			if r.upright {
 				turn = fmt.Sprintf(` transform="rotate(-90 %.1f %.1f)"`, at.x, at.y)

@@ -19,10 +19,10 @@ var plainID = regexp.MustCompile(`^[a-z]+[0-9]+$`)
 
 // Mermaid writes g as a Mermaid flowchart, pods as subgraphs. What the links of
 // two tiers have in common is told in one legend; a link that differs has its
-// own label. It returns the number of lines between nodes, which MermaidLinks
-// limits for most readers; the error is of w, or wraps ErrTooLarge.
-func Mermaid(w io.Writer, g *topologies.Graph) (lines int, err error) {
-	s, err := newSketch(g)
+// own label. speak is as in SVG. It returns the number of lines between nodes, which
+// MermaidLinks limits for most readers; the error is of w, or wraps ErrTooLarge.
+func Mermaid(w io.Writer, g *topologies.Graph, speak []bool) (lines int, err error) {
+	s, err := newSketch(g, speak)
 	if err != nil {
 		return 0, err
 	}
@@ -80,14 +80,19 @@ func Mermaid(w io.Writer, g *topologies.Graph) (lines int, err error) {
 		}
 		fmt.Fprintf(out, "  %s ---%s %s\n", id(top), label, id(bottom))
 	}
+	for n := range g.Nodes {
+		if s.silent(n) {
+			fmt.Fprintf(out, "  style %s stroke-dasharray: 4 3\n", id(n))
+		}
+	}
 	return len(s.edges), out.Flush()
 }
 
 // DOT writes g as an undirected Graphviz graph: a rank per tier, a cluster per
 // pod, an edge per link with its rate as the label and its delay and ports as
-// attributes. The error is of w, or wraps ErrTooLarge.
-func DOT(w io.Writer, g *topologies.Graph) error {
-	s, err := newSketch(g)
+// attributes. speak is as in SVG. The error is of w, or wraps ErrTooLarge.
+func DOT(w io.Writer, g *topologies.Graph, speak []bool) error {
+	s, err := newSketch(g, speak)
 	if err != nil {
 		return err
 	}
@@ -103,6 +108,11 @@ func DOT(w io.Writer, g *topologies.Graph) error {
 			fmt.Fprintf(out, "    %s;\n", quote(g.Nodes[n].Name))
 		}
 		fmt.Fprintln(out, "  }")
+	}
+	for n := range g.Nodes {
+		if s.silent(n) {
+			fmt.Fprintf(out, "  %s [style=dashed];\n", quote(g.Nodes[n].Name))
+		}
 	}
 	for _, row := range s.tiers() {
 		fmt.Fprint(out, "  { rank=same;")

@@ -21,6 +21,7 @@ type FabricCounts struct {
 	Switches    int                         `json:"switches"`
 	HostLinks   int                         `json:"hostLinks"`
 	SwitchLinks int64                       `json:"switchLinks"`
+	Speakers    *int                        `json:"speakers,omitempty"` // switches that speak CSIG; absent: csig.speakers leaves none out
 	Dragonfly   *topologies.DragonflyCounts `json:"dragonfly,omitempty"`
 	Memory      int64                       `json:"estimatedMemoryBytes"` // of the fabric with its routes, without traffic
 	TooLarge    string                      `json:"tooLarge,omitempty"`   // why no experiment can run on it; "": it can
@@ -45,6 +46,9 @@ func topoCountCommand(a *command.App) *cobra.Command {
 			c, err := countFabric(a, topology)
 			if err != nil {
 				return command.Misuse(err)
+			}
+			if err := c.countSpeakers(&f, topology); err != nil {
+				return err
 			}
 			if c.Name = name; asJSON {
 				return a.PrintJSON(c)
@@ -90,10 +94,35 @@ func countFabric(a *command.App, t experiment.Topology) (c FabricCounts, err err
 	return c, nil
 }
 
+// countSpeakers counts the switches that speak CSIG, of a fabric that can run.
+func (c *FabricCounts) countSpeakers(f *fabricFlags, t experiment.Topology) error {
+	if c.TooLarge != "" || f.experiment == nil || !f.experiment.CSIG.Speakers.Some() {
+		return nil
+	}
+	built, err := t.Build()
+	if err != nil {
+		return command.Misuse(err)
+	}
+	speak, err := f.speakers(built.Graph)
+	if err != nil || speak == nil {
+		return err
+	}
+	c.Speakers = new(int)
+	for _, speaks := range speak {
+		if speaks {
+			*c.Speakers++
+		}
+	}
+	return nil
+}
+
 // text returns the counts in words.
 func (c *FabricCounts) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s\n", spelling.Plural(c.Hosts, "host"), spelling.Plural(c.Switches, "switch"))
+	if c.Speakers != nil {
+		fmt.Fprintf(&b, "%d of the switches speak CSIG\n", *c.Speakers)
+	}
 	fmt.Fprintf(&b, "%s of hosts, %d between switches\n", spelling.Plural(c.HostLinks, "link"), c.SwitchLinks)
 	if d := c.Dragonfly; d != nil {
 		fmt.Fprintf(&b, "%s of %s, each with %s; %d links within groups, %d between groups, %d for each pair of groups\n",

@@ -11,8 +11,11 @@ import (
 
 	"github.com/csiglab/csiglab/cmd/cli/choose"
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/topologies"
 )
 
 // fabricFlags choose a topology, the format that it is written in and the file.
@@ -88,6 +91,19 @@ func (f *fabricFlags) choose(a *command.App, args []string) (t experiment.Topolo
 	chosen := set.Variants[i].Experiment
 	f.links, f.experiment = chosen.Links, chosen
 	return chosen.Topology, set.Base.Name, nil
+}
+
+// speakers returns which switches of the chosen fabric speak CSIG, by node; nil where all do, or
+// nobody could: without tags.
+func (f *fabricFlags) speakers(g *topologies.Graph) ([]bool, error) {
+	if f.experiment == nil || f.experiment.CSIG.Format == csig.FormatNone {
+		return nil, nil
+	}
+	speak, err := plan.Speakers(&f.experiment.CSIG.Speakers, g)
+	if err != nil {
+		return nil, command.Misuse(err)
+	}
+	return speak, nil
 }
 
 // emit writes the output of write as a whole, or nothing if write fails. A topology

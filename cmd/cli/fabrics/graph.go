@@ -33,11 +33,15 @@ func graphCommand(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			speak, err := f.speakers(t.Graph)
+			if err != nil {
+				return err
+			}
 			if f.format == "svg" {
-				return f.emit(a, func(w io.Writer) error { return draw.SVG(w, t.Graph) })
+				return f.emit(a, func(w io.Writer) error { return draw.SVG(w, t.Graph, speak) })
 			}
 			return f.emit(a, func(w io.Writer) error {
-				lines, err := draw.Mermaid(w, t.Graph)
+				lines, err := draw.Mermaid(w, t.Graph, speak)
 				if lines > draw.MermaidLinks {
 					a.Notes([]string{fmt.Sprintf("%d lines; Mermaid draws at most %d unless its setting maxEdges is raised", lines, draw.MermaidLinks)})
 				}

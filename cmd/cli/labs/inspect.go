@@ -69,6 +69,10 @@ func describe(r *runs.Run) string {
 	head := "\nNODE\tKIND\tPID\tADDRESS\tINTERFACES"
 	// The programs of a host have csig0 alone, which is joined to the node and not to a link.
 	ofPrograms := func(i runs.Interface) bool { return i.Link == "" }
+	partly := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return n.Silent })
+	if partly {
+		head += "\tCSIG"
+	}
 	apart := slices.ContainsFunc(r.Nodes, func(n runs.Node) bool { return slices.ContainsFunc(n.Interfaces, ofPrograms) })
 	if apart {
 		head += "\tPROGRAMS SEE"
@@ -104,6 +108,9 @@ func describe(r *runs.Run) string {
 		if len(seen) == 0 {
 			seen = names
 		}
+		if partly {
+			row += "\t" + speaks(&n)
+		}
 		if apart {
 			row += "\t" + strings.Join(seen, " ")
 		}
@@ -128,4 +135,15 @@ func describe(r *runs.Run) string {
 		}
 	}
 	return text.String()
+}
+
+// speaks says whether a switch takes part in CSIG, where some do not.
+func speaks(n *runs.Node) string {
+	switch {
+	case n.Kind == "host":
+		return ""
+	case n.Silent:
+		return "passes"
+	}
+	return "speaks"
 }

@@ -27,4 +27,9 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("got\n%swant\n%s", text, c.want)
 		}
 	}
+	agg := runs.Node{Name: "agg0", Kind: "switch", PID: 7, Silent: true, Interfaces: []runs.Interface{{Name: "eth1", Link: "x"}}}
+	want := "NODE  KIND    PID  ADDRESS   INTERFACES  CSIG\nh0    host    5    10.0.0.1  eth1        \ntor0  switch  6              eth1 eth2   speaks\nagg0  switch  7              eth1        passes\n"
+	if text := describe(&runs.Run{ID: "a1b2c3d4", Nodes: []runs.Node{host, tor, agg}, Links: links}); !strings.Contains(text, want) {
+		t.Errorf("got\n%swant\n%s", text, want)
+	}
 }

@@ -68,6 +68,7 @@ type Node struct {
 	Name        string      `json:"name"`
 	Kind        string      `json:"kind"`                  // host or switch
 	Foreign     bool        `json:"foreign,omitempty"`     // it is none of csiglab's
+	Silent      bool        `json:"silent,omitempty"`      // a switch that does not speak CSIG, though there are tags
 	PID         int         `json:"pid"`                   // of the process that drives it
 	Container   string      `json:"container,omitempty"`   // its name
 	Application string      `json:"application,omitempty"` // name of the container of its programs

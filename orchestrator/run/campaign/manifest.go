@@ -107,6 +107,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		AQM:      p.AQM(),
 		Routing:  e.Routing.Name,
 		Notes:    p.Notes,
+		Silent:   p.Silent,
 
 		Parameters: p.Parameters(),
 	}

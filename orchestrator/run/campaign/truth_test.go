@@ -64,6 +64,10 @@ func TestTruthOfKnownResidences(t *testing.T) {
 			"0-2": {0, 332, "tor0-agg0", "none", true, true, 3, 400},
 			"1-2": {0, 415, "tor0-agg0", "none", true, true, 3, 400},
 		}},
+		{"tor0 does not speak", "wide", "linear(1ns)", "], speakers: {switches: [tor1, agg0]}, policies: [", map[string]truthOf{
+			"0-2": {83, 332, "tor0-agg0", "other", false, false, 3, 400},
+			"1-2": {332, 415, "tor0-agg0", "other", false, false, 3, 400},
+		}},
 		{"tor0 passes on", "wide", "linear(1ns)", "{switch: tor0, policy: pass}", map[string]truthOf{
 			"0-2": {83, 332, "tor0-agg0", "other", false, false, 3, 400},
 			"1-2": {332, 415, "tor0-agg0", "other", false, false, 3, 400},
@@ -84,8 +88,8 @@ func TestTruthOfKnownResidences(t *testing.T) {
 			}
 			values[m.Name] = m.Value
 		}
-		if values["truth_missed.delay"] != missed || values["truth_outside.delay"] != missed || values["truth_samples.delay"] != 2 {
-			t.Errorf("%s: of %v samples %v missed and %v outside, want 2, %v and %v", c.name, values["truth_samples.delay"], values["truth_missed.delay"], values["truth_outside.delay"], missed, missed)
+		if values["truth_missed.delay"] != missed || values["truth_outside.delay"] != missed || values["truth_silent.delay"] != missed || values["truth_samples.delay"] != 2 {
+			t.Errorf("%s: of %v samples %v missed and %v outside, %v silent, want 2 and thrice %v", c.name, values["truth_samples.delay"], values["truth_missed.delay"], values["truth_outside.delay"], values["truth_silent.delay"], missed)
 		}
 		// Nearest rank of two errors: the smaller one, and the greater one.
 		if c.ports != "" && (values["csig_delay_us.error_p50"] != 0.083 || values["csig_delay_us.error_p99"] != 0.249 || values["csig_error_percent.p50.delay"] != 20) {

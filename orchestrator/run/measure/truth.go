@@ -189,6 +189,7 @@ const (
 	truthError
 	truthStale
 	truthPercent
+	truthSilent
 )
 
 // truthEntries returns the entries of some samples, whose names end with a word if ending is not nil.
@@ -206,6 +207,8 @@ func truthEntries(form, doc string, ending *words, needs ...*need) []*Entry {
 			Doc: "the decoded value less the truth at the time when the sample was read, of samples for which this is known"},
 		truthPercent: {Form: "csig_error_percent.<statistic>.<signal>", Packets: true, Words: []*words{percentiles, typeNames}, Better: meaning.Lower, Absent: noSamples,
 			Doc: "the error over the truth, of samples whose truth is not 0"},
+		truthSilent: {Form: "truth_silent.<signal>", Packets: true, Words: []*words{typeNames}, Better: meaning.Lower, Share: true, Absent: noTruth,
+			Doc: "of the samples, those whose worst hop does not write into tags, because its switch does not speak CSIG, or by a rule of `csig.ports`"},
 	}
 	for _, m := range entries {
 		m.Form, m.Doc, m.Needs = m.Form+form, m.Doc+doc, needs
@@ -218,7 +221,7 @@ func truthEntries(form, doc string, ending *words, needs ...*need) []*Entry {
 
 // truthSum is what the metrics of one type are made of.
 type truthSum struct {
-	missed, outside         int
+	missed, outside, silent int
 	errors, stale, relative []float64 // relative: of truths that are not 0
 }
 
@@ -257,6 +260,7 @@ func (t *truths) measureOf(has func(*metrics.Truth) bool, set func(entry int, va
 		set(truthSamples, n, signal)
 		set(truthMissed, float64(s.missed)/n, signal)
 		set(truthOutside, float64(s.outside)/n, signal)
+		set(truthSilent, float64(s.silent)/n, signal)
 		statistics := func(entry int, values []float64, factor float64, words func(statistic string) []string) {
 			slices.Sort(values)
 			emitAll(func(value float64, statistic ...string) { set(entry, value*factor, words(statistic[0])...) }, truthStatistics, values)
@@ -282,6 +286,9 @@ func (s *truthSum) add(r *metrics.Truth) {
 	}
 	if !r.Inside {
 		s.outside++
+	}
+	if !r.Updates {
+		s.silent++
 	}
 }
 

@@ -15,6 +15,7 @@ type Fabric struct {
 	Variant  string `json:"variant"` // whose load is shown
 	Hosts    int    `json:"hosts"`
 	Switches int    `json:"switches"`
+	Silent   int    `json:"silent,omitempty"` // switches that do not speak CSIG, though there are tags
 	Links    int    `json:"links"`
 	Ring     bool   `json:"ring"` // the switches have no tiers: their boxes stand on a ring
 	Boxes    []Box  `json:"boxes"`
@@ -84,6 +85,11 @@ func newFabric(m *runfolder.Manifest, v string, all, marked []reading.Port, flow
 			f.Hosts++
 		} else {
 			f.Switches++
+		}
+	}
+	for i := range m.Variants {
+		if m.Variants[i].Name == v {
+			f.Silent = len(m.Variants[i].Silent)
 		}
 	}
 	load := map[reading.PortID]float64{}

@@ -83,7 +83,11 @@ func (s *Section) caption() string {
 	if slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.Folded }) {
 		text += "; a box may stand for several nodes, and a line for several links, of which it shows the busiest"
 	}
-	return text + "."
+	text += "."
+	if f.Silent > 0 {
+		text += fmt.Sprintf(" %d of the switches speak CSIG; the others pass tags on untouched, so that no sample is of their ports.", f.Switches-f.Silent)
+	}
+	return text
 }
 
 // Badges says which ports the numbers in the drawing stand for, from 1, and how they are used

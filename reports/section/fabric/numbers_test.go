@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,6 +195,19 @@ func TestLoad(t *testing.T) {
 		totals.Ends[of] = end
 		if n := len(newLoadReaders(g, f, lines)); n != 0 {
 			t.Errorf("a run that ends at %g µs has %d readers", end, n)
+		}
+	}
+}
+
+// The caption says how many switches speak CSIG if some do not, of the variant that is drawn.
+func TestCaptionCountsSpeakers(t *testing.T) {
+	m := readingtest.FabricOfLinks(readingtest.FatTree(4))
+	m.Variants = []runfolder.Variant{{Name: "plain"}, {Name: "tagged", Silent: []string{"s0", "s1", "s2"}}}
+	for variant, want := range map[string]bool{"plain": false, "tagged": true} {
+		f, _ := newFabric(m, variant, nil, nil, nil)
+		s := &Section{Fabric: f, r: &reading.Reading{Facts: reading.Facts{Variants: make([]reading.Variant, 2)}}}
+		if got := strings.Contains(s.caption(), " 17 of the switches speak CSIG; the others pass tags on untouched"); got != want {
+			t.Errorf("%s: %q", variant, s.caption())
 		}
 	}
 }

@@ -22,6 +22,9 @@ func (s *Section) Parts() []section.Part {
 	}
 	p.Says = fmt.Sprintf("Half of the %s samples%s are less than %s off; %s name another port than the worst hop.",
 		worst.Signal, phrases.In(&s.r.Facts, worst.Variant), short(worst.Signal, worst.Median), words.Percent(worst.Missed))
+	if worst.Silent > 0 {
+		p.Says += fmt.Sprintf(" The worst hop of %s writes into no tags.", words.Percent(worst.Silent))
+	}
 	if worst.Missed >= manyMissed {
 		p.Level = section.Telling
 	}
@@ -43,7 +46,7 @@ func (s *Section) table() *section.Table {
 		t.Columns = append(t.Columns, section.Column{Name: name, Number: true})
 		before = end
 	}
-	t.Columns = append(t.Columns, phrases.Columns("#more", "#Outside", "#Missed")...)
+	t.Columns = append(t.Columns, phrases.Columns("#more", "#Outside", "#Missed", "#Silent")...)
 	for i := range s.Truth {
 		of := &s.Truth[i]
 		stale := words.None
@@ -54,10 +57,10 @@ func (s *Section) table() *section.Table {
 		for _, n := range of.Bins {
 			row = append(row, section.Cell{Text: words.Percent(float64(n) / float64(of.Samples))})
 		}
-		t.Rows = append(t.Rows, section.Row{Variant: of.Variant, Cells: append(row, phrases.Cells(words.Percent(of.Outside), words.Percent(of.Missed))...)})
+		t.Rows = append(t.Rows, section.Row{Variant: of.Variant, Cells: append(row, phrases.Cells(words.Percent(of.Outside), words.Percent(of.Missed), words.Percent(of.Silent))...)})
 	}
 	t.Note = "Samples beside the worst of the exact values of the hops, each when the packet left it; of all seeds, by the link of the worst hop. The columns in between are the histogram of errors: of abw as a share of the link's rate, " +
-		"of delay of the truth, of abw-c and nqd in points. When read: the median error against the values at the time when the sample was read. Outside: the truth is not in the interval that the code stands for. Missed: the sample names another port than the worst hop."
+		"of delay of the truth, of abw-c and nqd in points. When read: the median error against the values at the time when the sample was read. Outside: the truth is not in the interval that the code stands for. Missed: the sample names another port than the worst hop. Silent: the worst hop writes into no tags, because its switch does not speak CSIG, or by a rule of csig.ports."
 	phrases.Bound(t, "rows", "truth.parquet")
 	return t
 }

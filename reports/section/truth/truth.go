@@ -43,6 +43,7 @@ type Truth struct {
 	Stale   *float64 `json:"stale,omitempty"`
 	Outside float64  `json:"outside"` // share of the samples whose code does not explain the error
 	Missed  float64  `json:"missed"`  // share of the samples that name another port than the worst
+	Silent  float64  `json:"silent"`  // share of the samples whose worst hop does not write into tags
 }
 
 // Bins are the upper ends of the bins of errors.
@@ -59,6 +60,7 @@ type truthSum struct {
 	bins            []int64
 	errors, stale   histogram.Histogram // in thousandths of the type's unit
 	outside, missed int64
+	silent          int64
 }
 
 // Pass implements reading.Reader: it sums up the samples of the measuring window that stand
@@ -98,7 +100,7 @@ func (s *Section) Settle() error {
 		t := Truth{
 			Variant: s.r.Manifest.Variants[k.variant].Name, Format: k.format, Signal: k.signal, RateBPS: k.rate, Samples: n, Bins: sum.bins,
 			Median: float64(sum.errors.Quantile(0.5)) / 1000, P99: float64(sum.errors.Quantile(0.99)) / 1000,
-			Outside: float64(sum.outside) / float64(n), Missed: float64(sum.missed) / float64(n),
+			Outside: float64(sum.outside) / float64(n), Missed: float64(sum.missed) / float64(n), Silent: float64(sum.silent) / float64(n),
 		}
 		if sum.stale.Weight() > 0 {
 			stale := float64(sum.stale.Quantile(0.5)) / 1000
@@ -141,5 +143,8 @@ func (s *truthSum) add(r *runfolder.TruthRow) {
 	}
 	if r.Named == metrics.NamedOther.String() {
 		s.missed++
+	}
+	if !r.Updates {
+		s.silent++
 	}
 }

@@ -57,18 +57,18 @@ func TestTable(t *testing.T) {
 		t.Errorf("a run without truth has %+v and %+v", parts, numbers)
 	}
 	s.Truth = []Truth{
-		{Variant: "csig", Format: "compact", Signal: "abw", RateBPS: 100e9, Samples: 8, Bins: []int64{4, 0, 0, 0, 2, 2}, Median: 125e6, P99: 6.25e9, Outside: 0.5, Missed: 0.125},
+		{Variant: "csig", Format: "compact", Signal: "abw", RateBPS: 100e9, Samples: 8, Bins: []int64{4, 0, 0, 0, 2, 2}, Median: 125e6, P99: 6.25e9, Outside: 0.5, Missed: 0.125, Silent: 0.25},
 	}
 	p := s.Parts()[0]
 	table := p.Blocks[0].(*section.Table)
-	want := strings.Split("csig|abw|compact|100\u00a0Gb/s|8|1 Gb/s|50 Gb/s|–|50 %|0 %|0 %|0 %|25 %|25 %|50 %|12.5 %", "|")
+	want := strings.Split("csig|abw|compact|100\u00a0Gb/s|8|1 Gb/s|50 Gb/s|–|50 %|0 %|0 %|0 %|25 %|25 %|50 %|12.5 %|25 %", "|")
 	if d := cmp.Diff(sectiontest.Rows(table)[0], want); d != "" {
 		t.Errorf("row (-got +want):\n%s", d)
 	}
 	if len(table.Columns) != len(want) || table.Columns[12].Name != "20 % to 50 %" {
 		t.Errorf("columns %+v", table.Columns)
 	}
-	if p.Level != section.Telling || p.Says != "Half of the abw samples in csig are less than 1\u00a0Gb/s off; 12.5 % name another port than the worst hop." {
+	if p.Level != section.Telling || p.Says != "Half of the abw samples in csig are less than 1\u00a0Gb/s off; 12.5 % name another port than the worst hop. The worst hop of 25 % writes into no tags." {
 		t.Errorf("level %d, %q", p.Level, p.Says)
 	}
 }
