@@ -219,6 +219,10 @@ func (d *Domain) Quantise(t Type, value uint64) Sample {
 	return s
 }
 
+// Quantiser returns the quantiser of a known type with its edges or its step filled in. Its
+// slices are the domain's own.
+func (d *Domain) Quantiser(t Type) Quantiser { return d.quantisers[t] }
+
 // Locators returns the scheme that labels ports.
 func (d *Domain) Locators() *Scheme { return d.scheme }
 
