@@ -15,7 +15,8 @@
 //   - Frames come in order of time. Between CPUs that is so to within the time that one has a
 //     port's lock; a frame that comes too late counts as of the time of the one before.
 //
-// A frame itself leaves at once: what is to hold it back, such as tbf at the rate of the
+// The kernel sends no frame that ends with its EtherType, VLAN tag in front aside; the program
+// counts it as sent. A frame itself leaves at once: what is to hold it back, such as tbf at the rate of the
 // port, stands behind the program. New names what the program cannot do.
 //
 // It needs Linux 6.6, which has tcx, and CAP_BPF with CAP_NET_ADMIN: no user namespace has

@@ -40,7 +40,7 @@ func drawConfig(r *rand.Rand) Config {
 	c := dataplane.Config{
 		Node: 9, Name: "tor0", Sizes: sizes, Seed: r.Uint64(), Delay: one(r, 0, 300*units.Nanosecond, 777),
 		Forward: forward.Config{Routes: drawRoutes(r), Seed: r.Uint64()},
-		AQM:     one(r, algorithm.Choice{Name: "none"}, algorithm.Choice{Name: "step", Params: algorithm.Values{"threshold": one(r, "1B", "1500B", "9kB")}}),
+		AQM:     one(r, algorithm.Choice{Name: "none"}, algorithm.Choice{Name: "step", Params: algorithm.Values{"threshold": one(r, "1B", "1498B", "2996B", "9kB")}}),
 		Records: 100 * units.Microsecond, Trim: r.IntN(2) == 0,
 	}
 	format := wire.Format{Sizes: sizes, Raw: true}

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/google/shlex"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -206,6 +209,42 @@ func TestRefused(t *testing.T) {
 		change(&cfg.Switch)
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// The committed object is what go generate makes of transit.c.
+func TestObject(t *testing.T) {
+	if _, err := exec.LookPath("clang-14"); err != nil {
+		t.Skip(err)
+	}
+	source, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(source), "//go:generate go ")
+	line, _, _ = strings.Cut(line, "\n")
+	args, err := shlex.Split(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	at := slices.Index(args, "-cc")
+	generate := exec.Command("go", slices.Insert(args, at, "-output-dir", folder)...)
+	if out, err := generate.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"transit_bpfel.o", "transit_bpfel.go"} {
+		got, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is not what go generate makes of transit.c", name)
 		}
 	}
 }
