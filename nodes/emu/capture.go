@@ -108,7 +108,10 @@ func (n *Node) spoolReceived(e event) {
 	if payload == nil && !n.cfg.Elide && e.packet.Kind() != wire.Raw {
 		payload = payloadOf(e.packet)
 	}
-	n.taps.trailer = AppendTrailer(n.taps.trailer[:0], n.ports[e.port].receives, e.at, e.sequence)
+	n.taps.trailer = n.taps.trailer[:0]
+	if p := &n.ports[e.port]; !p.raw() {
+		n.taps.trailer = AppendTrailer(n.taps.trailer, p.receives, e.at, e.sequence)
+	}
 	n.taps.write(int(e.port), &spool.Record{At: e.at}, e.packet, e.packet.Header(), payload, n.taps.trailer)
 }
 

@@ -63,6 +63,13 @@ type Port struct {
 	// interface of the host's programs. Frames there are raw: they have no trailer,
 	// and arrive when they are read. It needs real time.
 	Application bool
+	// Foreign says that the node at the other end is none of csiglab's, such as a bridge of the
+	// kernel. Frames there are raw as those of programs, and arrive when they have been read and
+	// have crossed the two links between which the foreign node is. It needs real time.
+	Foreign bool
+	// Gateway is the MAC address of a foreign node that forwards by IP addresses: frames are sent
+	// to it, and those that come have the addresses of their hosts again. Zero: it keeps addresses.
+	Gateway [6]byte
 	// Longest is the serialisation time of the longest frame that the link carries.
 	Longest units.Duration
 	// Room is how many frames may have been read from the link and wait for their time,
@@ -164,6 +171,7 @@ type portState struct {
 	expected int64  // frames that must have been read before the node advances
 	credit   int64  // frames that may still be sent in this turn
 	report   int    // place in report.Sent, -1 without one
+	tagged   Tagged // of a foreign node
 	sends    uint32 // mark of the frames that leave
 	receives uint32 // mark of the frames that come
 }
@@ -299,7 +307,7 @@ func (n *Node) Close() error { return n.conn.Close() }
 // accept takes in a frame: a packet and when it arrives.
 func (n *Node) accept(f netio.Frame) error {
 	port := &n.ports[f.Port]
-	if port.Application {
+	if port.raw() {
 		n.acceptRaw(port, f)
 		return nil
 	}
@@ -426,8 +434,8 @@ var errNoPayload = errors.New("the machine has lost a packet's payload")
 // depart puts the frame of a packet that leaves into the outbox.
 func (n *Node) depart(d node.Departure) error {
 	port := &n.ports[d.Port]
-	if port.Application {
-		return n.departRaw(d)
+	if port.raw() {
+		return n.departRaw(port, d)
 	}
 	port.sent++
 	n.counts.Sent++

@@ -32,6 +32,15 @@ type Fabric struct {
 	// ascending. Port applicationPort of their nodes leads to the interface of these
 	// programs; no list of links has it.
 	Applications []int
+	// Foreign are the nodes of the graph that are none of csiglab's, and have no driver. What
+	// Configs returns of them has no meaning.
+	Foreign []Foreign
+}
+
+// Foreign is a node that is none of csiglab's.
+type Foreign struct {
+	Node   int
+	Routes bool // it forwards by IP addresses, and gets frames at its own MAC addresses
 }
 
 // applicationPort is shim.Application.
@@ -72,6 +81,10 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 	configs := make([]Config, len(f.Graph.Nodes))
 	format := f.Format
 	format.Raw = format.Raw || len(f.Applications) > 0
+	foreign := make(map[int]Foreign, len(f.Foreign))
+	for _, n := range f.Foreign {
+		foreign[n.Node] = n
+	}
 	for i, n := range f.Graph.Nodes {
 		configs[i] = Config{
 			Node: i, Name: n.Name, Host: n.Kind == topologies.Host,
@@ -92,10 +105,15 @@ func (f *Fabric) Configs() ([]Config, []lockstep.Channel) {
 			for len(c.Ports) <= end.Port {
 				c.Ports = append(c.Ports, Port{})
 			}
-			c.Ports[end.Port] = Port{
+			far, isForeign := foreign[peer.Node]
+			port := Port{
 				Link: names[id], Peer: f.Graph.Nodes[peer.Node].Name, Delay: delay,
-				In: out ^ 1, Out: out, Longest: longest, Room: f.room(id),
+				In: out ^ 1, Out: out, Longest: longest, Room: f.room(id), Foreign: isForeign,
 			}
+			if far.Routes {
+				port.Gateway = wire.MAC(peer.Node, peer.Port)
+			}
+			c.Ports[end.Port] = port
 		}
 	}
 	for _, h := range f.Applications {

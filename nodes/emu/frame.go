@@ -106,7 +106,7 @@ type outbox struct {
 	messages []netio.Message
 	packets  []*wire.Packet // whose bytes messages refer to
 	trailers []byte
-	raw      int // raw messages to programs, without a trailer
+	raw      int // raw messages to programs and foreign nodes, without a trailer
 }
 
 // outboxSize is how many frames go out with one call at most: few enough that a
@@ -135,8 +135,8 @@ func (o *outbox) add(mark uint32, d node.Departure, payload []byte, arrival unit
 }
 
 // addRaw adds a raw frame, of any length.
-func (o *outbox) addRaw(d node.Departure) {
-	o.messages = append(o.messages, netio.Message{Port: d.Port, Header: d.Packet.Header(), Payload: d.Packet.Payload, Droppable: true})
+func (o *outbox) addRaw(d node.Departure, payload []byte) {
+	o.messages = append(o.messages, netio.Message{Port: d.Port, Header: d.Packet.Header(), Payload: payload, Droppable: true})
 	o.packets = append(o.packets, d.Packet)
 	o.raw++
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/csiglab/csiglab/units"
 )
 
-// CheckLockstep refuses a node with programs. They send at any wall time, and
-// model time that does not follow the wall clock would not wait for them.
+// CheckLockstep refuses a node with programs or beside a foreign node. They send at any wall
+// time, and model time that does not follow the wall clock would not wait for them.
 func (n *Node) CheckLockstep() error {
-	if port := n.Application(); port >= 0 {
-		return fmt.Errorf("emu: node %s: port %d leads to programs, which need real time", n.cfg.Name, port)
+	if n.Wakes() {
+		return fmt.Errorf("emu: node %s: a port leads to programs or a foreign node, which need real time", n.cfg.Name)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
+	"github.com/csiglab/csiglab/nodes/wire"
 )
 
 // RawBacklog is how many raw frames a node keeps at most that it has read and has
@@ -13,8 +14,12 @@ import (
 // send without end.
 const RawBacklog = 16 * netio.Slots
 
-// acceptRaw takes in a raw frame of a host's programs, which is due as soon as it
-// has been read.
+// raw reports whether frames of a port have no trailer: what is at the other end is no node of
+// csiglab.
+func (p *Port) raw() bool { return p.Application || p.Foreign }
+
+// acceptRaw takes in a frame of a host's programs, which is due as soon as it has been read, or
+// of a foreign node.
 func (n *Node) acceptRaw(port *portState, f netio.Frame) {
 	if port.waiting == RawBacklog {
 		port.missed++
@@ -31,15 +36,46 @@ func (n *Node) acceptRaw(port *portState, f netio.Frame) {
 	}
 	port.read++
 	port.waiting++
-	n.arrive(max(n.present, n.now), f.Port, port.read, p)
+	at := max(n.present, n.now)
+	if port.Foreign {
+		port.received++
+		port.tagged.Received += tags(p)
+		if port.Gateway != [6]byte{} {
+			p.AddressHosts()
+		}
+		at = at.Add(2 * port.Delay)
+	}
+	n.arrive(at, f.Port, port.read, p)
 }
 
-// departRaw makes a frame of a packet for a host's programs, as it is.
-func (n *Node) departRaw(d node.Departure) error {
-	if len(d.Packet.Payload) != d.Packet.PayloadLen {
+// tags returns 1 for a packet with a CSIG tag, 0 for one without.
+func tags(p *wire.Packet) int64 {
+	if p.Tag() == nil {
+		return 0
+	}
+	return 1
+}
+
+// departRaw makes a frame of a packet for a host's programs, as it is, or for a foreign node.
+func (n *Node) departRaw(port *portState, d node.Departure) error {
+	payload := d.Packet.Payload
+	if payload == nil && n.cfg.Host { // the rest of a frame that the machine has made
+		payload = zeros[:d.Packet.PayloadLen]
+	}
+	if len(payload) != d.Packet.PayloadLen {
 		return n.failed(fmt.Errorf("port %d: %v: %w", d.Port, d.Packet, errNoPayload))
 	}
-	n.outbox.addRaw(d)
+	if port.Foreign {
+		port.sent++
+		port.tagged.Sent += tags(d.Packet)
+		if port.Gateway != [6]byte{} {
+			d.Packet.SetMACs(port.Gateway, wire.MAC(n.cfg.Node, d.Port))
+		}
+	}
+	n.outbox.addRaw(d, payload)
+	if port.Foreign && n.taps != nil {
+		n.spoolSent(d)
+	}
 	if n.outbox.full() {
 		return n.Flush()
 	}
@@ -50,7 +86,7 @@ func (n *Node) departRaw(d node.Departure) error {
 // them, or because they were too long for a slot of its Conn: the frames that the
 // Conn dropped, without those of links, and the frames beyond RawBacklog.
 func (n *Node) Unread() (int64, error) {
-	if n.Application() < 0 {
+	if !n.Wakes() {
 		return 0, nil
 	}
 	drops, err := n.conn.Drops()
@@ -59,13 +95,19 @@ func (n *Node) Unread() (int64, error) {
 	}
 	var here int64
 	for i := range n.ports {
-		if p := &n.ports[i]; p.Application {
+		if p := &n.ports[i]; p.raw() {
 			here += p.missed
 		} else {
 			drops -= p.missed
 		}
 	}
 	return max(drops, 0) + here, nil
+}
+
+// Wakes reports whether frames are due when they are read: some port leads to programs or to a
+// foreign node.
+func (n *Node) Wakes() bool {
+	return slices.ContainsFunc(n.cfg.Ports, func(p Port) bool { return p.raw() })
 }
 
 // Application returns the port that leads to the host's programs, -1 without one.

@@ -11,7 +11,7 @@ import "github.com/csiglab/csiglab/units"
 func (n *Node) BeginRealTime(tolerance units.Duration) {
 	n.realTime, n.tolerance = true, tolerance
 	for i := range n.ports {
-		if !n.ports[i].Application {
+		if !n.ports[i].raw() {
 			n.ports[i].seen = new(window)
 		}
 	}

@@ -23,15 +23,27 @@ type PortCount struct {
 	Sent       int64 // those among them that an injection has lost
 	Received   int64 // that have this port's mark, are whole, and are no strays
 	Strays     Strays
+	Foreign    *Tagged // of a port that leads to a foreign node; nil elsewhere
+}
+
+// Tagged is how many of the frames between a node and a foreign one had a CSIG tag.
+type Tagged struct {
+	Sent, Received int64
 }
 
 // PortCounts returns the counts of the ports that lead to links, in their order.
 func (n *Node) PortCounts() []PortCount {
 	var counts []PortCount
 	for i := range n.ports {
-		if p := &n.ports[i]; !p.Application {
-			counts = append(counts, PortCount{Node: n.cfg.Node, Port: i, Sent: p.sent, Received: p.received, Strays: p.strays})
+		p := &n.ports[i]
+		if p.Application {
+			continue
 		}
+		c := PortCount{Node: n.cfg.Node, Port: i, Sent: p.sent, Received: p.received, Strays: p.strays}
+		if p.Foreign {
+			c.Foreign = &p.tagged
+		}
+		counts = append(counts, c)
 	}
 	return counts
 }

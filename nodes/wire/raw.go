@@ -203,6 +203,20 @@ func (p *Packet) SourceHost() int {
 	return HostOf(p.Source())
 }
 
+// AddressHosts writes the MAC addresses of the hosts between which a raw IPv4 packet goes, which a
+// router has replaced. Other packets, and addresses of no host, stay as they are.
+func (p *Packet) AddressHosts() {
+	if p.family != rawIPv4 {
+		return
+	}
+	for at, ip := range [2]uint32{p.Destination(), p.Source()} {
+		if host := HostOf(ip); host >= 0 {
+			mac := MAC(host, 0)
+			copy(p.buf[6*at:], mac[:])
+		}
+	}
+}
+
 // HostOfMAC returns the host whose NIC has the address, -1 if none can have it.
 func HostOfMAC(a [6]byte) int {
 	if a[0] != 0x02 || a[4] != 0 || a[5] != 0 {

@@ -246,7 +246,7 @@ func (r *Run) Fabric(folder string) emu.Fabric {
 	f := emu.Fabric{
 		Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Run: r.mark(), Elide: r.Elide,
 		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout, MTU: p.MaxPayload() + p.Format.Header,
-		Applications: p.ApplicationHosts(),
+		Applications: p.ApplicationHosts(), Foreign: r.foreignNodes(),
 	}
 	for _, l := range p.Control() {
 		f.Control = append(f.Control, emu.ControlLink{A: l.A, B: l.B, Delay: l.Delay})
@@ -286,10 +286,12 @@ func (r *Run) mark() uint32 {
 
 // inDriver reports whether the driver's own process drives a node.
 func (r *Run) inDriver(node int) bool {
-	switch r.Processes {
-	case OneProcess:
+	switch {
+	case r.Plan.ForeignNode(node) != nil:
+		return false
+	case r.Processes == OneProcess:
 		return true
-	case SwitchProcess:
+	case r.Processes == SwitchProcess:
 		return r.Plan.Graph.Nodes[node].Kind == topologies.Switch
 	}
 	return false

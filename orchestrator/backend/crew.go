@@ -80,7 +80,7 @@ func (c *crew) startProcesses(ctx context.Context, shared *os.File) error {
 		lanes, width = Lanes(c.run, width), 1
 	}
 	for i, config := range c.configs {
-		if c.run.inDriver(i) || !c.run.Here(i) {
+		if c.run.inDriver(i) || !c.run.Driven(i) {
 			continue
 		}
 		spec := &process.Spec{

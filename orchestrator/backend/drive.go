@@ -46,6 +46,9 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 		return nil, err
 	}
 	defer local.stop()
+	if err := startForeign(ctx, r, local, c); err != nil {
+		return nil, err
+	}
 	hold, quit := c.Hold, make(chan struct{})
 	if r.Part != nil { // the programs of all parts run until the last of them is done
 		hold = quit
@@ -117,7 +120,7 @@ func startLocal(d *Deployment, r *Run, c Control) (*localPrograms, error) {
 		if networks[i] = n.Programs; n.Programs == nil {
 			networks[i] = n.Network
 		}
-		byName[n.Name] = application.Network{File: networks[i], Fabric: n.Programs == nil}
+		byName[n.Name] = application.Network{File: networks[i], Fabric: n.Programs == nil && r.Driven(i)}
 	}
 	local, err := application.NewLocal(networks, r.ProgramNames(), runs.Environment(r.ID)...)
 	if err != nil {
@@ -188,7 +191,7 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exp
 		inMemory[id] = r.inMemory(r.Plan.Links[id])
 	}
 	nodes, links := runs.Describe(r.Plan.Graph, d.Port, inMemory)
-	runs.AddPrograms(nodes, r.Plan.ApplicationHosts(), application.Interface)
+	runs.AddPrograms(nodes, r.hostsWithInterface(), application.Interface)
 	for i, n := range d.Nodes {
 		if !r.Here(i) {
 			continue

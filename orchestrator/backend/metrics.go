@@ -32,7 +32,7 @@ func expose(d *Deployment, r *Run) *exposures {
 	var inside []int
 	var groups [][]int
 	for i := range r.Plan.Nodes {
-		if !r.Here(i) {
+		if !r.Driven(i) {
 			continue
 		}
 		if r.inDriver(i) {
@@ -89,7 +89,7 @@ func (x *exposures) describe(nodes []runs.Node) {
 		return
 	}
 	for i := range nodes {
-		if x.of[i] == nil { // it is in another part
+		if x.of[i] == nil { // it is in another part, or foreign
 			continue
 		}
 		nodes[i].Metrics = filepath.Join(x.folder, filepath.Base(x.of[i].Socket))

@@ -37,7 +37,7 @@ func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 			n.close()
 		}
 	}()
-	for _, build := range []func() error{n.connect, attach, n.shape, n.settle} {
+	for _, build := range []func() error{n.connect, attach, n.shape, n.settle, n.settleForeign} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (n *network) cuts() []cut {
 // other end is a port of the host's node. The interface is in a namespace of its own,
 // where the deployment has none.
 func (n *network) attach(d *Deployment) error {
-	for _, host := range n.run.Plan.ApplicationHosts() {
+	for _, host := range n.run.hostsWithInterface() {
 		s, place := n.spaces[host], &d.Nodes[host]
 		if s == nil {
 			continue
@@ -160,7 +160,7 @@ func (n *network) measure(out *Outcome) error {
 			continue
 		}
 		programs := -1
-		if slices.Contains(n.run.Plan.ApplicationHosts(), node) {
+		if slices.Contains(n.run.hostsWithInterface(), node) {
 			programs = shim.Application
 		}
 		if err := s.count(node, programs, out); err != nil {

@@ -19,17 +19,17 @@ type timekeeping struct {
 // keepTime waits until this part is connected to all others. The caller closes the result,
 // which is nil for a run that is not cut.
 func keepTime(ctx context.Context, c *crew, block *wall.ControlBlock, programs *application.Set) (*timekeeping, error) {
-	part := c.run.Part
-	if part == nil {
-		return nil, nil
-	}
 	var here []int
 	for i := range c.configs {
-		if c.run.Here(i) {
+		if c.run.Driven(i) {
 			here = append(here, i)
 		}
 	}
 	block.Restrict(here)
+	part := c.run.Part
+	if part == nil {
+		return nil, nil
+	}
 	streams, err := c.peers.wait(ctx)
 	if err != nil {
 		return nil, err

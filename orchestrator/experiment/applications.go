@@ -72,17 +72,20 @@ func (d *decoder) applications(e *Experiment, hosts int) {
 
 var errUnclosed = errors.New("a quote is not closed")
 
-// Args splits the command line at spaces. Single and double quotes keep what is
+// Args returns the program and its arguments; see SplitCommand.
+func (p Program) Args() ([]string, error) { return SplitCommand(p.Run) }
+
+// SplitCommand splits a command line at spaces. Single and double quotes keep what is
 // between them together, and a backslash outside of single quotes the character
 // after it. Nothing else is expanded: a program that needs a shell names it, as
 // in sh -c "…".
-func (p Program) Args() ([]string, error) {
+func SplitCommand(line string) ([]string, error) {
 	var args []string
 	var word strings.Builder
 	inWord := false
 	var quote rune
 	escaped := false
-	for _, c := range p.Run {
+	for _, c := range line {
 		switch {
 		case escaped:
 			word.WriteRune(c)

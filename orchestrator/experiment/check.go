@@ -53,6 +53,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.hostPolicies(e, hosts)
 	d.applications(e, hosts)
 	d.generators(e, hosts)
+	d.foreign(e)
 	d.faults(e)
 	d.trace(e)
 	d.window(e)

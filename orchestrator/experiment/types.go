@@ -39,29 +39,31 @@ type Experiment struct {
 	// Scheduler is nil without: jobs take free hosts in their order.
 	Scheduler *Scheduler `yaml:"scheduler" doc:"places the jobs that name no hosts as in a cluster that jobs share: on what is free after others have come and gone. Without it they take the first free hosts"`
 	// Applications are programs over the kernel's TCP/IP; nil without.
-	Applications *Applications  `yaml:"applications" doc:"hosts that run programs, unmodified and over the kernel's TCP/IP"`
-	Generators   []Generator    `yaml:"generators" doc:"streams of frames; a host may send several"`
-	Faults       []Fault        `yaml:"faults" doc:"faults; several may hit the same link, of several rates the lowest counts"`
-	Telemetry    Telemetry      `yaml:"telemetry" doc:"what is recorded"`
-	Trace        *Trace         `yaml:"trace" doc:"flows of which every event is recorded; without it, tracing costs nothing"`
-	Capture      []string       `yaml:"capture" is:"link" doc:"links whose packets are written to the run's folder as pcapng, such as '[tor0-agg0]'; see [wire.md](wire.md#reading-captures)"`
-	Fidelity     Fidelity       `yaml:"fidelity" default:"packets" doc:"how messages cross the fabric: 'packets', each of them; 'flow': as a fluid, whose flows divide the links by max-min fairness, for jobs of which the packets are too many. It knows no queue, mark, loss, signal or congestion control; see [jobs.md](../explanation/jobs.md#without-packets). 'hybrid': those of 'packets' as packets, the others as a fluid; see [jobs.md](../explanation/jobs.md#a-part-as-packets)"`
-	Packets      PacketChoice   `yaml:"packets" doc:"under fidelity hybrid: which messages are packets, those for which all that is given holds"`
-	Measure      Measure        `yaml:"measure" doc:"the measuring window, and groups of flows that metrics are computed over"`
-	End          units.Duration `yaml:"end" is:"span or auto" default:"auto" doc:"the run is cut off here; auto: it ends when nothing is left to do"`
-	Variants     []Variant      `yaml:"variants" doc:"without them there is one, 'run', see [Variants](#variants)"`
-	Baseline     string         `yaml:"baseline" doc:"the variant that the others are compared with, which stands before them everywhere; without it the first one"`
-	Sweep        *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [Sweep](#sweep)"`
-	Seeds        []uint64       `yaml:"seeds" default:"1" doc:"a run of each variant for each seed: '[1, 2, 5]' or '1..5', at most 10000"`
-	TieSeed      uint64         `yaml:"tie_seed" default:"0" doc:"permutes packets that reach a node at the very same picosecond; 0: in port order"`
-	Derived      []Derived      `yaml:"derived" doc:"metrics made of metrics, computed for every run, in order"`
-	Expect       []string       `yaml:"expect" doc:"assertions, see [Results](#results)"`
-	Robust       []Promise      `yaml:"robust" doc:"which expectations hold under which other settings; 'csiglab stress' checks it ([sweep.md](../how-to/sweep.md#stress)). It decides nothing about a run, and without it nothing is promised but the experiment as it is"`
-	Tuned        []Tuned        `yaml:"tuned" doc:"values that were chosen so that the experiment shows its effect, but for those of a publication, defaults and the question itself. 'csiglab stress --setting tuned' halves and doubles them ([tuning.md](tuning.md)). It decides nothing about a run"`
-	Published    []Published    `yaml:"published" doc:"figures to compare medians with; they decide nothing"`
-	Runtime      string         `yaml:"runtime" is:"runtime" default:"inproc" doc:"'inproc': this process; 'netns': real frames, a network namespace per node; 'containerlab': a container per node; 'kubernetes': a pod per part of the fabric, a network namespace per node"`
-	Clock        string         `yaml:"clock" is:"clock" default:"virtual" doc:"'virtual' with inproc; 'lockstep' or 'wall' with the others. Where one of the two alone is written, the other follows ('clock: wall' means netns). A flag that names one of them keeps the other where the two fit"`
-	Wall         Wall           `yaml:"wall" doc:"of clock wall: how model time is stretched, and when a run is too late to count"`
+	Applications *Applications `yaml:"applications" doc:"hosts that run programs, unmodified and over the kernel's TCP/IP"`
+	Generators   []Generator   `yaml:"generators" doc:"streams of frames; a host may send several"`
+	// Nodes are those that are none of csiglab's.
+	Nodes     []ForeignNode  `yaml:"nodes" doc:"nodes of the fabric that are foreign: a switch, router or host under test, which csiglab wires and whose inside it does not know; see [foreign.md](../how-to/foreign.md). Clock wall alone has them"`
+	Faults    []Fault        `yaml:"faults" doc:"faults; several may hit the same link, of several rates the lowest counts"`
+	Telemetry Telemetry      `yaml:"telemetry" doc:"what is recorded"`
+	Trace     *Trace         `yaml:"trace" doc:"flows of which every event is recorded; without it, tracing costs nothing"`
+	Capture   []string       `yaml:"capture" is:"link" doc:"links whose packets are written to the run's folder as pcapng, such as '[tor0-agg0]'; see [wire.md](wire.md#reading-captures)"`
+	Fidelity  Fidelity       `yaml:"fidelity" default:"packets" doc:"how messages cross the fabric: 'packets', each of them; 'flow': as a fluid, whose flows divide the links by max-min fairness, for jobs of which the packets are too many. It knows no queue, mark, loss, signal or congestion control; see [jobs.md](../explanation/jobs.md#without-packets). 'hybrid': those of 'packets' as packets, the others as a fluid; see [jobs.md](../explanation/jobs.md#a-part-as-packets)"`
+	Packets   PacketChoice   `yaml:"packets" doc:"under fidelity hybrid: which messages are packets, those for which all that is given holds"`
+	Measure   Measure        `yaml:"measure" doc:"the measuring window, and groups of flows that metrics are computed over"`
+	End       units.Duration `yaml:"end" is:"span or auto" default:"auto" doc:"the run is cut off here; auto: it ends when nothing is left to do"`
+	Variants  []Variant      `yaml:"variants" doc:"without them there is one, 'run', see [Variants](#variants)"`
+	Baseline  string         `yaml:"baseline" doc:"the variant that the others are compared with, which stands before them everywhere; without it the first one"`
+	Sweep     *Sweep         `yaml:"sweep" doc:"the points at which 'csiglab sweep' runs the experiment, see [Sweep](#sweep)"`
+	Seeds     []uint64       `yaml:"seeds" default:"1" doc:"a run of each variant for each seed: '[1, 2, 5]' or '1..5', at most 10000"`
+	TieSeed   uint64         `yaml:"tie_seed" default:"0" doc:"permutes packets that reach a node at the very same picosecond; 0: in port order"`
+	Derived   []Derived      `yaml:"derived" doc:"metrics made of metrics, computed for every run, in order"`
+	Expect    []string       `yaml:"expect" doc:"assertions, see [Results](#results)"`
+	Robust    []Promise      `yaml:"robust" doc:"which expectations hold under which other settings; 'csiglab stress' checks it ([sweep.md](../how-to/sweep.md#stress)). It decides nothing about a run, and without it nothing is promised but the experiment as it is"`
+	Tuned     []Tuned        `yaml:"tuned" doc:"values that were chosen so that the experiment shows its effect, but for those of a publication, defaults and the question itself. 'csiglab stress --setting tuned' halves and doubles them ([tuning.md](tuning.md)). It decides nothing about a run"`
+	Published []Published    `yaml:"published" doc:"figures to compare medians with; they decide nothing"`
+	Runtime   string         `yaml:"runtime" is:"runtime" default:"inproc" doc:"'inproc': this process; 'netns': real frames, a network namespace per node; 'containerlab': a container per node; 'kubernetes': a pod per part of the fabric, a network namespace per node"`
+	Clock     string         `yaml:"clock" is:"clock" default:"virtual" doc:"'virtual' with inproc; 'lockstep' or 'wall' with the others. Where one of the two alone is written, the other follows ('clock: wall' means netns). A flag that names one of them keeps the other where the two fit"`
+	Wall      Wall           `yaml:"wall" doc:"of clock wall: how model time is stretched, and when a run is too late to count"`
 }
 
 // Wall is the wall clock's dilation, and how far from real time a run may be.

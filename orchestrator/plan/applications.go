@@ -65,7 +65,7 @@ func newEdges(r *run) (edges, error) {
 		if c.Queue == 0 {
 			c.Queue = r.buffers.port(r.fabric.rate(h)).queue
 		}
-		if tags != nil {
+		if tags != nil && !r.fabric.strips(r.fabric.up(h).Peer.Node) {
 			c.Init = shim.Init{Sampling: tags.tagging.Sampling, Signals: signals}
 		}
 		for _, pair := range c.Pairs {

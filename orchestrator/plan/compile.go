@@ -55,6 +55,9 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
+	if fabric.foreign, err = newForeign(e, &fabric); err != nil {
+		return nil, err
+	}
 	first, notes, err := newWorkload(e, &fabric, e.Seeds[0])
 	if err != nil {
 		return nil, err
@@ -212,7 +215,7 @@ func (s *Shape) Plan(seed uint64) (*Plan, error) {
 // newNetwork returns what runs.
 func newNetwork(r *run, d *decided) Network {
 	n := Network{
-		Graph: r.fabric.graph, Nodes: newNodes(r, d), Links: append(graphLinks(r.fabric.graph), d.links...), Path: r.buffers.path(r.fabric.rate(0)), Format: r.format,
+		Graph: r.fabric.graph, Nodes: newNodes(r, d), Foreign: r.fabric.foreign, Links: append(graphLinks(r.fabric.graph), d.links...), Path: r.buffers.path(r.fabric.rate(0)), Format: r.format,
 		Faults: d.faults.list, TieSeed: r.experiment.TieSeed, End: cmp.Or(units.Time(r.experiment.End), units.Never),
 	}
 	if r.buffers.data != nil {

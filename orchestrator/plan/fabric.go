@@ -21,6 +21,8 @@ type fabric struct {
 	groups *topologies.Groups // of a Dragonfly whose routing leaves minimal paths; nil elsewhere
 	idle   idle
 	notes  []string // on how a file was read
+	// foreign are the nodes that are none of csiglab's, ascending.
+	foreign []Foreign
 }
 
 // wiring is a graph and its ports.

@@ -61,7 +61,7 @@ func newNotes(r *run, p *Plan, kept []string) []string {
 	if p.NoPackets() {
 		return append(slices.Concat(r.notes, slotNotes(r, p), serverNotes(p), kept), fluidNote)
 	}
-	notes := slices.Concat(r.notes, slotNotes(r, p), newSignalling(r, p).notes(), recoveryNotes(r), traceNotes(p, len(r.experiment.Seeds)), serverNotes(p), classNotes(r, p), tensorNotes(r, p))
+	notes := slices.Concat(r.notes, foreignNotes(r, p), slotNotes(r, p), newSignalling(r, p).notes(), recoveryNotes(r), traceNotes(p, len(r.experiment.Seeds)), serverNotes(p), classNotes(r, p), tensorNotes(r, p))
 	if p.Fluid != nil {
 		notes = append(notes, hybridNote(p))
 	}
@@ -300,8 +300,8 @@ func (c *signalling) exceptions(lastHop, initiated bool) (sets []portSet) {
 	for at, p := range c.plan.switchPorts {
 		for t, policy := range c.policies(p) {
 			signal := csig.Type(t)
-			if policy == dataplane.Update || p.LastHop != lastHop {
-				continue
+			if policy == dataplane.Update || p.LastHop != lastHop || c.run.fabric.strips(c.run.fabric.adjacency[at.Node][at.Port].Peer.Node) {
+				continue // foreignNotes says where tags end before foreign nodes
 			}
 			if crossed[t] == nil {
 				crossed[t] = c.crossed(signal, initiated)

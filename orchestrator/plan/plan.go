@@ -42,6 +42,9 @@ type Network struct {
 	Graph *topologies.Graph
 	Nodes []machine.Spec // as Graph.Nodes: the hosts, then the switches
 	Links []Link         // as Graph.Links; then the control links
+	// Foreign are the nodes that are none of csiglab's, ascending. What Nodes has in their places
+	// does not run.
+	Foreign []Foreign
 
 	// Fluid carries the messages of flows, all or those that are not packets. It is a machine behind
 	// those of Nodes, to which control links lead; nil: all are packets.
@@ -110,10 +113,10 @@ func (p *Plan) Hosts() int { return p.Graph.Hosts() }
 // Switch returns the configuration of a switch's node, nil for a host's.
 func (p *Plan) Switch(node int) *dataplane.Config { return p.Nodes[node].Switch }
 
-// switches yields the configurations of the switches.
+// switches yields the configurations of the switches that are csiglab's.
 func (p *Plan) switches(yield func(*dataplane.Config) bool) {
 	for i := range p.Nodes {
-		if s := p.Nodes[i].Switch; s != nil && !yield(s) {
+		if s := p.Nodes[i].Switch; s != nil && p.ForeignNode(i) == nil && !yield(s) {
 			return
 		}
 	}

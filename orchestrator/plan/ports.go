@@ -47,7 +47,7 @@ func applyPortRules(c experiment.CSIG, f *fabric) (ports []portTags, err error) 
 	ports = make([]portTags, len(f.ports))
 	for i := range ports {
 		p := &f.ports[i]
-		if ports[i], err = newPortTags(c, &f.graph.Nodes[p.Node], p); err != nil {
+		if ports[i], err = newPortTags(c, &f.graph.Nodes[p.Node], p, f.strips(p.peer.Node)); err != nil {
 			return nil, err
 		}
 	}
@@ -56,10 +56,18 @@ func applyPortRules(c experiment.CSIG, f *fabric) (ports []portTags, err error) 
 
 // newPortTags returns what a port does to tags by the rules of csig.ports, of which later ones
 // win. Where no rule says on which side of the domain's edge the peer is, it is
-// outside for the types whose tags the port strips or terminates.
-func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort) (p portTags, err error) {
+// outside for the types whose tags the port strips or terminates. Where tags end before the peer
+// (fabric.strips), the port terminates them if no rule says otherwise.
+func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort, end bool) (p portTags, err error) {
 	var outside *bool
 	first := c.Format
+	if end {
+		for i := range p.policies {
+			for t := range csig.Types {
+				p.policies[i][t] = dataplane.Terminate
+			}
+		}
+	}
 	for i := range c.Ports {
 		rule := &c.Ports[i]
 		if matches, err := selects(rule, node, at); err != nil {

@@ -58,8 +58,8 @@ type paced struct {
 	*emu.Node
 	timing Timing
 	trains []train // by port
-	// wakes says that a frame wakes the node at any time: it has programs, whose
-	// frames are due at once.
+	// wakes says that a frame wakes the node at any time: it has programs or is beside a foreign
+	// node, whose frames are due at once.
 	wakes bool
 	// slack is the wall time that the fastest link into the node gives a frame.
 	slack    time.Duration
@@ -87,7 +87,7 @@ func newPacer(c Clock, end units.Time, nodes []*emu.Node, links []lockstep.Chann
 			}
 		}
 		n.BeginRealTime(units.Duration(min(c.Model(tolerance), units.Time(units.Hour))))
-		p := &paced{Node: n, trains: make([]train, n.Ports()), wakes: n.Application() >= 0, slack: c.At(units.Time(lookahead))}
+		p := &paced{Node: n, trains: make([]train, n.Ports()), wakes: n.Wakes(), slack: c.At(units.Time(lookahead))}
 		for i := range p.trains {
 			p.trains[i].timing = PortTiming{Node: n.ID(), Port: i}
 		}

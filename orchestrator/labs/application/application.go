@@ -25,8 +25,8 @@ import (
 // Interface is the name of the programs' interface.
 const Interface = "csig0"
 
-// ipv4 returns the address of a host's programs.
-func ipv4(host int) net.IP {
+// IPv4 returns the address of a host's programs.
+func IPv4(host int) net.IP {
 	a := wire.HostIP(host)
 	return net.IPv4(byte(a>>24), byte(a>>16), byte(a>>8), byte(a)).To4()
 }
@@ -90,7 +90,7 @@ func Attach(node, programs *os.File, host int, shim string, mtu units.Size) (ind
 		})
 	}
 	if err == nil {
-		err = Within(programs, func() error { return raisePrograms(host) })
+		err = Within(programs, func() error { return raisePrograms(Interface, host) })
 	}
 	if err != nil {
 		return 0, fmt.Errorf("interface %s: %w", Interface, err)
@@ -131,9 +131,15 @@ func raiseShim(shim string) (index int, err error) {
 	return link.Attrs().Index, nil
 }
 
-// raisePrograms sets csig0 and the loopback interface up. The calling thread is in the
-// namespace of the programs.
-func raisePrograms(host int) error {
+// Adopt makes an interface that exists in a network namespace one of a host's programs, as csig0
+// is in that of Attach.
+func Adopt(programs *os.File, name string, host int) error {
+	return Within(programs, func() error { return raisePrograms(name, host) })
+}
+
+// raisePrograms sets the interface of programs and the loopback interface up. The calling thread is
+// in the namespace of the programs.
+func raisePrograms(name string, host int) error {
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return err
@@ -146,7 +152,7 @@ func raisePrograms(host int) error {
 	if err != nil {
 		return fmt.Errorf("set lo up: %w", err)
 	}
-	link, err := raise(h, Interface, []setting{
+	link, err := raise(h, name, []setting{
 		{"router_solicitations", "0"},
 		{"accept_ra", "0"},
 		{"accept_dad", "0"},
@@ -215,7 +221,7 @@ const queueLen = 1000
 // addresses gives an interface its addresses, and with them routes to all hosts.
 func addresses(h *netlink.Handle, link netlink.Link, host int) error {
 	for _, a := range []net.IPNet{
-		{IP: ipv4(host), Mask: net.CIDRMask(prefixLen, 32)},
+		{IP: IPv4(host), Mask: net.CIDRMask(prefixLen, 32)},
 		{IP: ipv6(host), Mask: net.CIDRMask(prefixLenIPv6, 128)},
 	} {
 		err := h.AddrAdd(link, &netlink.Addr{IPNet: &a, Flags: unix.IFA_F_NODAD})

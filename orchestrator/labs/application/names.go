@@ -25,7 +25,7 @@ func (n Names) Hosts(base []byte) []byte {
 	known := map[string]bool{}
 	for _, host := range slices.Sorted(maps.Keys(n)) {
 		name := n[host]
-		fmt.Fprintf(&b, "%v\t%s\n%v\t%s\n", ipv4(host), name, ipv6(host), name+suffixIPv6)
+		fmt.Fprintf(&b, "%v\t%s\n%v\t%s\n", IPv4(host), name, ipv6(host), name+suffixIPv6)
 		known[strings.ToLower(name)], known[strings.ToLower(name)+suffixIPv6] = true, true
 	}
 	kept := others(base, known)

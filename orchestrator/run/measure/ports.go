@@ -102,7 +102,7 @@ func classesOf(g *topologies.Graph, node, peer int, top topologies.Tier) (set ui
 // portLayout is the ports of a fabric in one row: by node, then by port.
 type portLayout struct {
 	graph     *topologies.Graph
-	adjacency [][]topologies.Adjacent
+	adjacency [][]topologies.Adjacent // none of foreign nodes, whose ports are not known
 	first     []int // index of a node's first port
 	classes   []uint8
 	queues    []bool // the port has a queue in which packets may wait
@@ -117,6 +117,10 @@ func newPortLayout(p *plan.Plan) *portLayout {
 	}
 	for n, ports := range l.adjacency {
 		l.first[n] = len(l.classes)
+		if p.ForeignNode(n) != nil {
+			l.adjacency[n] = nil
+			continue
+		}
 		for _, a := range ports {
 			l.classes = append(l.classes, classesOf(g, n, a.Peer.Node, top))
 			l.queues = append(l.queues, g.Nodes[n].Kind == topologies.Switch || p.Nodes[n].Host == nil || p.HasPrograms(n))

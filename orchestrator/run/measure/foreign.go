@@ -1,0 +1,36 @@
+package measure
+
+import (
+	"fmt"
+
+	"github.com/csiglab/csiglab/nodes/emu"
+	"github.com/csiglab/csiglab/topologies"
+)
+
+// foreignNodes says what the neighbours of each foreign node have sent to it and got from it.
+func foreignNodes(r *Run, _ *Records) (notes []string) {
+	if len(r.Plan.Foreign) == 0 {
+		return nil
+	}
+	counts := make(map[topologies.End]emu.PortCount, len(r.Outcome.Ports))
+	for _, c := range r.Outcome.Ports {
+		counts[topologies.End{Node: c.Node, Port: c.Port}] = c
+	}
+	adjacency := r.Plan.Graph.Adjacency()
+	for i := range r.Plan.Foreign {
+		f := &r.Plan.Foreign[i]
+		var to, from int64
+		var tagged emu.Tagged
+		for _, a := range adjacency[f.Node] {
+			c := counts[a.Peer]
+			if c.Foreign == nil { // another foreign node
+				continue
+			}
+			to, from = to+c.Sent, from+c.Received
+			tagged.Sent, tagged.Received = tagged.Sent+c.Foreign.Sent, tagged.Received+c.Foreign.Received
+		}
+		notes = append(notes, fmt.Sprintf("%s is a foreign node, whose queues and losses are not known: it was sent %d frames, %d of them with a CSIG tag, and sent %d, %d of them with one",
+			r.Plan.Graph.Nodes[f.Node].Name, to, tagged.Sent, from, tagged.Received))
+	}
+	return notes
+}
