@@ -55,6 +55,8 @@ func (n *network) settleForeign() error {
 		}
 		var err error
 		switch {
+		case f.Kernel:
+			err = n.startKernel(f.Node)
 		case g.Nodes[f.Node].Kind == topologies.Host:
 			err = node.Host(f.Node, g.Hosts())
 		case f.Forwards == experiment.ForwardsBridge:

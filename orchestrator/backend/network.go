@@ -17,6 +17,7 @@ type network struct {
 	spaces   []*space   // by node; nil for those of other parts
 	stubs    *stubs     // of cut links; nil: there are none
 	programs []*os.File // namespaces of programs that the driver has made
+	kernels  []kernelSwitch
 }
 
 // buildNetwork makes the links that are missing in the deployment, attaches the
@@ -46,6 +47,9 @@ func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 }
 
 func (n *network) close() {
+	for _, k := range n.kernels {
+		k.Close() //nolint:errcheck // the namespace goes, and with it the program
+	}
 	closeSpaces(n.spaces)
 	n.stubs.close()
 	for _, file := range n.programs {
@@ -123,9 +127,12 @@ func (n *network) shape() error {
 			Rate: l.Rate, Dilation: r.Wall.Dilation, Frame: r.MaxFrame(), Packet: int(r.Plan.MaxPayload() + r.Plan.Format.Header),
 		}
 		for _, end := range []topologies.End{l.A, l.B} {
-			s := n.spaces[end.Node]
+			s, link := n.spaces[end.Node], link
 			if s == nil {
 				continue
+			}
+			if f := r.Plan.ForeignNode(end.Node); f != nil && f.Kernel {
+				link.Exact = true
 			}
 			if err := s.shape(end.Port, link); err != nil {
 				return fmt.Errorf("link %s: %s %s: %w", r.Plan.Links[id].Name, s.name, s.port(end.Port), err)
@@ -175,5 +182,5 @@ func (n *network) measure(out *Outcome) error {
 		}
 		out.Shaped = append(out.Shaped, shaped...)
 	}
-	return nil
+	return n.measureKernels(out)
 }
