@@ -6,7 +6,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/csig"
@@ -44,9 +43,6 @@ type Switch struct {
 func New(cfg Config) (*Switch, error) {
 	if err := supported(&cfg.Switch); err != nil {
 		return nil, fmt.Errorf("kernel datapath of %s: %w", cfg.Switch.Name, err)
-	}
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return nil, err
 	}
 	s := &Switch{cfg: cfg}
 	if err := s.load(); err != nil {

@@ -36,9 +36,9 @@ func (n *network) startKernel(node int) error {
 		err = application.Within(s.file, k.Attach)
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("%w: %w; wall.datapath: ebpf needs root of this machine (CAP_BPF), which a user namespace or a container does not give", ErrUnavailable, err)
+		return fmt.Errorf("%w: wall.datapath: ebpf needs root of this machine (CAP_BPF), which neither a user namespace nor a container has: %w", ErrUnavailable, err)
 	}
-	return err
+	return err // it has the name of the switch
 }
 
 // kernelSwitch is a switch in the kernel.
