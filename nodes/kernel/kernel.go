@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -176,42 +177,43 @@ func (s *Switch) Close() error {
 	return errors.Join(append(errs, s.objects.Close())...)
 }
 
-// Totals are what a port has done to the frames that left it or were to leave it. Bytes are
-// wire sizes.
-type Totals struct {
-	Packets, Bytes               int64 // that left
-	DroppedPackets, DroppedBytes int64 // that found no room
-	Marked                       int64
-	Tags                         []metrics.Count // what became of tags, by names of dataplane.TagNames
-}
-
-// Totals returns those of each port.
-func (s *Switch) Totals() ([]Totals, error) {
-	totals := make([]Totals, len(s.cfg.Switch.Ports))
-	for i := range totals {
+// Totals returns what the switch has done, as a machine counts it: without queues, and without
+// what has come in at each port.
+func (s *Switch) Totals() (metrics.NodeTotals, error) {
+	c := &s.cfg.Switch
+	t := metrics.NodeTotals{Node: int32(c.Node), Name: c.Name, Drops: counts(dataplane.DropNames()), Tags: counts(dataplane.TagNames())}
+	for i := range c.Ports {
 		var p transitPort
 		if err := s.objects.Ports.Lookup(uint32(i), &p); err != nil {
-			return nil, err
+			return t, err
 		}
-		totals[i] = Totals{Packets: int64(p.SentPackets), Bytes: int64(p.SentBytes), DroppedPackets: int64(p.DroppedPackets), DroppedBytes: int64(p.DroppedBytes), Marked: int64(p.Marked)}
-		for k, n := range p.Tags {
-			totals[i].Tags = append(totals[i].Tags, metrics.Count{Name: outcomes[k], Packets: int64(n)})
+		sent, dropped, bytes, lost := int64(p.SentPackets), int64(p.DroppedPackets), int64(p.SentBytes), int64(p.DroppedBytes)
+		t.Ports = append(t.Ports, metrics.PortTotals{
+			Node: t.Node, Port: int32(i), TxPackets: sent, TxBytes: bytes, DroppedPackets: dropped, DroppedBytes: lost,
+			EnqueuedPackets: sent + dropped, EnqueuedBytes: bytes + lost, MarkedPackets: int64(p.Marked),
+		})
+		t.Drops[dataplane.DropDataFull].Packets += dropped
+		for k, name := range outcomes {
+			t.Tags[slices.IndexFunc(t.Tags, func(c metrics.Count) bool { return c.Name == name })].Packets += int64(p.Tags[k])
 		}
 	}
-	return totals, nil
+	var unrouted []uint64 // by CPU
+	if err := s.objects.Lost.Lookup(uint32(0), &unrouted); err != nil {
+		return t, err
+	}
+	for _, n := range unrouted {
+		t.Drops[dataplane.DropNoRoute].Packets += int64(n)
+	}
+	return t, nil
+}
+
+// counts returns counts of nothing by name.
+func counts(names []string) (list []metrics.Count) {
+	for _, name := range names {
+		list = append(list, metrics.Count{Name: name})
+	}
+	return list
 }
 
 // outcomes are the names of what becomes of tags, in the order of transit.c.
 var outcomes = [...]string{"updated", "kept", "frozen", "unknown", "passed", "stripped", "several"}
-
-// Unrouted returns how many frames had no route.
-func (s *Switch) Unrouted() (total int64, err error) {
-	var perCPU []uint64
-	if err := s.objects.Lost.Lookup(uint32(0), &perCPU); err != nil {
-		return 0, err
-	}
-	for _, n := range perCPU {
-		total += int64(n)
-	}
-	return total, nil
-}

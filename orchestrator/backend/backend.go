@@ -196,7 +196,6 @@ type Outcome struct {
 	Behind   time.Duration       // how late the run was when it was given up; 0: it was not given up
 	Shaped   []shape.Shaped      // the links' shapers, by node and port
 	Programs []application.Ended // in the order of Plan.Programs
-	Kernel   []KernelTotals      // of switches in the kernel
 
 	Cut *Cut // of a run in several parts
 }

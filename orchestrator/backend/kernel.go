@@ -8,17 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/nodes/kernel"
 	"github.com/csiglab/csiglab/orchestrator/labs/application"
 )
-
-// KernelTotals are what the ports of a switch in the kernel have done.
-type KernelTotals struct {
-	Node     int
-	Unrouted int64 // frames without a route
-	Ports    []kernel.Totals
-}
 
 // startKernel puts a switch into the kernel of its network.
 func (n *network) startKernel(node int) error {
@@ -32,19 +26,13 @@ func (n *network) startKernel(node int) error {
 		Start: now.Nano(), Dilation: int64(math.Round(n.run.Wall.Dilation)),
 	})
 	if err == nil {
-		n.kernels = append(n.kernels, kernelSwitch{node, k})
+		n.kernels = append(n.kernels, k)
 		err = application.Within(s.file, k.Attach)
 	}
 	if errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("%w: wall.datapath: ebpf needs root of this machine (CAP_BPF), which neither a user namespace nor a container has: %w", ErrUnavailable, err)
 	}
 	return err // it has the name of the switch
-}
-
-// kernelSwitch is a switch in the kernel.
-type kernelSwitch struct {
-	node int
-	*kernel.Switch
 }
 
 // setWays gives hosts behind switches in the kernel the ways from all others. The kernel passes
@@ -78,18 +66,14 @@ func (r *Run) setWays(configs []emu.Config) {
 	}
 }
 
-// measureKernels adds the totals of switches in the kernel to an outcome.
-func (n *network) measureKernels(out *Outcome) error {
+// recordKernels records what switches in the kernel have done.
+func (n *network) recordKernels(to metrics.Consumer) error {
 	for _, k := range n.kernels {
-		ports, err := k.Totals()
+		totals, err := k.Totals()
 		if err != nil {
 			return err
 		}
-		unrouted, err := k.Unrouted()
-		if err != nil {
-			return err
-		}
-		out.Kernel = append(out.Kernel, KernelTotals{k.node, unrouted, ports})
+		to.Consume(&metrics.Batch{Node: totals.Node, Totals: []metrics.NodeTotals{totals}})
 	}
 	return nil
 }

@@ -18,16 +18,18 @@ links: {aqm: step, queue: 20kB}
 csig: {format: wide, interval: 20ms}
 measure: {from: 1100ms, to: 1900ms}
 applications:
-  hosts: [0, 2]
+  hosts: [0, 1, 2]
   signals: [abw, delay, nqd]
   programs:
     - {host: 2, run: iperf3 -s, background: true}
+    - {host: 2, run: iperf3 -s -p 5202, background: true}
     - {host: 0, run: "ping -c 3 -i 0.2 10.0.0.3"}
-    - {host: 0, run: "iperf3 -u -c 10.0.0.3 -l 1400 -b 30M -t 1", start: 1s}
+    - {host: 0, run: "iperf3 -u -c 10.0.0.3 -l 1400 -b 16M -t 1", start: 1s}
+    - {host: 1, run: "iperf3 -u -c 10.0.0.3 -p 5202 -l 1400 -b 16M -t 1", start: 1s}
 `
 
-// Switches in the kernel take as long as machines do: a ping crosses eight links of 2 ms. A
-// program that sends 30 Mb/s finds 20, loses the rest, and its tags say that nothing is free.
+// Two programs send 32 Mb/s to a host whose link has 20. Switches in the kernel lose the rest,
+// and count it; tags say that little is free.
 func TestSwitchesInTheKernel(t *testing.T) {
 	needIperf3(t)
 	if os.Getuid() != 0 {
@@ -36,16 +38,19 @@ func TestSwitchesInTheKernel(t *testing.T) {
 	buildNodes(t)
 	f, summary := runPrograms(t, parseText(t, kernelText), Options{})
 	m := summary.Variants["run"].Metrics
-	if rate := m["rate_gbps.h0-h2 app"] * 1e3; rate < 10 || rate > 21 {
-		t.Errorf("%v Mb/s arrived of 30, over links of 20", rate)
+	if rate := (m["rate_gbps.h0-h2 app"] + m["rate_gbps.h1-h2 app"]) * 1e3; rate < 12 || rate > 21 {
+		t.Errorf("%v Mb/s arrived, over a link of 20", rate)
 	}
 	if abw := m["abw_gbps.h0-h2 app"] * 1e3; abw <= 0 || abw > 15 {
 		t.Errorf("tags say that %v Mb/s are available, of 20", abw)
 	}
 	notes := strings.Join(f.Manifest.Runs[0].Notes, "\n")
 	for _, name := range []string{"tor0", "tor1"} {
-		if !strings.Contains(notes, name+" forwarded in the kernel: ") {
+		if !strings.Contains(notes, name+" forwarded ") {
 			t.Errorf("no note on %s in %q", name, notes)
 		}
+	}
+	if m["drops"] == 0 {
+		t.Error("nothing was dropped")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/csiglab/csiglab/nodes/emu"
-	"github.com/csiglab/csiglab/nodes/kernel"
 	"github.com/csiglab/csiglab/topologies"
 )
 
@@ -41,27 +40,26 @@ func foreignNodes(r *Run, _ *Records) (notes []string) {
 
 // kernelSwitches says what each switch in the kernel has done.
 func kernelSwitches(r *Run, _ *Records) (notes []string) {
-	for _, k := range r.Outcome.Kernel {
-		var sum kernel.Totals
-		tags := map[string]int64{}
-		for _, p := range k.Ports {
-			sum.Packets, sum.Bytes = sum.Packets+p.Packets, sum.Bytes+p.Bytes
-			sum.DroppedPackets, sum.Marked = sum.DroppedPackets+p.DroppedPackets, sum.Marked+p.Marked
-			for _, c := range p.Tags {
-				tags[c.Name] += c.Packets
-			}
+	for _, n := range r.Nodes {
+		if f := r.Plan.ForeignNode(int(n.Node)); f == nil || !f.Kernel {
+			continue
+		}
+		var sent, marked int64
+		for i := range n.Ports {
+			sent, marked = sent+n.Ports[i].TxPackets, marked+n.Ports[i].MarkedPackets
 		}
 		did := ""
-		for _, c := range k.Ports[0].Tags { // their order
-			if n := tags[c.Name]; n > 0 {
-				did += fmt.Sprintf(", %d tags %s", n, c.Name)
+		for _, c := range n.Drops {
+			if c.Packets > 0 {
+				did += fmt.Sprintf(", %d dropped (%s)", c.Packets, c.Name)
 			}
 		}
-		if k.Unrouted > 0 {
-			did += fmt.Sprintf(", %d frames had no route", k.Unrouted)
+		for _, c := range n.Tags {
+			if c.Packets > 0 {
+				did += fmt.Sprintf(", %d tags %s", c.Packets, c.Name)
+			}
 		}
-		notes = append(notes, fmt.Sprintf("%s forwarded in the kernel: %d frames, %d dropped, %d marked%s",
-			r.Plan.Graph.Nodes[k.Node].Name, sum.Packets, sum.DroppedPackets, sum.Marked, did))
+		notes = append(notes, fmt.Sprintf("%s forwarded %d frames in the kernel: %d marked%s", n.Name, sent, marked, did))
 	}
 	return notes
 }
