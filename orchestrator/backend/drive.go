@@ -200,6 +200,7 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exp
 			continue
 		}
 		at := &nodes[i]
+		at.Foreign = r.Plan.ForeignNode(i) != nil
 		at.PID, at.Container, at.Application, at.Network = n.PID, n.Container, n.Sidecar, n.Network.Name()
 		if n.Programs != nil {
 			at.Programs = n.Programs.Name()

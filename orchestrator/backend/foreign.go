@@ -51,7 +51,10 @@ func (n *network) settleForeign() error {
 		}
 		s := n.spaces[f.Node]
 		node := &foreign.Node{Handle: s.Handle, Network: s.file, Interfaces: s.interfaces}
-		for _, a := range adjacency[f.Node] {
+		for port, a := range adjacency[f.Node] {
+			if err := node.Address(port, portAddress(topologies.End{Node: f.Node, Port: port})); err != nil {
+				return fmt.Errorf("foreign node %s: %w", s.name, err)
+			}
 			var next net.HardwareAddr
 			if peer := n.run.Plan.ForeignNode(a.Peer.Node); peer != nil && peer.Routes() {
 				mac := wire.MAC(a.Peer.Node, a.Peer.Port)
@@ -73,6 +76,50 @@ func (n *network) settleForeign() error {
 		}
 	}
 	return nil
+}
+
+// foreignWatch finds foreign nodes whose process has ended, of a deployment whose foreign nodes
+// have one.
+type foreignWatch struct {
+	names   []string
+	handles []unix.PollFd
+}
+
+// watchForeign watches the foreign nodes of a deployment. The caller closes the result.
+func watchForeign(d *Deployment, r *Run) (*foreignWatch, error) {
+	w := new(foreignWatch)
+	for i := range r.Plan.Foreign {
+		place := &d.Nodes[r.Plan.Foreign[i].Node]
+		if place.PID == 0 {
+			continue
+		}
+		fd, err := unix.PidfdOpen(place.PID, 0)
+		if err != nil {
+			w.close()
+			return nil, &NodeError{Name: place.Name, Reason: fmt.Sprintf("its container has ended (%v)", err)}
+		}
+		w.names, w.handles = append(w.names, place.Name), append(w.handles, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	return w, nil
+}
+
+// ended returns the error of a node whose process has ended, nil while all run.
+func (w *foreignWatch) ended() error {
+	if n, err := unix.Poll(w.handles, 0); n <= 0 || err != nil {
+		return nil // asked again soon
+	}
+	for i, h := range w.handles {
+		if h.Revents != 0 {
+			return &NodeError{Name: w.names[i], Reason: "its container has ended"}
+		}
+	}
+	return nil
+}
+
+func (w *foreignWatch) close() {
+	for _, h := range w.handles {
+		unix.Close(int(h.Fd)) //nolint:errcheck // it was opened here
+	}
 }
 
 // startupWithin is how long a program of a foreign node's startup may take.

@@ -53,6 +53,11 @@ func pace(ctx context.Context, c *crew, control Control, programs *application.S
 	if err := control.deployed(c.deployment, c.run, c.pids(), c.exposed); err != nil {
 		return nil, err
 	}
+	watch, err := watchForeign(c.deployment, c.run)
+	if err != nil {
+		return nil, err
+	}
+	defer watch.close()
 	together, err := keepTime(ctx, c, block.ControlBlock, programs)
 	if err != nil {
 		return nil, err
@@ -66,7 +71,7 @@ func pace(ctx context.Context, c *crew, control Control, programs *application.S
 			if err := c.broken(); err != nil {
 				return err
 			}
-			return errors.Join(inside.broken(), together.broken())
+			return errors.Join(watch.ended(), inside.broken(), together.broken())
 		},
 		ready: func(start time.Duration) {
 			if control.Started != nil {

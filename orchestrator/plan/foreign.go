@@ -80,7 +80,34 @@ func newForeign(e *experiment.Experiment, f *fabric) (list []Foreign, err error)
 		}
 	}
 	slices.SortFunc(list, func(a, b Foreign) int { return cmp.Compare(a.Node, b.Node) })
-	return list, nil
+	return list, checkForeign(e, f, list)
+}
+
+// checkForeign refuses foreign nodes whose neighbours or traffic they cannot have.
+func checkForeign(e *experiment.Experiment, f *fabric, list []Foreign) error {
+	known := map[int]*Foreign{}
+	for i := range list {
+		known[list[i].Node] = &list[i]
+	}
+	for i := range list {
+		one := &list[i]
+		name := f.graph.Nodes[one.Node].Name
+		for _, a := range f.adjacency[one.Node] {
+			peer := known[a.Peer.Node]
+			if one.Routes() && peer != nil && !peer.Routes() && a.Peer.Node >= f.graph.Hosts() {
+				return failure.At("nodes", fmt.Errorf("%s is a router and %s, a neighbour, is foreign and none: nobody between them would address frames to the router", name, f.graph.Nodes[a.Peer.Node].Name))
+			}
+		}
+		for k := range e.Generators {
+			if e.Generators[k].Host == one.Node {
+				return failure.At(fmt.Sprintf("generators[%d].host", k), fmt.Errorf("%s is a foreign node", name))
+			}
+		}
+		if a := e.Applications; a != nil && a.Image != "" && slices.Contains(a.Hosts, one.Node) {
+			return failure.At("applications.hosts", fmt.Errorf("%s is a foreign node, whose programs are those of its own image; leave it out, or leave applications.image out", name))
+		}
+	}
+	return nil
 }
 
 func newForeignNode(n *experiment.ForeignNode, f *fabric, id int) (one Foreign, err error) {

@@ -28,6 +28,7 @@ type Box struct {
 	Short  []string // where there is little room; nil for Lines
 	Host   bool     // or a switch
 	Folded bool     // several nodes
+	Dashed bool     // its inside is not known
 }
 
 // Link is a line between two boxes.
@@ -240,6 +241,9 @@ func (p *plan) box(i int) {
 	if b.Folded {
 		style.Weight = 2
 	}
+	if b.Dashed {
+		style.Stroke, style.Dashes = Ink, Unknown().Dashes
+	}
 	p.add(&Rect{Style: style, Tag: Tag{Part: part}, Area: Area{at.x - at.w/2, at.y - at.h/2, at.w, at.h}, Radius: 3})
 	for k, line := range p.text[i] {
 		size := boxText
@@ -250,6 +254,9 @@ func (p *plan) box(i int) {
 		p.add(&Text{X: at.x, Y: at.y + (float64(k)-float64(len(p.text[i])-1)/2)*(boxText+1), Text: line, Size: size, Anchor: Middle, Most: max(at.w-1, 4)})
 	}
 }
+
+// Unknown is the look of the edge of a box that is Dashed.
+func Unknown() Look { return Look{Paint: Ink, Width: 1, Dashes: []float64{3, 2}} }
 
 // beside reports whether two boxes are neighbours in their row.
 func (p *plan) beside(a, b int) bool {

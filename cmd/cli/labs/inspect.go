@@ -96,7 +96,11 @@ func describe(r *runs.Run) string {
 			}
 			ends[i.Link] = append(ends[i.Link], end)
 		}
-		row := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", n.Name, n.Kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "))
+		kind := n.Kind
+		if n.Foreign {
+			kind = "foreign " + kind
+		}
+		row := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", n.Name, kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "))
 		if len(seen) == 0 {
 			seen = names
 		}

@@ -48,6 +48,12 @@ func (Backend) Check(ctx context.Context, r *backend.Run) error {
 	if err != nil {
 		return err
 	}
+	for i := range r.Plan.Foreign {
+		f := &r.Plan.Foreign[i]
+		if err := engine.CheckImage(ctx, f.Image); err != nil {
+			return fmt.Errorf("%w: foreign node %s: %w", backend.ErrUnavailable, r.Plan.Graph.Nodes[f.Node].Name, err)
+		}
+	}
 	_, err = backend.FindPrograms()
 	return err
 }
@@ -151,7 +157,7 @@ func (Backend) Run(ctx context.Context, r *backend.Run, c backend.Control) (out 
 	d, err := l.deployment()
 	defer closeNetworks(d)
 	if err == nil {
-		err = rendezvous.gather(ctx, names(r.Plan.Graph), l.missing(ctx))
+		err = rendezvous.gather(ctx, callers(r), l.missing(ctx))
 	}
 	if err != nil {
 		return nil, cause(ctx, err)
@@ -190,15 +196,34 @@ func names(g *topologies.Graph) []string {
 	return list
 }
 
+// callers returns the names of the nodes that call; "" for those that are none of csiglab's.
+func callers(r *backend.Run) []string {
+	list := names(r.Plan.Graph)
+	for i := range r.Plan.Foreign {
+		list[r.Plan.Foreign[i].Node] = ""
+	}
+	return list
+}
+
 // wallMemory is the memory limit of a container in real time: its garbage collector
 // is off up to emu's limit of 512 MiB.
 const wallMemory = 768 * units.MiB
+
+// Limits of the container of a foreign node.
+const (
+	foreignMemory = 2048 * units.MiB
+	foreignPIDs   = 4096
+)
 
 // lab returns the lab to deploy for a run.
 func lab(r *backend.Run, programs backend.Programs, images containerlab.Images) containerlab.Lab {
 	l := Lab(r.Name, r.Plan.Graph, r.MTU(), images)
 	l.RunID, l.Owner, l.Folder = r.ID, runs.Self().String(), r.Folder
 	for i := range l.Nodes {
+		if f := r.Plan.ForeignNode(i); f != nil {
+			l.Nodes[i] = containerlab.NodeSettings{Image: f.Image, Cmd: f.Command, Memory: foreignMemory, PIDs: foreignPIDs, Writable: true}
+			continue
+		}
 		l.Nodes[i].Binds = []string{nodeFolder + ":" + mounted}
 		if r.Wall != nil {
 			l.Nodes[i].Memory = wallMemory

@@ -79,8 +79,8 @@ const (
 	nameLen  = 256
 )
 
-// gather waits until all nodes have connected. missing returns the error of a node
-// that does not connect.
+// gather waits until all nodes have connected, but for those without a name. missing returns
+// the error of a node that does not connect.
 func (r *rendezvous) gather(ctx context.Context, names []string, missing func(node int) error) error {
 	r.calls = make([]*net.UnixConn, len(names))
 	limit := time.Now().Add(callTime)
@@ -89,13 +89,16 @@ func (r *rendezvous) gather(ctx context.Context, names []string, missing func(no
 	if err := r.socket.SetDeadline(limit); err != nil {
 		return err
 	}
-	for range names {
+	for i := range names {
+		if names[i] == "" {
+			continue
+		}
 		call, err := r.socket.AcceptUnix()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return missing(slices.Index(r.calls, nil))
+			return missing(r.silent(names))
 		}
 		if err != nil {
 			return fmt.Errorf("wait for the nodes: %w", err)
@@ -104,13 +107,23 @@ func (r *rendezvous) gather(ctx context.Context, names []string, missing func(no
 		call.SetReadDeadline(limit)
 		n, err := call.Read(name)
 		node := slices.Index(names, string(name[:n]))
-		if err != nil || node < 0 || r.calls[node] != nil {
+		if err != nil || n == 0 || node < 0 || r.calls[node] != nil {
 			call.Close()
 			return fmt.Errorf("wait for the nodes: a call of %q is not expected: %v", name[:n], err)
 		}
 		r.calls[node] = call
 	}
 	return nil
+}
+
+// silent returns the first node with a name that has not connected.
+func (r *rendezvous) silent(names []string) int {
+	for i, name := range names {
+		if name != "" && r.calls[i] == nil {
+			return i
+		}
+	}
+	return -1 // all have
 }
 
 // handOver sends a node its specification and the memory that all nodes share. It

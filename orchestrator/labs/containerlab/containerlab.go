@@ -68,6 +68,9 @@ type NodeSettings struct {
 	Labels map[string]string // besides labelRun and labelLab
 	Memory units.Size        // whole MiB; 0 means defaultMemory
 	PIDs   int               // 0 means defaultPIDs
+	// Writable says that programs of the container may write to its root. That of csiglab's own
+	// programs is read-only.
+	Writable bool
 }
 
 // Deployed is a lab that runs.

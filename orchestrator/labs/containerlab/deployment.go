@@ -151,7 +151,7 @@ func (d *deployment) create(n *types.NodeConfig) (string, error) {
 	host := &container.HostConfig{
 		NetworkMode: container.NetworkMode(n.NetworkMode), Privileged: n.Privileged,
 		CapDrop: []string{"ALL"}, CapAdd: n.CapAdd, SecurityOpt: n.SecurityOpts,
-		ReadonlyRootfs: true, Binds: n.Binds, Sysctls: d.sysctls,
+		ReadonlyRootfs: !s.Writable, Binds: n.Binds, Sysctls: d.sysctls,
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		Resources:     container.Resources{Memory: int64(s.memory()), MemorySwap: int64(s.memory()), PidsLimit: &pids},
 		LogConfig:     container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m"}},

@@ -32,6 +32,19 @@ type Node struct {
 	Next []net.HardwareAddr
 }
 
+// Address gives a port its MAC address. Where a container engine or a tool has made the port, it
+// may have another.
+func (n *Node) Address(port int, mac net.HardwareAddr) error {
+	link, err := n.LinkByIndex(n.Interfaces[port])
+	if err == nil {
+		err = n.LinkSetHardwareAddr(link, mac)
+	}
+	if err != nil {
+		return fmt.Errorf("port %d: MAC address: %w", port, err)
+	}
+	return nil
+}
+
 // bridge is the name of the bridge that Bridge makes.
 const bridge = "br0"
 

@@ -67,6 +67,7 @@ const (
 type Node struct {
 	Name        string      `json:"name"`
 	Kind        string      `json:"kind"`                  // host or switch
+	Foreign     bool        `json:"foreign,omitempty"`     // it is none of csiglab's
 	PID         int         `json:"pid"`                   // of the process that drives it
 	Container   string      `json:"container,omitempty"`   // its name
 	Application string      `json:"application,omitempty"` // name of the container of its programs

@@ -116,7 +116,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 	for _, c := range p.Constants {
 		variant.Constants = append(variant.Constants, runfolder.Constant(c))
 	}
-	nodes, ports, flows, jobs := nodeTable(p.Graph), portTable(p.Graph), runfolder.Flows(p.Flows), jobTable(p)
+	nodes, ports, flows, jobs := nodeTable(p), portTable(p.Graph), runfolder.Flows(p.Flows), jobTable(p)
 	for _, t := range p.LocatorTables() {
 		variant.Locators = addLocators(variant.Locators, t, nodes, ports)
 	}
@@ -186,10 +186,10 @@ func addLocators(table *runfolder.LocatorTable, t *plan.LocatorTable, nodes []ru
 	return table
 }
 
-func nodeTable(g *topologies.Graph) []runfolder.Node {
-	nodes := make([]runfolder.Node, len(g.Nodes))
-	for i, n := range g.Nodes {
-		nodes[i] = runfolder.Node{Node: int32(i), Name: n.Name, Kind: runfolder.KindHost}
+func nodeTable(p *plan.Plan) []runfolder.Node {
+	nodes := make([]runfolder.Node, len(p.Graph.Nodes))
+	for i, n := range p.Graph.Nodes {
+		nodes[i] = runfolder.Node{Node: int32(i), Name: n.Name, Kind: runfolder.KindHost, Foreign: p.ForeignNode(i) != nil}
 		if n.Kind == topologies.Switch {
 			nodes[i].Kind = runfolder.KindSwitch
 		}

@@ -103,7 +103,7 @@ func classesOf(g *topologies.Graph, node, peer int, top topologies.Tier) (set ui
 type portLayout struct {
 	graph     *topologies.Graph
 	adjacency [][]topologies.Adjacent // none of foreign nodes, whose ports are not known
-	first     []int // index of a node's first port
+	first     []int                   // index of a node's first port
 	classes   []uint8
 	queues    []bool // the port has a queue in which packets may wait
 }

@@ -31,7 +31,8 @@ type Box struct {
 	Pods     []int  `json:"pods,omitempty"` // of a box that stands for the nodes of whole pods: their numbers
 	Hosts    int    `json:"hosts"`
 	Switches int    `json:"switches"`
-	Folded   bool   `json:"folded"` // the box stands for several nodes
+	Folded   bool   `json:"folded"`            // the box stands for several nodes
+	Foreign  bool   `json:"foreign,omitempty"` // all of them are none of csiglab's
 }
 
 // Line is the links between two boxes. A is in the lower row.
@@ -285,9 +286,10 @@ func (f *Fabric) place(n *network) map[int32]int {
 
 // newBox returns the box of nodes of a row.
 func newBox(nodes []runfolder.Node, row, pod int) Box {
-	b := Box{Row: row, Pod: pod, Folded: len(nodes) > 1}
+	b := Box{Row: row, Pod: pod, Folded: len(nodes) > 1, Foreign: true}
 	named := nodes
 	for _, node := range nodes {
+		b.Foreign = b.Foreign && node.Foreign
 		if node.Kind == runfolder.KindHost {
 			b.Hosts++
 		} else {

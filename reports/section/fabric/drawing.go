@@ -48,6 +48,9 @@ func (s *Section) First() *chart.Figure {
 	if marks := len(s.Fabric.Marks); marks > 0 {
 		f.Legend = append(f.Legend, chart.Key{Name: "numbered ports", Fills: []chart.Paint{chart.Target}, Shade: 0.25})
 	}
+	if slices.ContainsFunc(s.Fabric.Boxes, func(b Box) bool { return b.Foreign }) {
+		f.Legend = append(f.Legend, chart.LineKey("foreign node: what it sends is not known", chart.Unknown()))
+	}
 	if slices.ContainsFunc(s.Fabric.Lines, func(l Line) bool { return l.Slowed }) {
 		f.Legend = append(f.Legend, chart.LineKey(s.slowed(), chart.Slowed()))
 	}
@@ -131,7 +134,7 @@ func (s *Section) graph() *chart.Graph {
 	g := &chart.Graph{Name: "Fabric: " + s.caption(), Desc: s.description(), Ring: f.Ring, Quantity: "Busy", Unit: "%"}
 	for i := range f.Boxes {
 		b := &f.Boxes[i]
-		box := chart.Box{Row: b.Row, Pod: b.Pod, Lines: b.lines(false), Host: b.Switches == 0, Folded: b.Folded}
+		box := chart.Box{Row: b.Row, Pod: b.Pod, Lines: b.lines(false), Host: b.Switches == 0, Folded: b.Folded, Dashed: b.Foreign}
 		if b.Folded {
 			box.Short = b.lines(true)
 		}
@@ -165,8 +168,14 @@ func (s *Section) graph() *chart.Graph {
 
 // tip says how busy a line is.
 func (f *Fabric) tip(l *Line) string {
-	a, b := f.Boxes[l.A].Name, f.Boxes[l.B].Name
-	text := fmt.Sprintf("%s → %s %s, %s → %s %s busy", a, b, words.Percent(l.Up), b, a, words.Percent(l.Down))
+	a, b := &f.Boxes[l.A], &f.Boxes[l.B]
+	load := func(from *Box, load float64) string {
+		if from.Foreign {
+			return "unknown"
+		}
+		return words.Percent(load)
+	}
+	text := fmt.Sprintf("%s → %s %s, %s → %s %s busy", a.Name, b.Name, load(a, l.Up), b.Name, a.Name, load(b, l.Down))
 	if l.Links > 1 {
 		text = fmt.Sprintf("%d links, the busiest of them: %s", l.Links, text)
 	}
