@@ -20,8 +20,8 @@
 // port, stands behind the program. New names what the program cannot do.
 //
 // It needs Linux 6.6, which has tcx, and CAP_BPF with CAP_NET_ADMIN: no user namespace has
-// the first. After a change of transit.c, go generate makes the object anew, with clang-14 and
-// llvm-14 of Debian 12, libbpf-dev and linux-libc-dev.
+// the first. After a change of transit.c or frame.h, go generate makes the object anew, with
+// clang-14 and llvm-14 of Debian 12, libbpf-dev and linux-libc-dev.
 package kernel
 
 //go:generate go run github.com/cilium/ebpf/cmd/bpf2go -cc clang-14 -strip llvm-strip-14 -target bpfel -go-package kernel -cflags "-O2 -Wall -Wno-parentheses -mcpu=v3 -I/usr/include/x86_64-linux-gnu" transit transit.c
