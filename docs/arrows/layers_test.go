@@ -24,7 +24,7 @@ var layers = []layer{
 	}},
 	{"data", []string{"nodes/algorithm", "nodes/csig", "nodes/wire", "topologies", "metrics", "workloads", "suites"}},
 	{"machines", []string{"nodes/node", "nodes/class", "nodes/fault", "nodes/deadlock", "nodes/fluid", "nodes/host", "nodes/switch", "nodes/machine"}},
-	{"drivers", []string{"nodes/watchdog", "nodes/netio", "nodes/capture", "nodes/sim", "nodes/emu", "conformance"}},
+	{"drivers", []string{"nodes/watchdog", "nodes/netio", "nodes/capture", "nodes/sim", "nodes/emu", "nodes/kernel", "conformance"}},
 	{"plans", []string{"orchestrator/programs", "orchestrator/experiment", "orchestrator/plan"}},
 	{"runs", []string{
 		"orchestrator/labs", "orchestrator/backend", "orchestrator/cluster", "orchestrator/parts", "orchestrator/run",

@@ -70,6 +70,9 @@ type Port struct {
 	// Gateway is the MAC address of a foreign node that forwards by IP addresses: frames are sent
 	// to it, and those that come have the addresses of their hosts again. Zero: it keeps addresses.
 	Gateway [6]byte
+	// Ways are those from each host, by host, through foreign nodes that pass frames on at once;
+	// nil: a frame crosses two links.
+	Ways []Way
 	// Longest is the serialisation time of the longest frame that the link carries.
 	Longest units.Duration
 	// Room is how many frames may have been read from the link and wait for their time,

@@ -7,6 +7,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/netio"
 	"github.com/csiglab/csiglab/nodes/node"
 	"github.com/csiglab/csiglab/nodes/wire"
+	"github.com/csiglab/csiglab/units"
 )
 
 // RawBacklog is how many raw frames a node keeps at most that it has read and has
@@ -43,9 +44,23 @@ func (n *Node) acceptRaw(port *portState, f netio.Frame) {
 		if port.Gateway != [6]byte{} {
 			p.AddressHosts()
 		}
-		at = at.Add(2 * port.Delay)
+		at = at.Add(port.crossing(p))
 	}
 	n.arrive(at, f.Port, port.read, p)
+}
+
+// Way is what a way through the fabric takes, between idle ports.
+type Way struct {
+	Delay   units.Duration // of its links and switches
+	PerByte units.Duration // of the links, to serialise a byte
+}
+
+// crossing returns how long after it was sent a frame of a foreign node arrives.
+func (p *Port) crossing(packet *wire.Packet) units.Duration {
+	if host := packet.SourceHost(); host >= 0 && host < len(p.Ways) {
+		return p.Ways[host].Delay + p.Ways[host].PerByte*units.Duration(packet.Size)
+	}
+	return 2 * p.Delay
 }
 
 // tags returns 1 for a packet with a CSIG tag, 0 for one without.

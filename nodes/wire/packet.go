@@ -68,9 +68,9 @@ type Packet struct {
 	// frame it is what the header bytes leave of the frame, and nil stands for zeros.
 	Payload []byte
 	// Ahead and Behind are what a Queue held when the packet entered it and when
-	// it left, the packet itself not counted. They are for captures: no machine
-	// reads them, and they are undefined for a packet that was in no Queue, and for one
-	// of a Pool that does not ask for them.
+	// it left, the packet itself not counted. They are for captures, and undefined for a
+	// packet that was in no Queue, and for one of a Pool that does not ask for them. Of
+	// machines, only a switch that has set Ahead itself reads it.
 	Ahead, Behind units.Size
 }
 

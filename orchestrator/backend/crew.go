@@ -65,6 +65,7 @@ type nodeProcess struct {
 func (c *crew) configure() {
 	fabric := c.run.Fabric(c.deployment.Folder)
 	c.configs, c.links = fabric.Configs()
+	c.run.setWays(c.configs)
 }
 
 // close closes the nodes that are driven here.

@@ -78,6 +78,9 @@ func Drive(ctx context.Context, d *Deployment, r *Run, c Control) (*Outcome, err
 	if err := net.measure(got); err != nil {
 		return nil, err
 	}
+	if err := net.recordKernels(nodes.records); err != nil {
+		return nil, err
+	}
 	if r.Part != nil && r.Wall != nil {
 		got.Cut.Links = r.countTunnels(got)
 	}

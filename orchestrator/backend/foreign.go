@@ -43,6 +43,12 @@ func (n *network) settleForeign() error {
 	adjacency := g.Adjacency()
 	for i := range n.run.Plan.Foreign {
 		f := &n.run.Plan.Foreign[i]
+		if f.Kernel {
+			if err := n.startKernel(f.Node); err != nil {
+				return err
+			}
+			continue
+		}
 		s := n.spaces[f.Node]
 		node := &foreign.Node{Handle: s.Handle, Network: s.file, Interfaces: s.interfaces}
 		for port, a := range adjacency[f.Node] {

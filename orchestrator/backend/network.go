@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csiglab/csiglab/nodes/host/shim"
+	"github.com/csiglab/csiglab/nodes/kernel"
 	"github.com/csiglab/csiglab/orchestrator/labs/application"
 	"github.com/csiglab/csiglab/orchestrator/labs/shape"
 	"github.com/csiglab/csiglab/topologies"
@@ -17,6 +18,7 @@ type network struct {
 	spaces   []*space   // by node; nil for those of other parts
 	stubs    *stubs     // of cut links; nil: there are none
 	programs []*os.File // namespaces of programs that the driver has made
+	kernels  []*kernel.Switch
 }
 
 // buildNetwork makes the links that are missing in the deployment, attaches the
@@ -46,6 +48,9 @@ func buildNetwork(d *Deployment, r *Run) (_ *network, err error) {
 }
 
 func (n *network) close() {
+	for _, k := range n.kernels {
+		k.Close() //nolint:errcheck // the namespace goes, and with it the program
+	}
 	closeSpaces(n.spaces)
 	n.stubs.close()
 	for _, file := range n.programs {
@@ -123,9 +128,12 @@ func (n *network) shape() error {
 			Rate: l.Rate, Dilation: r.Wall.Dilation, Frame: r.MaxFrame(), Packet: int(r.Plan.MaxPayload() + r.Plan.Format.Header),
 		}
 		for _, end := range []topologies.End{l.A, l.B} {
-			s := n.spaces[end.Node]
+			s, link := n.spaces[end.Node], link
 			if s == nil {
 				continue
+			}
+			if f := r.Plan.ForeignNode(end.Node); f != nil && f.Kernel {
+				link.Exact = true
 			}
 			if err := s.shape(end.Port, link); err != nil {
 				return fmt.Errorf("link %s: %s %s: %w", r.Plan.Links[id].Name, s.name, s.port(end.Port), err)

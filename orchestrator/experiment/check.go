@@ -54,6 +54,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.applications(e, hosts)
 	d.generators(e, hosts)
 	d.foreign(e)
+	d.datapath(e)
 	d.faults(e)
 	d.trace(e)
 	d.window(e)

@@ -98,7 +98,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 		}},
 		Telemetry: Telemetry{TraceHash: traceHashFull, Operations: AutoOperations, Thin: "auto"},
 		Variants:  []Variant{{"run", map[string]any{}}},
-		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual", Wall: Wall{Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05, Underlay: 0.5}},
+		Seeds:     []uint64{1}, Runtime: "inproc", Clock: "virtual", Wall: Wall{Datapath: "machine", Budget: Budget{Lateness: 0.25, Displaced: 0.01, Rate: 0.05, Underlay: 0.5}},
 	}
 	if diff := cmp.Diff(set.Base, want); diff != "" {
 		t.Errorf("base, got - want +:\n%s", diff)

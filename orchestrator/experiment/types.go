@@ -69,8 +69,12 @@ type Experiment struct {
 // Wall is the wall clock's dilation, and how far from real time a run may be.
 type Wall struct {
 	Dilation int    `yaml:"dilation" is:"1 to 1000000000 or auto" default:"auto" doc:"with clock wall: wall seconds for a model second; auto: the least that this machine keeps, see [wall.md](../explanation/wall.md)"`
+	Datapath string `yaml:"datapath" is:"machine|ebpf" default:"machine" doc:"what switches forward with: 'machine': a node program each; 'ebpf': [programs in the kernel](../explanation/wall.md#switches-in-the-kernel), which runtime netns as root has"`
 	Budget   Budget `yaml:"budget" doc:"how far from real time a run may be; beyond that it is invalid"`
 }
+
+// DatapathEBPF is the value of Wall.Datapath for switches in the kernel.
+const DatapathEBPF = "ebpf"
 
 // Budget is the limits of a run in real time. A run that exceeds one of them is
 // invalid. Values are shares: 0.05 is 5 %.

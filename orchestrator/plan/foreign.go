@@ -12,7 +12,7 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// Foreign is a node that is none of csiglab's. It has a place in the graph, and what Plan.Nodes has
+// Foreign is a node that is none of csiglab's, or a switch in the kernel. It has a place in the graph, and what Plan.Nodes has
 // at its place is what a node of csiglab would be there, which routes lead through.
 type Foreign struct {
 	Node     int
@@ -21,6 +21,9 @@ type Foreign struct {
 	Image    string // of its container; "" without
 	Command  []string
 	Startup  [][]string
+	// Kernel says that it is a switch of csiglab whose datapath is in the kernel: it has no
+	// driver, as foreign nodes have none.
+	Kernel bool
 	// Hosts are the ways to each host, by host: ports of a switch that forwards. The first is that
 	// of a bridge.
 	Hosts [][]int
@@ -36,6 +39,11 @@ func (n *Network) ForeignNode(node int) *Foreign {
 		return nil
 	}
 	return &n.Foreign[i]
+}
+
+// InKernel reports whether the switches are in the kernel.
+func (n *Network) InKernel() bool {
+	return slices.ContainsFunc(n.Foreign, func(f Foreign) bool { return f.Kernel })
 }
 
 // newForeign returns the foreign nodes of a fabric, ascending.
@@ -64,6 +72,11 @@ func newForeign(e *experiment.Experiment, f *fabric) (list []Foreign, err error)
 		}
 		if !found {
 			return nil, failure.At(fmt.Sprintf("nodes[%d].name", i), fmt.Errorf("no node is called %q; they are called like %s", n.Name, f.graph.Nodes[len(f.graph.Nodes)-1].Name))
+		}
+	}
+	if e.Wall.Datapath == experiment.DatapathEBPF {
+		for id := f.graph.Hosts(); id < len(f.graph.Nodes); id++ {
+			list = append(list, Foreign{Node: id, Kernel: true})
 		}
 	}
 	slices.SortFunc(list, func(a, b Foreign) int { return cmp.Compare(a.Node, b.Node) })
@@ -152,7 +165,7 @@ func foreignNotes(r *run, p *Plan) (notes []string) {
 		f := &p.Foreign[i]
 		name := p.Graph.Nodes[f.Node].Name
 		switch {
-		case r.signals.tags == nil:
+		case r.signals.tags == nil || f.Kernel:
 		case !f.Stripped:
 			kept = append(kept, name)
 		case f.Node < p.Hosts():

@@ -13,6 +13,7 @@
 package dataplane
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -39,7 +40,10 @@ type Config struct {
 	AQM     algorithm.Choice // of aqm.Table, at every port
 	Classes *Classes         // nil: one class that may lose packets, at ports that share no memory
 	Trim    bool             // trim what does not fit; otherwise drop it
-	CSIG    *CSIG
+	// AtArrival has marks and depths say what was in the data queue ahead of a packet as it
+	// came (DCTCP paper §3.1), and not what it leaves behind. It is for one class.
+	AtArrival bool
+	CSIG      *CSIG
 	// PortDown is what the senders hear of packets for a port that is down.
 	PortDown PortDown
 	Pairs    []metrics.Pair // of hosts with programs: the flows of raw frames
@@ -166,6 +170,9 @@ func (s *Switch) configure() (err error) {
 		return err
 	}
 	if s.cfg.Classes != nil {
+		if s.cfg.AtArrival {
+			return errors.New("queues as packets arrive are of one class")
+		}
 		if err = s.prepareClasses(); err != nil {
 			return err
 		}
@@ -243,6 +250,12 @@ func (s *Switch) Touch() (sum int64) {
 	}
 	return sum
 }
+
+// Domain returns the switch's CSIG domain, nil without.
+func (s *Switch) Domain() *csig.Domain { return s.domain }
+
+// Bandwidth returns the meter of a port as it begins, for a switch with a domain.
+func (s *Switch) Bandwidth(port int) meter.Bandwidth { return s.newBandwidth(port) }
 
 // Profile returns that of the switch's CSIG domain.
 func (s *Switch) Profile() uint32 { return s.domain.Profile() }

@@ -103,6 +103,9 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 		}
 		queue := out.queueWithFluid(now)
 		out.record.Depth(now, int64(queue))
+		if s.cfg.AtArrival {
+			queue = p.Ahead
+		}
 		waited := s.waited(starts, p)
 		out.record.Wait(now, waited)
 		if ecn := p.ECN(); ecn != wire.NotECT && out.aqm.Mark(starts, aqm.Departure{Queue: queue, Waited: waited}) {

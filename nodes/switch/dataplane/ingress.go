@@ -229,6 +229,9 @@ func (s *Switch) forward(now units.Time, p *wire.Packet) {
 		s.enqueueClass(now, out, p)
 		return
 	}
+	if s.cfg.AtArrival {
+		p.Ahead = out.queueWithFluid(now)
+	}
 	if !out.dataFits(now, p) {
 		if p = s.overflow(now, out, p); p == nil {
 			return

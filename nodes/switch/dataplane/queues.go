@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
@@ -22,6 +23,15 @@ const (
 )
 
 var dropNames = [dropReasons]string{"no route", "TTL exceeded", "data queue full", "control queue full", DropHeadroom}
+
+// DropNames returns the reasons of drops, in the order of the counts of metrics.NodeTotals.
+func DropNames() []string { return slices.Clone(dropNames[:]) }
+
+// DropNoRoute and DropDataFull are the indices in DropNames of what raw frames are dropped for.
+const (
+	DropNoRoute  = int(dropNoRoute)
+	DropDataFull = int(dropDataFull)
+)
 
 // DropHeadroom is the reason of drops in lossless classes, of which there should be none.
 const DropHeadroom = "headroom full"

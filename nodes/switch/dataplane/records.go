@@ -175,7 +175,10 @@ func (s *Switch) exactSignal(now units.Time, egress int, t csig.Type, p *wire.Pa
 		return exact.Relative(now)
 	case csig.NQD:
 		queue, _ := s.queueOf(out, p)
-		if out.classPort != nil {
+		switch {
+		case s.cfg.AtArrival:
+			queue = p.Ahead
+		case out.classPort != nil:
 			return out.class[s.classOf(p)].depth.Exact(queue)
 		}
 		return out.depth.Exact(queue)

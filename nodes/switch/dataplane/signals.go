@@ -91,7 +91,10 @@ func (s *Switch) signal(now, starts units.Time, out *port, t csig.Type, p *wire.
 		}
 		return out.abw.Relative(now)
 	case csig.NQD:
-		if out.classPort != nil {
+		switch {
+		case s.cfg.AtArrival:
+			return out.depth.PPM(p.Ahead)
+		case out.classPort != nil:
 			return s.depthOf(out, p)
 		}
 		return out.depth.PPM(out.queueWithFluid(now))

@@ -118,6 +118,17 @@ func NewBandwidth(rate units.Rate, interval units.Duration, mode Mode, phase uni
 	return b
 }
 
+// Windows is how a meter computes, for datapaths that measure likewise.
+type Windows struct {
+	Length   units.Duration
+	Count    int        // in an interval
+	FirstEnd units.Time // of the open window
+	Fraction uint       // binary digits of a byte's fraction
+}
+
+// Windows returns those of the meter.
+func (b *Bandwidth) Windows() Windows { return Windows{b.sub, b.count, b.windowEnd, b.fraction} }
+
 // windows returns the length of the windows of a meter, how many an interval has, and when
 // the first one ends.
 func windows(interval units.Duration, mode Mode, phase units.Duration) (sub units.Duration, count int, firstEnd units.Time) {
@@ -281,6 +292,9 @@ func NewDepth(mode DepthMode, limit units.Size, rate units.Rate, tau units.Durat
 	}
 	return Depth{full: max(limit, 1)}
 }
+
+// Full returns the depth that is one million ppm.
+func (d Depth) Full() units.Size { return d.full }
 
 // PPM returns the normalised depth of a queue of the given size in ppm, at most
 // one million. The queue is taken at dequeue, the departing packet not counted.

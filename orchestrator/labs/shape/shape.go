@@ -42,11 +42,16 @@ type Limit struct {
 	// Frame is the longest frame on the wire, in bytes, Packet the size that it is
 	// declared to have in the model: the shaper counts the former.
 	Frame, Packet int
+	// Exact says that no machine paces: the shaper is the link, and has its rate.
+	Exact bool
 }
 
 // wireRate returns what the shaper of the link lets through, margin included.
 func (l Limit) wireRate() units.Rate {
 	longer := max(1, float64(l.Frame)/float64(l.Packet))
+	if l.Exact {
+		return units.Rate(math.Ceil(float64(l.Rate) / l.Dilation))
+	}
 	return units.Rate(math.Ceil(float64(l.Rate) / l.Dilation * margin * longer))
 }
 

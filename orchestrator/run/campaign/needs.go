@@ -70,6 +70,9 @@ func Needs(set *experiment.Set, o Options, w runtimes.Way) (list []runtimes.Need
 		if v.Experiment.Applications != nil {
 			need("", runtimes.RealTime, "applications: programs need clock %s; %s has no time that they could live in", inTime, w.Clock)
 		}
+		if v.Experiment.Wall.Datapath == experiment.DatapathEBPF && o.Shards > 1 {
+			need("shards", runtimes.Repeatable, "--shards %d: runs with switches in the kernel are not cut", o.Shards)
+		}
 		if len(v.Experiment.Nodes) > 0 {
 			need("", runtimes.RealTime, "nodes: foreign nodes need clock %s; %s has no time that they could live in", inTime, w.Clock)
 			if o.Shards > 1 {

@@ -19,6 +19,9 @@ func foreignNodes(r *Run, _ *Records) (notes []string) {
 	adjacency := r.Plan.Graph.Adjacency()
 	for i := range r.Plan.Foreign {
 		f := &r.Plan.Foreign[i]
+		if f.Kernel {
+			continue // kernelSwitches
+		}
 		var to, from int64
 		var tagged emu.Tagged
 		for _, a := range adjacency[f.Node] {
@@ -31,6 +34,32 @@ func foreignNodes(r *Run, _ *Records) (notes []string) {
 		}
 		notes = append(notes, fmt.Sprintf("%s is a foreign node, whose queues and losses are not known: it was sent %d frames, %d of them with a CSIG tag, and sent %d, %d of them with one",
 			r.Plan.Graph.Nodes[f.Node].Name, to, tagged.Sent, from, tagged.Received))
+	}
+	return notes
+}
+
+// kernelSwitches says what each switch in the kernel has done.
+func kernelSwitches(r *Run, _ *Records) (notes []string) {
+	for _, n := range r.Nodes {
+		if f := r.Plan.ForeignNode(int(n.Node)); f == nil || !f.Kernel {
+			continue
+		}
+		var sent, marked int64
+		for i := range n.Ports {
+			sent, marked = sent+n.Ports[i].TxPackets, marked+n.Ports[i].MarkedPackets
+		}
+		did := ""
+		for _, c := range n.Drops {
+			if c.Packets > 0 {
+				did += fmt.Sprintf(", %d dropped (%s)", c.Packets, c.Name)
+			}
+		}
+		for _, c := range n.Tags {
+			if c.Packets > 0 {
+				did += fmt.Sprintf(", %d tags %s", c.Packets, c.Name)
+			}
+		}
+		notes = append(notes, fmt.Sprintf("%s forwarded %d frames in the kernel: %d marked%s", n.Name, sent, marked, did))
 	}
 	return notes
 }

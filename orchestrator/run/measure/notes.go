@@ -18,7 +18,7 @@ type noteRule func(r *Run, records *Records) []string
 
 // noteRules is the table of the rules of Notes. A new note is an entry. Notes that
 // follow from the experiment alone belong to plan.Shape.
-var noteRules = []noteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided, truthNotes, noPackets, foreignNodes}
+var noteRules = []noteRule{droppedRecords, shortRun, starved, lateFaults, stranded, undivided, truthNotes, noPackets, foreignNodes, kernelSwitches}
 
 // Notes returns the notes of a run, in the order of noteRules.
 func Notes(p *plan.Plan, out *backend.Outcome, records *Records) []string {
