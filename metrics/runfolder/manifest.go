@@ -60,7 +60,7 @@ type Manifest struct {
 
 	Signals       []string       `json:"signals" doc:"names of the types of CSIG signal, by their number in tags"`
 	ModuleSignals []ModuleSignal `json:"moduleSignals,omitempty" doc:"types of modules: 'name', 'doc', 'unit' of the values in tables, 'least', 'heavy'"`
-	Nodes         []Node         `json:"nodes" doc:"number, name and kind of each node; 'foreign': it is [none of csiglab's](../how-to/foreign.md)"`
+	Nodes         []Node         `json:"nodes" doc:"number, name and kind of each node; 'foreign': tables have no windows of it, as it is [none of csiglab's](../how-to/foreign.md) or [in the kernel](../explanation/wall.md#switches-in-the-kernel)"`
 	Ports         []Port         `json:"ports" doc:"both ends of each link, its rate and name, and the port's name, tier and direction"`
 	Flows         []Flow         `json:"flows" doc:"number, name, hosts and size of each flow; of a connection of a job its 'messages', ranks and 'channel' too"`
 	Jobs          []Job          `json:"jobs,omitempty" doc:"of each job hosts by rank, steps, phases and collectives; what [operations.parquet](telemetry.md#operationsparquet) has ('firstSteps', 'messages'); jobs with shared ports ('shares'); the 'prediction'"`
@@ -152,7 +152,8 @@ type Node struct {
 	Node int32  `json:"node"`
 	Name string `json:"name"`
 	Kind string `json:"kind"` // KindHost or KindSwitch
-	// Foreign says that the node is none of csiglab's: tables have nothing of it.
+	// Foreign says that the node is none of csiglab's, or a switch in the kernel: tables have no
+	// windows of it.
 	Foreign bool `json:"foreign,omitempty"`
 }
 

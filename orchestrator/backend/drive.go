@@ -204,7 +204,9 @@ func (c *Control) deployed(d *Deployment, r *Run, pids map[int]int, exposed *exp
 			continue
 		}
 		at := &nodes[i]
-		at.Foreign = r.Plan.ForeignNode(i) != nil
+		if f := r.Plan.ForeignNode(i); f != nil {
+			at.Foreign, at.Kernel = true, f.Kernel
+		}
 		at.PID, at.Container, at.Application, at.Network = n.PID, n.Container, n.Sidecar, n.Network.Name()
 		if n.Programs != nil {
 			at.Programs = n.Programs.Name()

@@ -101,7 +101,10 @@ func describe(r *runs.Run) string {
 			ends[i.Link] = append(ends[i.Link], end)
 		}
 		kind := n.Kind
-		if n.Foreign {
+		switch {
+		case n.Kernel:
+			kind = "kernel " + kind
+		case n.Foreign:
 			kind = "foreign " + kind
 		}
 		row := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", n.Name, kind, n.PID, strings.Join(n.Addresses, " "), strings.Join(names, " "))

@@ -67,7 +67,8 @@ const (
 type Node struct {
 	Name        string      `json:"name"`
 	Kind        string      `json:"kind"`                  // host or switch
-	Foreign     bool        `json:"foreign,omitempty"`     // it is none of csiglab's
+	Foreign     bool        `json:"foreign,omitempty"`     // it is none of csiglab's, or in the kernel: no process drives it
+	Kernel      bool        `json:"kernel,omitempty"`      // a switch of csiglab whose datapath is in the kernel
 	Silent      bool        `json:"silent,omitempty"`      // a switch that does not speak CSIG, though there are tags
 	PID         int         `json:"pid"`                   // of the process that drives it
 	Container   string      `json:"container,omitempty"`   // its name

@@ -132,7 +132,7 @@ func (c Live) ends() ([]liveEnd, error) {
 			ends = append(ends, liveEnd{node, port})
 		}
 		if len(ends) == 0 {
-			return nil, fmt.Errorf("capture %s: packets are captured in csiglab's nodes, and there is none at this end; csiglab exec starts tcpdump in a foreign one", c.Link)
+			return nil, fmt.Errorf("capture %s: packets are captured in csiglab's nodes, and there is none at this end; csiglab exec starts a program such as tcpdump there", c.Link)
 		}
 		return ends, nil
 	}

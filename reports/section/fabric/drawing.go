@@ -49,7 +49,7 @@ func (s *Section) First() *chart.Figure {
 		f.Legend = append(f.Legend, chart.Key{Name: "numbered ports", Fills: []chart.Paint{chart.Target}, Shade: 0.25})
 	}
 	if slices.ContainsFunc(s.Fabric.Boxes, func(b Box) bool { return b.Foreign }) {
-		f.Legend = append(f.Legend, chart.LineKey("foreign node: what it sends is not known", chart.Unknown()))
+		f.Legend = append(f.Legend, chart.LineKey("node of which tables have no windows", chart.Unknown()))
 	}
 	if slices.ContainsFunc(s.Fabric.Lines, func(l Line) bool { return l.Slowed }) {
 		f.Legend = append(f.Legend, chart.LineKey(s.slowed(), chart.Slowed()))
