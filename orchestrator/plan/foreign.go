@@ -16,6 +16,7 @@ import (
 // at its place is what a node of csiglab would be there, which routes lead through.
 type Foreign struct {
 	Node     int
+	Item     int    // of experiment.Experiment.Nodes
 	Forwards string // see experiment.ForeignNode
 	Stripped bool   // frames have no CSIG tags when they are sent to it
 	Image    string // of its container; "" without
@@ -68,6 +69,7 @@ func newForeign(e *experiment.Experiment, f *fabric) (list []Foreign, err error)
 			if err != nil {
 				return nil, failure.At(fmt.Sprintf("nodes[%d]", i), fmt.Errorf("%s: %w", node.Name, err))
 			}
+			one.Item = i
 			list = append(list, one)
 		}
 		if !found {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/csiglab/csiglab/nodes/emu/process"
 	"github.com/csiglab/csiglab/orchestrator/backend"
+	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/orchestrator/labs/containerlab"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
@@ -50,8 +51,10 @@ func (Backend) Check(ctx context.Context, r *backend.Run) error {
 	}
 	for i := range r.Plan.Foreign {
 		f := &r.Plan.Foreign[i]
-		if err := engine.CheckImage(ctx, f.Image); err != nil {
-			return fmt.Errorf("%w: foreign node %s: %w", backend.ErrUnavailable, r.Plan.Graph.Nodes[f.Node].Name, err)
+		if err := engine.CheckImage(ctx, f.Image); errors.Is(err, containerlab.ErrNoImage) {
+			return failure.At(fmt.Sprintf("nodes[%d].image", f.Item), err)
+		} else if err != nil {
+			return err
 		}
 	}
 	_, err = backend.FindPrograms()

@@ -77,7 +77,7 @@ func TestContainers(t *testing.T) {
 		run  func(*testing.T, *client.Client)
 	}{
 		{"small", testSmall}, {"three-flow", testThreeFlow}, {"fabrics", testFabrics}, {"control links", testControlLinks},
-		{"wall", testWall}, {"programs", testPrograms}, {"cancel", testCancel},
+		{"wall", testWall}, {"programs", testPrograms}, {"foreign", testForeign}, {"cancel", testCancel},
 		{"container killed", testContainerKilled}, {"csiglab killed", testKilled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
