@@ -20,6 +20,9 @@ const (
 	clabTier  = "csiglab.tier"  // tor, agg or core
 	clabPorts = "csiglab.ports" // that a switch has
 	clabDelay = "csiglab.delay" // of a switch
+	// clabForeign is what csiglab sets up in a node that runs its own image, a value of
+	// ForeignNode.Forwards. It counts where the file is an experiment.
+	clabForeign = "csiglab.foreign"
 )
 
 // clabRoles has what a node is by its group, as containerlab's graph calls its layers and
@@ -72,11 +75,12 @@ type clabReader struct {
 	nodes    []clabNode     // of custom
 	links    []clabLink     // likewise
 	images   clabImages
-	bareRate bool     // a link has no rate of its own
-	ownRate  bool     // a link has one
-	bareTime bool     // a link has no delay of its own
-	outside  int      // links that leave the fabric
-	left     []string // nodes that are left out
+	foreign  []ForeignNode // nodes that run their own images
+	bareRate bool          // a link has no rate of its own
+	ownRate  bool          // a link has one
+	bareTime bool          // a link has no delay of its own
+	outside  int           // links that leave the fabric
+	left     []string      // nodes that are left out
 }
 
 // clabNode is what a file says of a node beside its part in the fabric.
@@ -131,7 +135,7 @@ func (r *clabReader) read(name string) (Built, error) {
 		return b, err
 	}
 	r.nameInterfaces(b.Graph)
-	for _, note := range append(roles, r.images.note(), r.outsiders()) {
+	for _, note := range append(roles, r.images.note(), r.foreigners(), r.outsiders()) {
 		if note != "" {
 			b.Notes = append(b.Notes, filepath.Base(name)+": "+note)
 		}
@@ -266,12 +270,47 @@ func (r *clabReader) readNode(topology *tree, e entry, path string) {
 		r.left = append(r.left, e.name)
 		return
 	}
-	if image := value("image"); image != nil {
+	image := value("image")
+	switch forwards := label(clabForeign); {
+	case forwards != nil:
+		r.readForeign(e, path, forwards, kind, image, value("cmd"))
+	case image != nil:
 		r.images.add(image.text)
 	}
 	r.position[e.name] = len(r.custom.Nodes)
 	r.custom.Nodes = append(r.custom.Nodes, node)
 	r.nodes = append(r.nodes, clabNode{at: &tree{at: e.at}, role: known || role != nil, bridge: slices.Contains(clabBridges, kind.text)})
+}
+
+// readForeign takes a node that runs its own image.
+func (r *clabReader) readForeign(e entry, path string, forwards, kind, image, command *tree) {
+	known := []string{ForwardsNothing, ForwardsBridge, ForwardsRouter}
+	switch {
+	case !slices.Contains(known, forwards.text):
+		r.fail(forwards, path+".labels."+clabForeign, spelling.Nearest(forwards.text, known), "unknown value %q; known: %s", forwards.text, strings.Join(known, " "))
+	case kind.text != "linux":
+		r.fail(kind, path+".kind", "", "csiglab starts images of kind linux alone, not of %s; without the label %s the node is csiglab's own", kind.text, clabForeign)
+	case image == nil:
+		r.fail(&tree{at: e.at}, path, "", "the label %s wants an image", clabForeign)
+	default:
+		n := ForeignNode{Name: e.name, Forwards: forwards.text, Image: image.text}
+		if command != nil {
+			n.Command = command.text
+		}
+		r.foreign = append(r.foreign, n)
+	}
+}
+
+// foreigners returns a note on the nodes that may run their own images, or "".
+func (r *clabReader) foreigners() string {
+	var names []string
+	for _, n := range r.foreign {
+		names = append(names, n.Name)
+	}
+	if names == nil {
+		return ""
+	}
+	return "nodes with the label " + clabForeign + " run their own images in a lab of this file, elsewhere where the key nodes says so: " + listed(names)
 }
 
 // readLabels takes what the labels of a node say. Those for switches have no meaning on hosts.

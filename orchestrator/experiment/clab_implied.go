@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/csiglab/csiglab/internal/lazy"
+	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
 	"github.com/csiglab/csiglab/units"
 )
 
@@ -67,6 +68,16 @@ func imply(file string, lab bool) ([]byte, error) {
 	hosts := make([]string, b.Graph.Hosts())
 	for i := range hosts {
 		hosts[i] = strconv.Itoa(i)
+	}
+	if len(r.foreign) > 0 {
+		fmt.Fprintf(&text, "runtime: %s\nnodes:\n", runtimes.Containerlab)
+		for _, n := range r.foreign {
+			fmt.Fprintf(&text, "  - {name: %s, image: %s, forwards: %s", asYAML(n.Name), asYAML(n.Image), n.Forwards)
+			if n.Command != "" {
+				fmt.Fprintf(&text, ", command: %s", asYAML(n.Command))
+			}
+			text.WriteString("}\n")
+		}
 	}
 	fmt.Fprintf(&text, "clock: wall\nwall: {%sbudget: {lateness: 1000, displaced: 1, rate: 1}} # no measurement\n"+
 		"csig: {%s}\napplications: {hosts: [%s], signals: [abw, delay]}\n", wall, tags, strings.Join(hosts, ", "))

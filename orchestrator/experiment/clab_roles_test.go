@@ -122,7 +122,15 @@ func TestImplied(t *testing.T) {
 		{"2 labs.yaml", "2", ", vars: {rate: 100Gbps, delay: 1us}", true, "schema: 1\nname: \"2\"\ntopology: {clab: {file: \"2 labs.yaml\"}}\nclock: wall\n" +
 			"wall: {budget: {lateness: 1000, displaced: 1, rate: 1}} # no measurement\n" +
 			"csig: {format: wide}\napplications: {hosts: [0, 1], signals: [abw, delay]}\n"},
+		{"own.clab.yml", "own", ", vars: {rate: 1Gbps, delay: 1us}", true, "schema: 1\nname: own\ntopology: {clab: {file: own.clab.yml}}\nruntime: containerlab\nnodes:\n" +
+			"  - {name: s, image: \"mine:1\", forwards: bridge, command: \"sleep 9\"}\n" +
+			"clock: wall\nwall: {budget: {lateness: 1000, displaced: 1, rate: 1}} # no measurement\n" +
+			"csig: {format: wide}\napplications: {hosts: [0, 1], signals: [abw, delay]}\n"},
 	} {
+		topology := topology
+		if c.name == "own" {
+			topology = strings.Replace(topology, "s: {kind: bridge}", "s: {kind: linux, image: 'mine:1', cmd: sleep 9, labels: {csiglab.foreign: bridge, csiglab.role: switch}}", 1)
+		}
 		folder := t.TempDir()
 		file, saved := filepath.Join(folder, c.file), filepath.Join(folder, "saved.yaml")
 		if err := os.WriteFile(file, []byte("name: "+c.name+"\n"+strings.ReplaceAll(topology, "VARS", c.vars)), 0o600); err != nil {
@@ -152,6 +160,24 @@ func TestImplied(t *testing.T) {
 		}
 		if diff := cmp.Diff(string(second), string(first)); diff != "" {
 			t.Errorf("%s: once it has been saved, got - want +:\n%s", c.file, diff)
+		}
+	}
+}
+
+// A label that makes a node foreign needs an image of kind linux.
+func TestClabForeignRefused(t *testing.T) {
+	for node, want := range map[string]string{
+		"{kind: linux, image: 'x:1', labels: {csiglab.foreign: brigde}}":         `unknown value "brigde"; known: nothing bridge router (did you mean "bridge"?)`,
+		"{kind: nokia_srlinux, image: 'x:1', labels: {csiglab.foreign: bridge}}": "csiglab starts images of kind linux alone, not of nokia_srlinux",
+		"{kind: linux, labels: {csiglab.foreign: router}}":                       "the label csiglab.foreign wants an image",
+	} {
+		file := filepath.Join(t.TempDir(), "x.clab.yml")
+		text := "name: x\ntopology: {nodes: {a: {kind: linux}, b: {kind: linux}, s: " + node + "}, links: [{endpoints: ['a:eth1', 's:eth1']}, {endpoints: ['b:eth1', 's:eth2']}]}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(file, Options{Lab: true, Tables: StandardTables()}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", node, err, want)
 		}
 	}
 }
