@@ -110,13 +110,17 @@ func (b *bench) learn(ctx context.Context) error {
 			if !judged {
 				continue
 			}
-			var ports []string
-			for _, o := range out {
-				ports = append(ports, b.Ports[o.Port])
+			if len(out) == 1 && out[0].Port == to {
+				continue
 			}
-			if len(out) != 1 || out[0].Port != to {
-				return fmt.Errorf("%w: a frame from %s to %v must leave by %s, and left by %v", conformance.ErrDevice, b.Ports[from], b.addresses[to], b.Ports[to], ports)
+			left := "did not leave"
+			for i, o := range out {
+				if i == 0 {
+					left = "left by"
+				}
+				left += " " + b.Ports[o.Port]
 			}
+			return fmt.Errorf("%w as a switch: a frame from %s to %v must leave by %s alone, and %s", conformance.ErrDevice, b.Ports[from], b.addresses[to], b.Ports[to], left)
 		}
 	}
 	return nil

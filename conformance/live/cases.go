@@ -201,7 +201,9 @@ func (l *list) format(port int, f string) {
 		l.add(rules.s, label, port, overwritten, tagged(best))
 		noted := best
 		noted.Reserved = reserved
-		l.add(rules.reserved, label, port, overwritten, tagged(noted))
+		kept := worst
+		kept.Reserved = reserved
+		l.add(rules.reserved, label, port, stays, tagged(kept))
 		l.add("CSIG-UPD-07", label, port, overwritten, tagged(noted))
 		l.add(rules.tpid, label, port, overwritten, tagged(best))
 		l.with("CSIG-UPD-08", name(label, "long"), port, overwritten, payload(discard, 1400, l.next()), tagged(best))
@@ -213,14 +215,11 @@ func (l *list) format(port int, f string) {
 			l.d(port, label, frozen)
 		}
 		l.policies(port, label, best, worst)
+		l.add("CSIG-POS-10", label, port, stays, vlan(0x8100), tagged(worst))
 		l.stacks(port, label, best)
 	}
-	first := 4
-	last := 7
-	if f == wide {
-		last = 15
-	}
-	for t := first; t <= last; t++ {
+	last := map[string]int{compact: 7, wide: 15}[f]
+	for t := len(types); t <= last; t++ {
 		l.add(rules.unknown, name(f, "type", t), port, stays, tagged(conformance.Tag{Format: f, Type: t, Signal: 9, Locator: other}))
 	}
 }
@@ -253,6 +252,9 @@ func (l *list) policies(port int, label string, best, worst conformance.Tag) {
 		l.add("CSIG-PAS-01", label, port, stays, tagged(best))
 		if some {
 			l.add("CSIG-PAS-02", label, port, stays, tagged(best))
+		}
+		if other := map[string]string{compact: wide, wide: compact}[best.Format]; l.updatesOthers(port, other) {
+			l.add("CSIG-PAS-03", label, port, stays, tagged(best))
 		}
 	case "strip":
 		l.add(rulesOf[best.Format].strip, label, port, goes, tagged(best))
@@ -292,7 +294,6 @@ func (l *list) stacks(port int, label string, best conformance.Tag) {
 	l.add("CSIG-POS-06", label, port, overwritten, oldTag, tag)
 	l.add("CSIG-POS-08", label, port, overwritten, secTag(0), tag)
 	l.add("CSIG-POS-09", label, port, overwritten, secTag(0x20), tag)
-	l.add("CSIG-POS-10", label, port, overwritten, cTag, tag)
 	l.add("CSIG-POS-11", label, port, overwritten, tag, cTag)
 	inner := l.frame(l.addresses[0], l.addresses[1], []part{tag}, payload(discard, 60, l.next()))
 	l.with("CSIG-TUN-01", label, port, overwritten, tunnelled(inner.Bytes), tag)

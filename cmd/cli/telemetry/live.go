@@ -88,7 +88,7 @@ func testSwitch(ctx context.Context, a *command.App, f *switchFlags) error {
 	for i, name := range f.ports {
 		nic, err := net.InterfaceByName(name)
 		if err != nil {
-			return command.Usage("--ports: %s: %w", name, cause.Of(err))
+			return command.Usage("--ports: this machine has no interface %s", name)
 		}
 		if nic.Flags&net.FlagUp == 0 {
 			return command.Usage("--ports: %s is down: ip link set %s up", name, name)
