@@ -133,8 +133,9 @@ type flow struct {
 }
 
 // under sends background, and calls probe each gap, count times, and goes on for a gap behind
-// the last one. What comes back goes to got.
-func (b *bench) under(ctx context.Context, flows []flow, gap time.Duration, count int, probe func() conformance.Frame, got func(port int, frame []byte)) error {
+// the last one. What comes back goes to got. It reports how much of the time it was away, longer
+// than a quarter of a window at once.
+func (b *bench) under(ctx context.Context, flows []flow, gap time.Duration, count int, probe func() conformance.Frame, got func(port int, frame []byte)) (away float64, err error) {
 	frames := make([]conformance.Frame, len(flows))
 	sent := make([]float64, len(flows)) // bytes
 	for i, f := range flows {
@@ -146,6 +147,13 @@ func (b *bench) under(ctx context.Context, flows []flow, gap time.Duration, coun
 	for {
 		now := time.Now()
 		batch = batch[:0]
+		// A probe goes ahead of the background: a full queue has room for it then.
+		if count > 0 && !now.Before(due) {
+			f := probe()
+			batch = append(batch, netio.Message{Port: f.Port, Header: f.Bytes})
+			due = now.Add(gap)
+			count--
+		}
 		for i, f := range flows {
 			rate := f.share * float64(b.Setup.Ports[f.to].Rate) / 8
 			// Whoever was away for long does not send all of that at once.
@@ -155,22 +163,19 @@ func (b *bench) under(ctx context.Context, flows []flow, gap time.Duration, coun
 				sent[i] += loadLength
 			}
 		}
-		last = now
-		if count > 0 && !now.Before(due) {
-			f := probe()
-			batch = append(batch, netio.Message{Port: f.Port, Header: f.Bytes})
-			due = now.Add(gap)
-			count--
+		if pause := now.Sub(last); pause > time.Duration(b.Setup.Interval)/4 {
+			away += pause.Seconds()
 		}
+		last = now
 		if err := b.Conn.Send(batch); err != nil {
-			return err
+			return 0, err
 		}
 		n, err := b.Conn.Receive(b.batch, 200*time.Microsecond)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		for _, f := range b.batch[:n] {
 			if b.ours(f.Data) {
@@ -178,7 +183,7 @@ func (b *bench) under(ctx context.Context, flows []flow, gap time.Duration, coun
 			}
 		}
 		if count == 0 && !now.Before(due) {
-			return nil
+			return away / now.Sub(start).Seconds(), nil
 		}
 	}
 }

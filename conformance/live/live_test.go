@@ -200,7 +200,7 @@ func TestWrong(t *testing.T) {
 		}
 	}
 	setup := Default(ports, rate)
-	failed := run(t, wired(t, bridge), setup).Failed()
+	failed := steady(t, run(t, wired(t, bridge), setup)).Failed()
 	for _, rule := range []string{"CSIG-UPD-01", "CSIG-UPD-02", "CSIG-UPD-06", "CSIG-LOC-01", "CSIG-SIG-01", "CSIG-SIG-04", "CSIG-SIG-05", "CSIG-POS-02"} {
 		if !slices.Contains(failed, rule) {
 			t.Errorf("a bridge keeps %s", rule)
@@ -219,13 +219,22 @@ func TestWrong(t *testing.T) {
 		slow.Ports[i].Rate = rate / 2
 	}
 	t.Run("half the rate", func(t *testing.T) { // as if the port had another rate than it says
-		wrong(t, run(t, wired(t, inKernel(t, slow)), setup).Failed(), "CSIG-SIG-01", "CSIG-SIG-05")
+		wrong(t, steady(t, run(t, wired(t, inKernel(t, slow)), setup)).Failed(), "CSIG-SIG-01", "CSIG-SIG-05")
 	})
 	t.Run("D overridden", func(t *testing.T) {
 		other := Default(ports, rate)
 		other.OverrideD = []string{"abw"}
 		wrong(t, run(t, wired(t, inKernel(t, other)), setup).Failed(), "CSIG-LAY-04", "CSIG-LAY-09", "CSIG-DNU-01", "CSIG-DNU-02")
 	})
+}
+
+// steady skips the test if this machine was too busy to send the load.
+func steady(t *testing.T, r *conformance.Report) *conformance.Report {
+	t.Helper()
+	if slices.ContainsFunc(r.Results, func(x conformance.Result) bool { return x.Reason == paused }) {
+		t.Skip(paused)
+	}
+	return r
 }
 
 // wrong wants the rules among those that failed.
