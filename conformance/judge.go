@@ -15,7 +15,7 @@ type Outcome string
 const (
 	Passed  Outcome = "pass"
 	Failed  Outcome = "fail"
-	Skipped Outcome = "skip" // the device says that it cannot do this
+	Skipped Outcome = "skip" // the device says that it cannot do this, or it cannot be seen
 	Broken  Outcome = "error"
 )
 
@@ -23,7 +23,7 @@ const (
 type Result struct {
 	*Vector
 	Outcome Outcome
-	Reason  string       // of a skip or an error
+	Reason  string       // of a skip, an error, or a reading that fails
 	Wrong   []Difference // of a failure
 }
 

@@ -83,3 +83,47 @@ func TestConformanceRules(t *testing.T) {
 		t.Errorf("exit %d, %d rules, %v", code, len(rules), err)
 	}
 }
+
+// A setup that is printed can be read; wrong flags and setups are told before any frame is sent.
+func TestConformanceSwitch(t *testing.T) {
+	base := []string{"conformance", "switch", "--ports", "no1,no2,no3"}
+	code, printed, stderr := csiglab(&fakeLab{}, nil, append(base, "--rate", "1Gbps", "--print-setup")...)
+	if code != command.ExitOK || stderr != "" {
+		t.Fatalf("exit %d, said %q", code, stderr)
+	}
+	file := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	setup := file("setup.json", printed)
+	if code, again, _ := csiglab(&fakeLab{}, nil, append(base, "--setup", setup, "--print-setup")...); code != command.ExitOK || again != printed {
+		t.Errorf("exit %d; another setup: %s", code, again)
+	}
+	for _, c := range []struct {
+		told string
+		args []string
+	}{
+		{"no interface no1", []string{"--setup", setup}},
+		{"either --rate or --setup", nil},
+		{"either --rate or --setup", []string{"--rate", "1Gbps", "--setup", setup}},
+		{"--rate 1kbps: 1Mbps or more", []string{"--rate", "1kbps"}},
+		{"2 interfaces, and the setup has 3 ports", []string{"--setup", setup, "--ports", "no1,no2"}},
+		{"3 ports or more", []string{"--rate", "1Gbps", "--ports", "no1,no2"}},
+		{"--tolerance 0.5", []string{"--rate", "1Gbps", "--tolerance", "0.5"}},
+		{"--macs names 1 addresses", []string{"--rate", "1Gbps", "--macs", "02:00:00:00:00:00"}},
+		{"is no MAC address of one station", []string{"--rate", "1Gbps", "--macs", "02:00:00:00:00:00,ff:ff:ff:ff:ff:ff,x"}},
+		{"unknown field", []string{"--setup", file("wrong.json", strings.Replace(printed, "dialect", "dialekt", 1))}},
+		{"step 3 must be a power of two", []string{"--setup", file("step.json", strings.Replace(printed, `"step": 1`, `"step": 3`, 1))}},
+	} {
+		args := base
+		if len(c.args) > 2 && c.args[2] == "--ports" { // a list that is given twice adds up
+			args = base[:2]
+		}
+		if code, stdout, stderr := csiglab(&fakeLab{}, nil, append(args[:len(args):len(args)], c.args...)...); code != command.ExitUsage || stdout != "" || !strings.Contains(stderr, c.told) {
+			t.Errorf("%q: exit %d, said %q, want %q", c.args, code, stderr, c.told)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func (Device) Run(_ context.Context, r *conformance.Request) ([]conformance.Fram
 	if err != nil {
 		return nil, err
 	}
-	format := wire.Format{Sizes: sizes, TPIDCompact: domain.TPIDCompact, TPIDWide: domain.TPIDWide, Raw: r.Device.Role == conformance.RoleSwitch}
+	format := formatOf(domain, r.Device.Role == conformance.RoleSwitch)
 	pool, sink := new(wire.Pool), metrics.Discard
 	var m node.Machine
 	ports := len(r.Device.Ports)
@@ -180,6 +180,19 @@ func domainOf(d *conformance.Setup) (c csig.Config, err error) {
 		return c, err
 	}
 	return filled.Config(), nil
+}
+
+func formatOf(domain csig.Config, raw bool) wire.Format {
+	return wire.Format{Sizes: sizes, TPIDCompact: domain.TPIDCompact, TPIDWide: domain.TPIDWide, Raw: raw}
+}
+
+// Switch returns what csiglab's switch is built from for a setup, and the format of its frames.
+func Switch(d *conformance.Setup) (c dataplane.Config, f wire.Format, err error) {
+	domain, err := domainOf(d)
+	if err == nil {
+		c, err = switchConfig(d, domain)
+	}
+	return c, formatOf(domain, true), err
 }
 
 func switchConfig(d *conformance.Setup, domain csig.Config) (c dataplane.Config, err error) {

@@ -39,7 +39,7 @@ func Summary(r *conformance.Report) string {
 	list, _ := rules(r)
 	text := fmt.Sprintf("%s, %s: %d pass, %d fail", spelling.Plural(len(list), "rule"), spelling.Plural(len(r.Results), "vector"), r.Count(conformance.Passed), r.Count(conformance.Failed))
 	if n := r.Count(conformance.Skipped); n > 0 {
-		text += fmt.Sprintf(", %d the device cannot do", n)
+		text += fmt.Sprintf(", %d skipped", n)
 	}
 	if n := r.Count(conformance.Broken); n > 0 {
 		text += ", " + spelling.Plural(n, "error")
@@ -96,7 +96,7 @@ func unjudged(r *conformance.Report) (lines []string) {
 	names := map[string][]string{}
 	var reasons []string
 	for i := range r.Results {
-		if x := &r.Results[i]; x.Reason != "" {
+		if x := &r.Results[i]; x.Reason != "" && x.Outcome != conformance.Failed {
 			reason := fmt.Sprintf("%s: %s", x.Outcome, words.PlainText(x.Reason))
 			if names[reason] == nil {
 				reasons = append(reasons, reason)

@@ -67,7 +67,7 @@ func TestText(t *testing.T) {
 		"CSIG-UPD-01/abw: fail\n  A local value below that of a min type (T 0, 1) replaces S.\n  standard: IETF, sequence of compare and update\n",
 		"it did not leave\n", "  also: CSIG-UPD-01/abw-c CSIG-UPD-01/wide-abw\n",
 		"skip: the device cannot do this: <b>no</b> wide", ": CSIG-UPD-01/wide-abw-c\n", "error: it <fell> over: CSIG-UPD-02/delay\n",
-		"\na <device>\n3 rules, 10 vectors: 5 pass, 3 fail, 1 the device cannot do, 1 error\nfailed: CSIG-UPD-01\n",
+		"\na <device>\n3 rules, 10 vectors: 5 pass, 3 fail, 1 skipped, 1 error\nfailed: CSIG-UPD-01\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -30,14 +30,15 @@ func conformanceCommand(a *command.App) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(vectorsCommand(a), rulesCommand(a), deviceCommand(a))
+	cmd.AddCommand(vectorsCommand(a), switchCommand(a), rulesCommand(a), deviceCommand(a))
 	return cmd
 }
 
 // vectorsFlags are the flags of csiglab conformance vectors.
 type vectorsFlags struct {
-	device, junit, page, write string
-	only                       []string
+	outputs
+	device, write string
+	only          []string
 }
 
 func vectorsCommand(a *command.App) *cobra.Command {
@@ -67,8 +68,7 @@ func vectorsCommand(a *command.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.device, "device", "", "the `PROGRAM` under test with its arguments, as a shell reads them (default: csiglab's own machines)")
-	cmd.Flags().StringVar(&f.junit, "junit", "", "also write the results as JUnit XML into `FILE`")
-	cmd.Flags().StringVar(&f.page, "page", "", "also write them as one HTML page into `FILE`")
+	f.outputs.flags(cmd)
 	cmd.Flags().StringVar(&f.write, "write", "", "write the vectors into the new folder `DIR` instead, as JSON and pcapng, for other test benches")
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "run the vectors of `RULES` alone: CSIG-UPD-01, all of CSIG-UPD, one vector, or standard or csiglab; may be repeated")
 	return cmd
@@ -98,6 +98,19 @@ func testVectors(ctx context.Context, a *command.App, f *vectorsFlags) error {
 	if err := errors.Join(err, d.Close()); err != nil {
 		return command.Infrastructure(errors.New("interrupted"))
 	}
+	return publish(ctx, a, report, &f.outputs)
+}
+
+// outputs are the files of a report.
+type outputs struct{ junit, page string }
+
+func (f *outputs) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.junit, "junit", "", "also write the results as JUnit XML into `FILE`")
+	cmd.Flags().StringVar(&f.page, "page", "", "also write them as one HTML page into `FILE`")
+}
+
+// publish prints a report and writes its files. The error has the exit code.
+func publish(ctx context.Context, a *command.App, report *conformance.Report, f *outputs) error {
 	first, _ := report.Details()
 	shown := map[*conformance.Result]bool{}
 	for _, r := range first {
