@@ -317,6 +317,7 @@ func folderOfPrograms(t *testing.T, file string, flags []string) string {
 // told has fragments of the notes on shipped experiments that mislead nobody: of what was
 // computed, and of what the format of a file cannot say.
 var told = map[string][]string{
+	"foreign.yaml":    {"nodes: agg0, agg1, agg2, foreign, get frames with their tags"},
 	"pfc-incast":      {"links.pfc: for each lossless class a port has headroom of 37.515kB"},
 	"priorities":      {"links.pfc: for each lossless class a port has headroom of 13.015kB"},
 	"priorities.yaml": {"links.pfc: for each lossless class a port has headroom of 17.515kB"},

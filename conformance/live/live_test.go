@@ -16,6 +16,7 @@ import (
 
 	"github.com/csiglab/csiglab/conformance"
 	"github.com/csiglab/csiglab/conformance/own"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/kernel"
 	"github.com/csiglab/csiglab/nodes/netio"
 )
@@ -143,6 +144,7 @@ func policies(setup *conformance.Setup, port int, policy string) {
 
 // csiglab's switch in the kernel keeps all rules, under setups of many kinds.
 func TestKernel(t *testing.T) {
+	checkout.SkipLong(t)
 	for name, change := range map[string]func(*conformance.Setup){
 		"default": func(*conformance.Setup) {},
 		"policies": func(d *conformance.Setup) {
@@ -178,6 +180,7 @@ func TestKernel(t *testing.T) {
 // breaks those of updates and signals. A switch that is set up otherwise breaks those of what is
 // other.
 func TestWrong(t *testing.T) {
+	checkout.SkipLong(t)
 	bridge := func([]int) {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = "bridge"
