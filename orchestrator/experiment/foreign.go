@@ -11,7 +11,7 @@ import (
 type ForeignNode struct {
 	Name     string   `yaml:"name,required" is:"nodes pattern" doc:"name of a switch or a host, such as 'tor1', or a pattern, such as 'agg*'"`
 	Forwards string   `yaml:"forwards" is:"nothing|bridge|router" default:"nothing" doc:"of a switch, what csiglab sets up in the kernel of its network: 'bridge': a Linux bridge that knows the hosts' MAC addresses; 'router': routes for the hosts' IPv4 addresses; 'nothing': its image or 'startup' forwards"`
-	Tags     string   `yaml:"tags" is:"auto|kept|stripped" default:"auto" doc:"whether frames have their CSIG tags when they are sent to it: 'stripped': the ports before it end tags as with policy 'terminate', and the host before it puts none on. 'auto': stripped for hosts and routers, whose kernels drop frames with a tag"`
+	Tags     string   `yaml:"tags" is:"kept|stripped" doc:"whether frames have their CSIG tags when they are sent to it: 'stripped': the ports before it end tags as with policy 'terminate', and the host before it puts none on. Without: stripped for hosts and routers, whose kernels drop frames with a tag"`
 	Image    string   `yaml:"image" is:"image" doc:"with runtime containerlab, which needs it: image of the container, which must be on the engine. In netns the node is a network namespace with this machine's files"`
 	Command  string   `yaml:"command" is:"command" doc:"with 'image': the container's command, or the arguments of the image's entry point"`
 	Startup  []string `yaml:"startup" is:"command" doc:"programs of this machine that run in the node's network before the run starts, one after the other, such as '[ip link set p1 mtu 1400]'; what they leave in the background ends with the run"`
@@ -23,7 +23,6 @@ const (
 	ForwardsBridge  = "bridge"
 	ForwardsRouter  = "router"
 
-	TagsAuto     = "auto"
 	TagsStripped = "stripped"
 )
 

@@ -115,7 +115,7 @@ func checkForeign(e *experiment.Experiment, f *fabric, list []Foreign) error {
 func newForeignNode(n *experiment.ForeignNode, f *fabric, id int) (one Foreign, err error) {
 	host := f.graph.Nodes[id].Kind == topologies.Host
 	one = Foreign{Node: id, Forwards: n.Forwards, Image: n.Image, Stripped: n.Tags == experiment.TagsStripped}
-	if n.Tags == experiment.TagsAuto {
+	if n.Tags == "" {
 		one.Stripped = host || n.Forwards == experiment.ForwardsRouter
 	}
 	if n.Command != "" {
