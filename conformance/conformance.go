@@ -209,11 +209,7 @@ func Vectors() ([]Vector, error) {
 		}
 		all = append(all, f.Vectors...)
 	}
-	place := map[string]int{}
-	for i := range Rules {
-		place[Rules[i].ID] = i
-	}
-	slices.SortStableFunc(all, func(a, b Vector) int { return place[a.RuleID] - place[b.RuleID] })
+	Order(all, func(v *Vector) string { return v.RuleID })
 	return all, nil
 }
 

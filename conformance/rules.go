@@ -1,5 +1,7 @@
 package conformance
 
+import "slices"
+
 // Standings of rules.
 const (
 	Standard = "standard" // a public text says so
@@ -22,6 +24,15 @@ func Find(id string) *Rule {
 		}
 	}
 	return nil
+}
+
+// Order sorts values by the place of their rules in Rules; those of one rule stay in their order.
+func Order[V any](values []V, rule func(*V) string) {
+	place := map[string]int{}
+	for i := range Rules {
+		place[Rules[i].ID] = i
+	}
+	slices.SortStableFunc(values, func(a, b V) int { return place[rule(&a)] - place[rule(&b)] })
 }
 
 func ieee(paragraph string) Source     { return Source{"IEEE", paragraph} }

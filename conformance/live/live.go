@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/csiglab/csiglab/conformance"
@@ -54,12 +53,8 @@ func Run(ctx context.Context, c Config) (*conformance.Report, error) {
 		return nil, err
 	}
 	report.Results = append(report.Results, measured...)
-	report.Results = append(report.Results, untried(report.Results)...)
-	place := map[string]int{}
-	for i := range conformance.Rules {
-		place[conformance.Rules[i].ID] = i
-	}
-	slices.SortStableFunc(report.Results, func(x, y conformance.Result) int { return place[x.RuleID] - place[y.RuleID] })
+	report.Results = append(report.Results, b.untried(report.Results)...)
+	conformance.Order(report.Results, func(r *conformance.Result) string { return r.RuleID })
 	return report, nil
 }
 
@@ -103,7 +98,7 @@ func (b *bench) try(ctx context.Context, x test) (r conformance.Result, err erro
 }
 
 // untried returns a skip for each rule that has no result.
-func untried(results []conformance.Result) (list []conformance.Result) {
+func (b *bench) untried(results []conformance.Result) (list []conformance.Result) {
 	seen := map[string]bool{}
 	for i := range results {
 		seen[results[i].RuleID] = true
@@ -113,12 +108,7 @@ func untried(results []conformance.Result) (list []conformance.Result) {
 		if seen[rule.ID] {
 			continue
 		}
-		list = append(list, conformance.Result{
-			Vector: &conformance.Vector{
-				ID: rule.ID + "/live", RuleID: rule.ID, Sentence: rule.Sentence, Standing: rule.Standing, Source: rule.Source, Device: "as set up",
-			},
-			Outcome: conformance.Skipped, Reason: "not tried: " + reason(rule.ID),
-		})
+		list = append(list, conformance.Result{Vector: b.vector(rule.ID, "live"), Outcome: conformance.Skipped, Reason: "not tried: " + reason(rule.ID)})
 	}
 	return list
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 )
 
-// Foreign is a node that is none of csiglab's, or a switch in the kernel. It has a place in the graph, and what Plan.Nodes has
-// at its place is what a node of csiglab would be there, which routes lead through.
+// Foreign is a node that is none of csiglab's, or a switch in the kernel. It has a place in the
+// graph, and what Plan.Nodes has there is what a node of csiglab would be, which routes lead
+// through.
 type Foreign struct {
 	Node     int
 	Item     int    // of experiment.Experiment.Nodes
