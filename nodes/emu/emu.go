@@ -171,12 +171,12 @@ type portState struct {
 	ahead    map[int64]bool // read out of order, beyond read, in lockstep
 	seen     *window        // in real time
 	strays   Strays
-	expected int64  // frames that must have been read before the node advances
-	credit   int64  // frames that may still be sent in this turn
-	report   int    // place in report.Sent, -1 without one
-	tagged   Tagged // of a foreign node
-	sends    uint32 // mark of the frames that leave
-	receives uint32 // mark of the frames that come
+	expected int64    // frames that must have been read before the node advances
+	credit   int64    // frames that may still be sent in this turn
+	report   int      // place in report.Sent, -1 without one
+	exchange Exchange // with a foreign node
+	sends    uint32   // mark of the frames that leave
+	receives uint32   // mark of the frames that come
 }
 
 // receiveBatch is how many frames a Node reads at a time.

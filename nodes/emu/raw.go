@@ -40,7 +40,7 @@ func (n *Node) acceptRaw(port *portState, f netio.Frame) {
 	at := max(n.present, n.now)
 	if port.Foreign {
 		port.received++
-		port.tagged.Received += tags(p)
+		port.exchange.Received.add(p, p.Payload)
 		if port.Gateway != [6]byte{} {
 			p.AddressHosts()
 		}
@@ -63,14 +63,6 @@ func (p *Port) crossing(packet *wire.Packet) units.Duration {
 	return 2 * p.Delay
 }
 
-// tags returns 1 for a packet with a CSIG tag, 0 for one without.
-func tags(p *wire.Packet) int64 {
-	if p.Tag() == nil {
-		return 0
-	}
-	return 1
-}
-
 // departRaw makes a frame of a packet for a host's programs, as it is, or for a foreign node.
 func (n *Node) departRaw(port *portState, d node.Departure) error {
 	payload := d.Packet.Payload
@@ -82,7 +74,7 @@ func (n *Node) departRaw(port *portState, d node.Departure) error {
 	}
 	if port.Foreign {
 		port.sent++
-		port.tagged.Sent += tags(d.Packet)
+		port.exchange.Sent.add(d.Packet, payload)
 		if port.Gateway != [6]byte{} {
 			d.Packet.SetMACs(port.Gateway, wire.MAC(n.cfg.Node, d.Port))
 		}

@@ -23,12 +23,7 @@ type PortCount struct {
 	Sent       int64 // those among them that an injection has lost
 	Received   int64 // that have this port's mark, are whole, and are no strays
 	Strays     Strays
-	Foreign    *Tagged // of a port that leads to a foreign node; nil elsewhere
-}
-
-// Tagged is how many of the frames between a node and a foreign one had a CSIG tag.
-type Tagged struct {
-	Sent, Received int64
+	Foreign    *Exchange // of a port that leads to a foreign node; nil elsewhere
 }
 
 // PortCounts returns the counts of the ports that lead to links, in their order.
@@ -41,7 +36,7 @@ func (n *Node) PortCounts() []PortCount {
 		}
 		c := PortCount{Node: n.cfg.Node, Port: i, Sent: p.sent, Received: p.received, Strays: p.strays}
 		if p.Foreign {
-			c.Foreign = &p.tagged
+			c.Foreign = &p.exchange
 		}
 		counts = append(counts, c)
 	}

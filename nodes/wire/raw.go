@@ -26,7 +26,9 @@ const (
 
 // Offsets in the IPv6 header.
 const (
+	ipv6Length     = 4
 	ipv6NextHeader = 6
+	ipv6HopLimit   = 7
 	ipv6Source     = 8
 )
 

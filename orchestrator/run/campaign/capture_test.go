@@ -51,8 +51,12 @@ workload:
 capture: [%s]
 `
 
-// TestMain lets the test binary be the supervisor of real nodes.
+// TestMain lets the test binary be the supervisor of real nodes, or a foreign one.
 func TestMain(m *testing.M) {
+	if os.Getenv(foreignSwitch) != "" {
+		fmt.Fprintln(os.Stderr, runForeignSwitch())
+		os.Exit(1)
+	}
 	Add(containers.Runtime)
 	netns.Supervise()
 	os.Exit(checkout.Main(m, nil, programstest.Remove))

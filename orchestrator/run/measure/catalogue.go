@@ -57,7 +57,7 @@ type Group struct {
 // Catalogue is all metrics. It is changed before runs are measured, if at all.
 var Catalogue = []*Group{
 	&Runs, &completionMetrics, &Transfers, &flowMetrics, &groupMetrics, &fairnessMetrics, &ccMetrics, &signalMetrics, &tagMetrics, &truthMetrics, &formatMetrics,
-	&portMetrics, &classMetrics, &jobMetrics, &iterationMetrics, &overlapMetrics, &predictedMetrics, &faultMetrics, &programMetrics,
+	&portMetrics, &classMetrics, &jobMetrics, &iterationMetrics, &overlapMetrics, &predictedMetrics, &faultMetrics, &programMetrics, &foreignMetrics,
 }
 
 // need is something that a plan must have for some metrics.

@@ -31,6 +31,7 @@ func Each(p *plan.Plan, out *backend.Outcome, r *Records, take Take) {
 	run.addScalars(&e)
 	addCounters(&e, run.Nodes)
 	addFaults(&e, run)
+	addForeign(&e, run)
 	addFairness(&e, run)
 	addGroups(&e, run)
 	r.cc.measure(&e)
