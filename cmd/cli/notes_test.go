@@ -325,6 +325,10 @@ var told = map[string][]string{
 		"links.pfc: for each lossless class a port has headroom of 18.765kB", "csig.abw: a port that is paused sends nothing", // which it shows
 		"csig.nqd: a lossless class has no limit of its queue",
 	},
+	"tunnels.yaml": { // which it shows
+		"variant inner: tunnels.tags: inner", "variant mixed: tunnels: 3 of 6 ends do not speak CSIG (tor3, tor4, tor5)",
+		"variant mixed: csig.speakers: 7 of 10 switches speak CSIG; no sample covers the queues at 12 ports", "no sample covers the last hop at 12 ports",
+	},
 	"astra.yaml":   {"a GB/s is 2^30 bytes in a second"},
 	"formats.yaml": {"variant apart: csig.ports: wide tags: with policy pass at 2 ports (tor0-agg0, agg0-tor1), abw samples do not cover the queues there"}, // which it shows
 	"fabrics.yaml": {"1 of 16 transfers are between NICs of one server", "not part of the fabric: collector; 2 links that leave the fabric are left out", "images are not used", "a GB/s is 2^30 bytes in a second"},

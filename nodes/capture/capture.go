@@ -86,13 +86,15 @@ func (w *Writer) Tap(id int) node.Tap {
 		return nil
 	}
 	var frame []byte
+	room := make([]byte, 0, wire.MaxHeader+wire.TunnelLen)
 	return func(now units.Time, port int, event node.Event, p *wire.Packet) {
 		place, ok := places[port]
 		if !ok {
 			return
 		}
-		frame = append(append(frame[:0], p.Header()...), p.Payload...)
-		r := Record{At: now, Port: place, Sent: event == node.Sent, Frame: frame, Length: len(p.Header()) + p.PayloadLen}
+		header := p.HeaderOnWire(room, w.cfg.Format.Tunnel)
+		frame = append(append(frame[:0], header...), p.Payload...)
+		r := Record{At: now, Port: place, Sent: event == node.Sent, Frame: frame, Length: len(header) + p.PayloadLen}
 		if r.Sent && !w.cfg.Ports[place].Host {
 			r.Queue = &spool.Queue{Ahead: p.Ahead, Behind: p.Behind, Waited: now.Sub(p.EnqueuedAt)}
 		}

@@ -29,6 +29,8 @@ func (w *Writer) comments(r Record) []string {
 			lines = append(lines, "csig more than one tag, left alone")
 		} else if tag := p.Tag(); tag != nil {
 			lines = append(lines, "csig "+w.tag(tag))
+		} else if tag := p.HiddenTag(); tag != nil {
+			lines = append(lines, "csig in the tunnel "+w.tag(tag))
 		}
 		var echo [2 + wire.EchoLen]byte
 		if n := w.echo(&echo); n > 0 {

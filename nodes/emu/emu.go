@@ -201,6 +201,7 @@ func New(cfg Config, m node.Machine, pool *wire.Pool, conn netio.Conn, sink metr
 	pool.Release = func(payload []byte) { n.buffers = append(n.buffers, payload[:0]) }
 	pool.Notes = true // captures may begin at any time
 	n.cfg.Format.Elided = cfg.Elide
+	n.outbox.tunnel = cfg.Format.Tunnel
 	if cfg.Spool != nil {
 		n.taps = &taps{Spool: cfg.Spool}
 	}

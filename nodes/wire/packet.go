@@ -61,6 +61,9 @@ type Packet struct {
 	// switch's own, and undefined elsewhere.
 	Ingress uint16
 
+	tunnel   tunnelled
+	innerTTL uint8 // in a tunnel: of the inner header
+
 	buf [MaxHeader]byte
 
 	// Payload is the payload itself where real frames carry it; nil in virtual
@@ -83,8 +86,16 @@ func (p *Packet) Header() []byte { return p.buf[:p.len] }
 // side.
 func (p *Packet) Touch() units.Size { return p.Size + units.Size(p.buf[MaxHeader/2]) }
 
-// Tag returns the CSIG tag, TPID included, or nil. Edits change the packet.
+// Tag returns the CSIG tag, TPID included, or nil: also if a tunnel hides it. Edits change the
+// packet.
 func (p *Packet) Tag() []byte {
+	if p.tunnel&tagInside != 0 {
+		return nil
+	}
+	return p.carried()
+}
+
+func (p *Packet) carried() []byte {
 	at, n := p.front.Tag, uint8(p.front.Format.Size())
 	if n == 0 {
 		return nil
@@ -132,6 +143,9 @@ func (s Sizes) Of(p *Packet) units.Size {
 	}
 	if s.CountTag {
 		size += units.Size(tags)
+	}
+	if p.tunnel != 0 {
+		size += TunnelLen
 	}
 	return size
 }

@@ -28,6 +28,8 @@ type Format struct {
 	// PFC reports that the links have priority flow control: a pause frame is then a
 	// packet of kind Pause.
 	PFC bool
+	// Tunnel is how packets cross the fabric in tunnels; nil: as they are.
+	Tunnel *Tunnel
 }
 
 // Parse reads a frame, from the destination MAC address to the end of the
@@ -35,6 +37,12 @@ type Format struct {
 // elided or empty). It checks every length and the IPv4 checksum. A raw frame
 // is taken whole, whatever it holds. On error p's contents are undefined.
 func (p *Packet) Parse(frame []byte, f Format) error {
+	if f.Tunnel != nil {
+		if inner, outer, ok := f.Tunnel.open(frame, &f); ok {
+			return p.parseInner(inner, &outer, f)
+		}
+	}
+	p.tunnel = 0
 	if err := p.walk(frame, f); err != nil {
 		if f.PFC && err == ErrNotTransport && p.front.EtherType == EtherTypeMACControl {
 			return p.parsePause(frame, f)
@@ -91,6 +99,7 @@ func (p *Packet) Parse(frame []byte, f Format) error {
 // ParseRaw reads a frame of a host's programs into p, likewise: it is a raw frame
 // even where it looks like one of our transport, which ForTransport reports.
 func (p *Packet) ParseRaw(frame []byte, f Format) error {
+	p.tunnel = 0
 	p.walk(frame, f) //nolint:errcheck // what it refuses is a raw frame all the same
 	return p.raw(frame, f, ErrNotTransport)
 }

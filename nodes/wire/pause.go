@@ -61,7 +61,7 @@ func (p *Packet) BuildPause(source [6]byte, f PauseFields, s Sizes) {
 // becomePause sets what is derived from the header bytes of a pause frame.
 func (p *Packet) becomePause(s Sizes) {
 	p.front = csig.Frame{L3: EthernetLen, EtherType: EtherTypeMACControl}
-	p.len, p.family, p.ports = pauseLen, pauseFrame, 0
+	p.len, p.family, p.ports, p.tunnel = pauseLen, pauseFrame, 0, 0
 	p.PayloadLen, p.Payload = 0, nil
 	p.Size = s.Of(p)
 }

@@ -167,7 +167,7 @@ func (p *Packet) Build(a Addresses, kind Kind, flags Flags, ecn uint8, payload i
 	if kind == Data || kind == Probe {
 		dscp = DSCPTrimmable
 	}
-	p.front, p.family = csig.Frame{L3: EthernetLen, EtherType: EtherTypeIPv4}, ours
+	p.front, p.family, p.tunnel = csig.Frame{L3: EthernetLen, EtherType: EtherTypeIPv4}, ours, 0
 	p.len = uint8(EthernetLen + IPv4Len + UDPLen + n)
 	p.PayloadLen, p.Payload = payload, nil
 	binary.BigEndian.PutUint16(p.buf[EthernetLen-2:], EtherTypeIPv4)
@@ -235,7 +235,7 @@ func (p *Packet) CopyHeader(template *Packet) {
 	n := int(template.len)
 	copy(p.buf[:n], template.buf[:n])
 	p.len, p.front = template.len, template.front
-	p.family, p.ports = template.family, template.ports
+	p.family, p.ports, p.tunnel = template.family, template.ports, 0
 	p.Size, p.PayloadLen = template.Size, template.PayloadLen
 }
 

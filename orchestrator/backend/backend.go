@@ -245,7 +245,7 @@ func (r *Run) Fabric(folder string) emu.Fabric {
 	p := r.Plan
 	f := emu.Fabric{
 		Graph: p.Graph, Format: p.Format, TieSeed: p.TieSeed, End: p.End, Run: r.mark(), Elide: r.Elide,
-		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout, MTU: p.MaxPayload() + p.Format.Header,
+		Inject: r.Inject, Profile: p.Domain().Profile(), FrameTimeout: r.FrameTimeout, MTU: p.MaxPayload() + p.Format.Header + p.Format.Tunnelled(),
 		Applications: p.ApplicationHosts(), Foreign: r.foreignNodes(),
 	}
 	for _, l := range p.Control() {
@@ -270,7 +270,9 @@ func (r *Run) Spools(folder string) emu.Capture {
 }
 
 // MaxFrame returns the length of the longest frame, with tag and trailer.
-func (r *Run) MaxFrame() int { return emu.MaxFrame(r.Plan.MaxPayload()) }
+func (r *Run) MaxFrame() int {
+	return emu.MaxFrame(r.Plan.MaxPayload() + r.Plan.Format.Tunnelled())
+}
 
 // MTU returns the MTU of the interfaces of the fabric's links.
 func (r *Run) MTU() int { return r.MaxFrame() - wire.EthernetLen }

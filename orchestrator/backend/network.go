@@ -125,7 +125,7 @@ func (n *network) shape() error {
 			continue
 		}
 		link := shape.Limit{
-			Rate: l.Rate, Dilation: r.Wall.Dilation, Frame: r.MaxFrame(), Packet: int(r.Plan.MaxPayload() + r.Plan.Format.Header),
+			Rate: l.Rate, Dilation: r.Wall.Dilation, Frame: r.MaxFrame(), Packet: int(r.Plan.MaxPayload() + r.Plan.Format.Header + r.Plan.Format.Tunnelled()),
 		}
 		for _, end := range []topologies.End{l.A, l.B} {
 			s, link := n.spaces[end.Node], link

@@ -55,6 +55,7 @@ func (d *decoder) check(e *Experiment, declared []declaredVariant) {
 	d.generators(e, hosts)
 	d.foreign(e)
 	d.datapath(e)
+	d.tunnels(e)
 	d.faults(e)
 	d.trace(e)
 	d.window(e)

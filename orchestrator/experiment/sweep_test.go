@@ -132,7 +132,7 @@ func TestWrongSweeps(t *testing.T) {
 		{"sweep: {grid: {links.mtu: [4kB], links.mtu: [2kB]}}", "x.yaml:3:34: sweep.grid.links.mtu: the key is given twice; the first is in line 3"},
 		{"sweep: {grid: {seeds: [1]}}", "x.yaml:3:16: sweep.grid.seeds: points cannot change seeds: give the seeds with the key seeds, or with --seeds"},
 		{"sweep: {grid: {variants.a.links.mtu: [1kB]}}", "x.yaml:3:16: sweep.grid.variants.a.links.mtu: points cannot change variants: choose some with --variant"},
-		{"sweep: {grid: {lins.mtu: [1kB]}}", `x.yaml:3:16: sweep.grid.lins.mtu: unknown key "lins"; known: description topology links classes routing csig hosts workload jobs scheduler applications generators nodes faults telemetry trace capture fidelity packets measure end tie_seed derived expect published runtime clock wall (did you mean "links.mtu"?)`},
+		{"sweep: {grid: {lins.mtu: [1kB]}}", `x.yaml:3:16: sweep.grid.lins.mtu: unknown key "lins"; known: description topology links classes routing csig hosts workload jobs scheduler applications generators nodes tunnels faults telemetry trace capture fidelity packets measure end tie_seed derived expect published runtime clock wall (did you mean "links.mtu"?)`},
 		{"sweep: {grid: {links..mtu: [1kB]}}", `x.yaml:3:16: sweep.grid.links..mtu: "links..mtu" is no path, such as hosts.cc.csig`},
 		{"sweep: {list: {links.mtu: 1kB}}", "x.yaml:3:16: sweep.list: want a list of points, each a mapping from paths to values, such as - {links.mtu: 1500B, links.trim: false}"},
 		{"sweep: {list: [1]}", "x.yaml:3:16: sweep.list[0]: want a mapping from paths to values"},

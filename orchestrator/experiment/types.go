@@ -43,6 +43,7 @@ type Experiment struct {
 	Generators   []Generator   `yaml:"generators" doc:"streams of frames; a host may send several"`
 	// Nodes are those that are none of csiglab's.
 	Nodes     []ForeignNode  `yaml:"nodes" doc:"nodes of the fabric that are foreign: a switch, router or host under test, which csiglab wires and whose inside it does not know; see [foreign.md](../how-to/foreign.md). Clock wall alone has them"`
+	Tunnels   *Tunnels       `yaml:"tunnels" doc:"what hosts of one rack send to another crosses the fabric in VXLAN tunnels between their switches, 50 B longer; see [Tunnels](../explanation/csig.md#tunnels)"`
 	Faults    []Fault        `yaml:"faults" doc:"faults; several may hit the same link, of several rates the lowest counts"`
 	Telemetry Telemetry      `yaml:"telemetry" doc:"what is recorded"`
 	Trace     *Trace         `yaml:"trace" doc:"flows of which every event is recorded; without it, tracing costs nothing"`

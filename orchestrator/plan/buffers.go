@@ -93,7 +93,7 @@ func (s sizing) ingress(l *topologies.Link, rate units.Rate) buffer.IngressLimit
 	}
 	if in.Headroom == 0 {
 		in.Headroom = buffer.Headroom(buffer.Link{
-			Rate: l.Rate, Back: rate, Delay: l.Delay, MTU: s.links.MTU, Overhead: s.links.Overhead, Pause: wire.PauseSize,
+			Rate: l.Rate, Back: rate, Delay: l.Delay, MTU: s.links.MTU + s.tunnel, Overhead: s.links.Overhead, Pause: wire.PauseSize,
 		})
 	}
 	return in

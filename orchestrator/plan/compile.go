@@ -85,7 +85,7 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	signals, err := newSignals(e.CSIG, &fabric)
+	signals, err := newSignals(e, &fabric)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func newFormat(s *Shape) wire.Format {
 	e := s.experiment
 	f := wire.Format{
 		Sizes: wire.Sizes{Header: e.Links.Header, CountTag: e.Links.CountTag, Overhead: e.Links.Overhead},
-		Raw:   e.Applications != nil || len(e.Generators) > 0, PFC: s.buffers.data.lossless(),
+		Raw:   e.Applications != nil || len(e.Generators) > 0, PFC: s.buffers.data.lossless(), Tunnel: newTunnel(s),
 	}
 	if domain := s.signals.domain(); domain != nil {
 		f.TPIDCompact, f.TPIDWide = domain.TPIDCompact, domain.TPIDWide

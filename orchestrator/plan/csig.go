@@ -15,7 +15,8 @@ type signals struct {
 	tags     *tags      // nil without CSIG
 	ports    []portTags // as fabric.ports
 	policies []policy
-	speakers []bool // by node, see Speakers; nil: all switches speak
+	speakers []bool              // by node, see Speakers; nil: all switches speak
+	tunnels  *experiment.Tunnels // nil without
 }
 
 // tags is the CSIG domain of a fabric.
@@ -39,7 +40,9 @@ type labels struct {
 var _ = [1]struct{}{}[metrics.SecondFormat-csig.SecondLabels]
 
 // newSignals refuses settings of CSIG that make no sense in a fabric.
-func newSignals(c experiment.CSIG, f *fabric) (s signals, err error) {
+func newSignals(e *experiment.Experiment, f *fabric) (s signals, err error) {
+	c := e.CSIG
+	s.tunnels = e.Tunnels
 	if s.tags, err = newTags(c, f); err != nil {
 		return s, failure.At("csig", err) // where no narrower place is known
 	}

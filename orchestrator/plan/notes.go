@@ -28,6 +28,7 @@ var noteRules = []noteRule{
 	eachFormat(hiddenLastHop),
 	eachFormat(silentHops),
 	silentSwitches,
+	hiddenInTunnels,
 	nothingTagged,
 	nobodyReads,
 	interval,

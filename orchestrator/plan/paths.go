@@ -4,6 +4,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/nodes/host/transport"
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
@@ -14,6 +15,7 @@ import (
 // sample of Delay. It is for one goroutine.
 type paths struct {
 	*fabric
+	signals   *signals
 	tags      []portTags // as fabric.ports
 	second    bool       // tags are of the fabric's second format
 	full      units.Size // what a full packet with its tag takes on the line
@@ -41,7 +43,7 @@ func newPaths(f *fabric, l experiment.Links, s signals, second bool) *paths {
 		return nil
 	}
 	p := &paths{
-		fabric: f, tags: s.ports, second: second,
+		fabric: f, signals: &s, tags: s.ports, second: second,
 		full: l.MTU + l.Overhead, residence: s.tags.switches.Delay == dataplane.Residence,
 		known: map[pathKey]*transport.PathSignals{},
 	}
@@ -52,8 +54,15 @@ func newPaths(f *fabric, l experiment.Links, s signals, second bool) *paths {
 		}
 		p.full += units.Size(format.Size())
 	}
+	alike := true
+	if s.tunnels != nil {
+		p.full += wire.TunnelLen
+		for n := f.graph.Hosts(); n < len(f.graph.Nodes); n++ {
+			alike = alike && (!f.hasHosts(n) || s.moves(n))
+		}
+	}
 	first := f.up(0)
-	alike, unloaded := true, p.unloaded(first.Peer.Node, f.graph.Links[first.Link].Rate)
+	unloaded := p.unloaded(first.Peer.Node, f.graph.Links[first.Link].Rate)
 	for i, port := range f.ports {
 		for _, t := range csig.KnownTypes() {
 			alike = alike && p.tags[i].updates(second, t)
@@ -144,6 +153,9 @@ func (p *paths) between(src, dst int) *transport.PathSignals {
 				next = append(next, step{out.Peer.Node, out.Link})
 			}
 		}
+	}
+	if p.signals.hides(up.Peer.Node, p.up(dst).Peer.Node) {
+		s.Covered = [csig.Types]bool{}
 	}
 	p.known[key] = &s
 	return &s

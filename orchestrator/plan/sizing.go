@@ -10,6 +10,7 @@ import (
 	"github.com/csiglab/csiglab/nodes/host/congestion"
 	"github.com/csiglab/csiglab/nodes/switch/aqm"
 	"github.com/csiglab/csiglab/nodes/switch/buffer"
+	"github.com/csiglab/csiglab/nodes/wire"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/topologies"
@@ -23,13 +24,17 @@ type sizing struct {
 	idle
 	// interval is that of switches' ABW; 0 without CSIG.
 	interval units.Duration
-	credits  bool // receivers grant credit
+	credits  bool       // receivers grant credit
+	tunnel   units.Size // what tunnels add to a packet
 }
 
 func newSizing(e *experiment.Experiment, i idle) sizing {
 	s := sizing{links: e.Links, idle: i}
 	if e.CSIG.Format != csig.FormatNone {
 		s.interval = e.CSIG.Interval
+	}
+	if e.Tunnels != nil {
+		s.tunnel = wire.TunnelLen
 	}
 	cc, _ := congestion.Table.Lookup(e.Hosts.CC.Name)
 	s.credits = e.Hosts.Credits || cc.Check(e.Hosts.CC.Params) == nil && cc.NeedsOf(e.Hosts.CC.Params).Credits

@@ -27,6 +27,7 @@ func newSwitch(r *run, d *decided, n int) *dataplane.Config {
 		Truth:   r.Truth,
 		Resized: d.faults.resized[n],
 	}
+	c.Tunnel = r.tunnelEnd(n)
 	if r.buffers.data != nil {
 		c.Classes = &r.buffers.data.switches
 	}

@@ -121,7 +121,7 @@ func (s *Switch) receiveClass(now units.Time, ingress int, p *wire.Packet) bool 
 		return false
 	}
 	if s.filter.Has(ingress) {
-		s.filterTags(now, &s.ports[ingress], p)
+		s.passEdge(now, &s.ports[ingress], p)
 	}
 	return s.classes.lossless == 0 || s.admitLossless(now, ingress, p)
 }

@@ -56,6 +56,8 @@ type Config struct {
 	// Fluid is set where flows of a fluid take a part of the ports' rates (see fluid.Network). It
 	// tells the switch of that over a control link, whose port comes behind Ports; nil: there is none.
 	Fluid *fluid.Lending
+	// Tunnel is set of an end of tunnels; nil of other switches.
+	Tunnel *Tunnel
 	// Postcards says where samples go, besides into records, where tags end; nil: nowhere.
 	Postcards *Postcards
 }
@@ -197,6 +199,7 @@ func (s *Switch) configure() (err error) {
 			return err
 		}
 	}
+	s.configureTunnel()
 	s.truth = s.newTruth()
 	return nil
 }

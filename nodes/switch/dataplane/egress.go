@@ -126,6 +126,11 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 				s.recordTruth(starts, egress, p, tag)
 			}
 			s.updateTag(starts, out, p, tag)
+		} else if tag := p.HiddenTag(); tag != nil {
+			if s.truth != nil {
+				s.recordTruth(starts, egress, p, tag)
+			}
+			s.tags[tagPassed]++
 		}
 		// "Dropped or truncated packets are not part of" available bandwidth
 		// (docs/reference/references.md#available-bandwidth).

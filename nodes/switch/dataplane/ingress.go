@@ -40,7 +40,7 @@ type ingressState struct {
 	policy   forward.Policy         // nil: ecmp alone forwards
 	weighted forward.Weighted       // policy, if its weights may change
 	pipeline fifo.Queue[inPipeline] // packets within Delay, in order
-	filter   node.PortSet           // ports at which tags that come in may be removed or put on
+	filter   node.PortSet           // ports at which tags that come in may be removed or put on, or tunnels end
 	tpids    csig.TPIDs
 	arrivals *arrivals // nil while no rate has changed
 	taken    int64     // packets for the switch itself
@@ -121,7 +121,7 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 			return
 		}
 	} else if s.filter.Has(ingress) {
-		s.filterTags(now, &s.ports[ingress], p)
+		s.passEdge(now, &s.ports[ingress], p)
 	}
 	if s.cfg.Delay > 0 {
 		s.pipeline.Push(inPipeline{p, now.Add(s.cfg.Delay)})
@@ -130,18 +130,30 @@ func (s *Switch) Receive(now units.Time, ingress int, p *wire.Packet) {
 	s.forward(now, p)
 }
 
-// filterTags removes the tags of a frame that comes in from outside the domain, and puts
-// one on if it is the frame's turn.
+// passEdge removes the tags of a frame that comes in from outside the domain, puts
+// one on if it is the frame's turn, and has the frame pass the end of a tunnel.
+func (s *Switch) passEdge(now units.Time, in *port, p *wire.Packet) {
+	if s.domain != nil && p.HiddenTag() == nil {
+		s.filterTags(now, in, p)
+	}
+	if s.cfg.Tunnel != nil {
+		s.tunnelEnd(in, p)
+	}
+}
+
 func (s *Switch) filterTags(now units.Time, in *port, p *wire.Packet) {
-	n := p.RemoveTags(s.tpids, func(tag []byte) bool {
-		domain := s.domain.Of(tag)
-		refuses := &in.Ingress.Refuses
-		if domain != s.domain {
-			refuses = &in.Ingress.RefusesSecond
-		}
-		t, _ := domain.Peek(tag)
-		return in.Ingress.Outside || in.edge && (!t.Known() || refuses[t])
-	})
+	n := 0
+	if in.edge {
+		n = p.RemoveTags(s.tpids, func(tag []byte) bool {
+			domain := s.domain.Of(tag)
+			refuses := &in.Ingress.Refuses
+			if domain != s.domain {
+				refuses = &in.Ingress.RefusesSecond
+			}
+			t, _ := domain.Peek(tag)
+			return in.Ingress.Outside || !t.Known() || refuses[t]
+		})
+	}
 	s.tags[tagRefused] += int64(n)
 	if in.sampler.Every > 0 && p.Tag() == nil && p.Queues() && in.sampler.Due(now) {
 		signals := in.Ingress.Signals

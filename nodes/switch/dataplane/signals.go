@@ -115,7 +115,7 @@ func (s *Switch) delay(starts units.Time, p *wire.Packet) units.Duration {
 
 // cameIn returns how long a packet took from its first bit in to its last.
 func (s *Switch) cameIn(p *wire.Packet) units.Duration {
-	size := s.cfg.Sizes.OnLine(p)
+	size := s.cfg.Sizes.OnLine(p) + s.grew(p)
 	if s.arrivals != nil {
 		return s.arrivals.takes(p.EnqueuedAt, int(p.Ingress), size)
 	}
