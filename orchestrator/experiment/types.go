@@ -217,6 +217,8 @@ type Speakers struct {
 	Seed     uint64   `yaml:"seed" default:"1" doc:"draws them, alike for all seeds of the run"`
 	Tiers    []string `yaml:"tiers" is:"tor|agg|core" doc:"switches of these tiers only: 'tor', 'agg', 'core'"`
 	Switches []string `yaml:"switches" is:"switch pattern" doc:"these switches only, by name or pattern: 'tor0', 'agg*'; one that matches nothing is an error"`
+	// Negotiated says what neighbours would have agreed on by LLDP.
+	Negotiated bool `yaml:"negotiated" default:"false" doc:"false: tags go through switches that do not speak; true: neighbours have agreed on tags, as by LLDP: a port to a switch that does not speak strips them, and what comes from there has none"`
 }
 
 // Some reports whether there may be switches that do not speak.

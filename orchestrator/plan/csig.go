@@ -53,8 +53,11 @@ func newSignals(e *experiment.Experiment, f *fabric) (s signals, err error) {
 		return s, failure.At("csig.speakers", err)
 	}
 	for i := range s.ports {
-		if !s.speaks(f.ports[i].Node) {
+		switch p := &f.ports[i]; {
+		case !s.speaks(p.Node):
 			s.ports[i] = silence
+		case c.Speakers.Negotiated && !p.toHost && !s.speaks(p.peer.Node):
+			s.ports[i] = fence
 		}
 	}
 	s.policies, err = newPolicies(c.Policies)

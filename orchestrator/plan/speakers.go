@@ -73,6 +73,17 @@ var silence = func() (p portTags) {
 	return p
 }()
 
+// fence is what a port does to tags whose peer is a switch that has not agreed on them.
+var fence = func() (p portTags) {
+	for i := range p.policies {
+		for t := range p.policies[i] {
+			p.policies[i][t] = dataplane.Strip
+		}
+	}
+	p.ingress.Outside = true
+	return p
+}()
+
 // silentNames returns the names of the switches that do not speak, and how many switches there are.
 func (s *signals) silentNames(g *topologies.Graph) (names []string, all int) {
 	for n := g.Hosts(); n < len(g.Nodes); n++ {
@@ -94,6 +105,9 @@ func silentSwitches(c *signalling) (notes []string) {
 		return []string{"csig.speakers: no switch speaks CSIG: tags come back as they were sent, and bring no sample"}
 	}
 	speak := fmt.Sprintf("csig.speakers: %d of %d switches speak CSIG", all-len(silent), all)
+	if c.run.experiment.CSIG.Speakers.Negotiated {
+		return []string{fmt.Sprintf("%s, and tags end before the others, and begin at none of them: a flow has samples if all switches on its way speak", speak)}
+	}
 	inner, last := portSet{}, portSet{}
 	var crossed []map[topologies.End]bool
 	for t := range csig.Types {

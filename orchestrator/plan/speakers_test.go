@@ -163,3 +163,31 @@ func TestWrongSpeakers(t *testing.T) {
 		}
 	}
 }
+
+// Where neighbours have agreed on tags these end before switches that do not speak, and none comes
+// from there; ports to hosts and to switches that speak are as before, and a note says it.
+func TestNegotiatedSpeakers(t *testing.T) {
+	p := backendtest.Compile(t, fmt.Sprintf(mixed, "{switches: [tor0, tor1, agg0], negotiated: true}", ""))
+	for n := p.Hosts(); n < len(p.Nodes); n++ {
+		name, c := p.Graph.Nodes[n].Name, p.Nodes[n].Switch
+		for i := range c.Ports {
+			peer := p.Graph.Adjacency()[n][i].Peer.Node
+			speaks := func(name string) bool { return name == "tor0" || name == "tor1" || name == "agg0" }
+			fenced := speaks(name) && peer >= p.Hosts() && !speaks(p.Graph.Nodes[peer].Name)
+			want := dataplane.Update
+			switch {
+			case fenced:
+				want = dataplane.Strip
+			case !speaks(name):
+				want = dataplane.Pass
+			}
+			if port := &c.Ports[i]; port.Ingress.Outside != fenced || port.Policies[0] != want || port.Policies[3] != want {
+				t.Errorf("%s:p%d to %s: outside %v, policies %v, want %v and %v", name, i, p.Graph.Nodes[peer].Name, port.Ingress.Outside, port.Policies, fenced, want)
+			}
+		}
+	}
+	const want = "csig.speakers: 3 of 6 switches speak CSIG, and tags end before the others"
+	if notes := strings.Join(p.Notes, "\n"); strings.Count(notes, "csig.speakers") != 1 || !strings.Contains(notes, want) {
+		t.Errorf("notes %q, want %q", p.Notes, want)
+	}
+}
