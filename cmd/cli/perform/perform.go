@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,12 +53,22 @@ func Do(a *command.App, r *Flags, run func() (*campaign.Result, error)) (*campai
 	stop()
 	bar.Close()
 	if result != nil {
-		a.Notes(result.Notes)
+		a.Notes(firstNotes(result))
 	}
 	if err != nil {
 		err = RunError(err, result)
 	}
 	return result, err
+}
+
+// firstNotes returns as many notes of a run as somebody reads: with many seeds each may have its own.
+func firstNotes(r *campaign.Result) []string {
+	const most = 30
+	rest := len(r.Notes) - most
+	if rest <= 1 || r.Folder == "" {
+		return r.Notes
+	}
+	return append(slices.Clone(r.Notes[:most]), fmt.Sprintf("%d more notes are in the report and in %s", rest, filepath.Join(r.Folder, runfolder.LogFile)))
 }
 
 // Show calls run as Do does, and prints the results.
