@@ -1,0 +1,56 @@
+package simai
+
+// layout finds out the parallelism from the sizes of groups and stages.
+func (r *csvReader) layout() (Layout, error) {
+	l := Layout{PP: len(r.sections), EP: 1}
+	stage := r.sections[0].ranks
+	tp, dp := r.sizes[TP].ranks, r.sizes[DP].ranks
+	if stage == 0 {
+		// A file without ranks: what its groups need, or what the option says.
+		stage = max(tp, 1) * max(dp, 1, r.sizes[EP].ranks*max(1, r.sizes[DPEP].ranks))
+		if n := r.sizes[World].ranks; n > 0 && tp*dp == 0 {
+			stage = n
+		}
+		if n := r.options.Ranks; n > 0 {
+			stage = n
+		}
+	}
+	switch {
+	case tp == 0 && dp == 0:
+		tp, dp = 1, stage
+	case tp == 0:
+		tp = stage / dp
+	case dp == 0:
+		dp = stage / tp
+	}
+	at := r.sections[0].at
+	if tp < 1 || dp < 1 || dp > maxRanks/tp || tp*dp != stage {
+		return l, r.Errorf(at, "%d ranks are not tensor parallelism %d times data parallelism %d", stage, tp, dp)
+	}
+	l.TP, l.DP = tp, dp
+	if n := r.sizes[EP]; n.ranks > 0 {
+		if dp%n.ranks != 0 {
+			return l, r.Errorf(n.at, "expert parallelism %d does not divide data parallelism %d", n.ranks, dp)
+		}
+		l.EP = n.ranks
+	} else if n := r.sizes[DPEP]; n.ranks > 0 {
+		if dp%n.ranks != 0 {
+			return l, r.Errorf(n.at, "%d replicas of the experts do not divide data parallelism %d", n.ranks, dp)
+		}
+		l.EP = dp / n.ranks
+	}
+	if err := l.check(); err != nil {
+		return l, r.Errorf(at, "%v", err)
+	}
+	if n := r.options.Ranks; n > 0 && n != l.Ranks() {
+		return l, r.Errorf(at, "the file is written for %d ranks, not for %d", l.Ranks(), n)
+	}
+	for kind := TP; kind <= World; kind++ {
+		if n, ok := r.sizes[kind]; ok {
+			if span, _ := l.span(kind); span != n.ranks {
+				return l, r.Errorf(n.at, "a group %s of %d ranks; with tensor parallelism %d, data parallelism %d and %d stages it has %d", kind, n.ranks, l.TP, l.DP, l.PP, span)
+			}
+		}
+	}
+	return l, nil
+}
