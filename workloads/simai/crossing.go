@@ -1,6 +1,35 @@
 package simai
 
-import "github.com/csiglab/csiglab/internal/lines"
+import (
+	"slices"
+
+	"github.com/csiglab/csiglab/internal/lines"
+)
+
+// embeddings gives the first stage the collectives of the embedding group that the rows of the last
+// one alone have, in the same place: AICB writes them so, and they have two ends. They stay as they
+// are where the stages differ before that place.
+func (r *csvReader) embeddings() {
+	first, last := &r.sections[0], &r.sections[len(r.sections)-1]
+	of := func(i Item) bool { return i.Do == Collective && i.Group == Embedding }
+	if len(r.sections) == 1 || slices.ContainsFunc(first.items, of) {
+		return
+	}
+	for i, item := range last.items {
+		if of(item) {
+			first.items = slices.Insert(first.items, i, item)
+			r.loss.Add("collectives of the embedding group that the last stage alone has, which the first runs in the same place", r.Place(lines.Pos{Line: int(item.Line), Column: 1}))
+			continue
+		}
+		if i >= len(first.items) {
+			return
+		}
+		item.Line = first.items[i].Line
+		if item != first.items[i] {
+			return
+		}
+	}
+}
 
 // crossing plays the stages against each other: it refuses messages that are not received
 // or not sent, collectives that not all stages run, and stages that wait for each other.
