@@ -42,6 +42,7 @@ type Options struct {
 	// ranks there are where a file does not say.
 	Training simai.Options
 	Groups   string       // of a Chakra trace: the JSON file of its communicator groups; "": none
+	DataOnly bool         // of a Chakra trace: without its control dependencies
 	Limits   trace.Limits // of a trace
 	// Size is that of the buffer of an MSCCL algorithm, which has to be given; 0: not given. Files
 	// of other formats say their sizes, so that it is an error with them.
@@ -143,13 +144,7 @@ func choose(path, name string) (*format, error) {
 	}
 	sample := tracefile.One(path)
 	if info, err := os.Stat(path); err != nil || info.IsDir() || tracefile.IsArchive(path) {
-		var ends []string
-		for i := range table {
-			ends = append(ends, table[i].ranks...)
-		}
-		slices.Sort(ends)
-		ends = slices.Compact(ends)
-		if files, e := tracefile.Find(path, ends...); e == nil && len(files) > 0 {
+		if files, e := find(path); e == nil && len(files) > 0 {
 			sample = files[0]
 		} else if err == nil {
 			return nil, cmp.Or(e, fmt.Errorf("%s: there is no trace in this folder", path))
@@ -175,6 +170,29 @@ func choose(path, name string) (*format, error) {
 		return nil, fmt.Errorf("%s:1:1: the file is empty", path)
 	}
 	return nil, fmt.Errorf("%s:1:1: the file does not begin like any format that is known; say which it is: %s", path, lines.Alternatives(Names()))
+}
+
+// find returns the files of a trace of any format that has one for each rank.
+func find(path string) ([]tracefile.File, error) {
+	var ends []string
+	for i := range table {
+		ends = append(ends, table[i].ranks...)
+	}
+	slices.Sort(ends)
+	return tracefile.Find(path, slices.Compact(ends)...)
+}
+
+// Files returns the names of the files of a trace with one for each rank, of which path is what
+// they begin with; none if there is no such trace.
+func Files(path string) (names []string) {
+	files, err := find(path)
+	if err != nil {
+		return nil
+	}
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // beginning returns up to 4 KiB of a file, unpacked.
@@ -251,7 +269,7 @@ func readMSCCL(name string, r io.Reader, o Options) (*Input, error) {
 func isChakra(start string) bool { return chakra.IsTrace([]byte(start)) }
 
 func readChakra(path string, o Options) (*Input, error) {
-	return source(chakra.Open(path, chakra.Options{Options: o.trace(), Groups: o.Groups, Unit: o.Training.TimeUnit}))
+	return source(chakra.Open(path, chakra.Options{Options: o.trace(), Groups: o.Groups, Unit: o.Training.TimeUnit, DataOnly: o.DataOnly}))
 }
 
 // trace returns the options of traces.

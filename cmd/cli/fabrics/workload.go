@@ -41,6 +41,7 @@ func workloadCommand(a *command.App) *cobra.Command {
 type inputFlags struct {
 	format, startUnit, timeUnit, groups, algorithm, size string
 	ranks, passes                                        int
+	dataOnly                                             bool
 }
 
 func (f *inputFlags) flags(cmd *cobra.Command) {
@@ -54,11 +55,12 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.startUnit, "start-unit", "auto", "unit of the start times of a connection matrix: auto, ps or us")
 	flags.StringVar(&f.timeUnit, "time-unit", "auto", "unit of compute times: auto (what the format says, ns for SimAI's), ns, us or ms")
 	flags.StringVar(&f.groups, "groups", "", "JSON `FILE` with the communicator groups of a Chakra trace")
+	flags.BoolVar(&f.dataOnly, "data-only", false, "nodes of a Chakra trace wait for data_deps alone, as in ASTRA-sim, and not for ctrl_deps")
 	flags.StringVar(&f.algorithm, "algorithm", "auto", "algorithm of the collectives that have it: "+strings.Join(collective.Algorithm(0).Names(), ", "))
 	flags.IntVar(&f.ranks, "ranks", 0, "number of ranks, where the file does not say it")
 	flags.StringVar(&f.size, "size", "", "size of the buffer of an MSCCL algorithm, such as 32MiB, which its file does not say")
 	flags.IntVar(&f.passes, "passes", 1, "how often a workload of one training step, or an MSCCL algorithm, is played")
-	for _, name := range []string{"format", "groups", "algorithm", "ranks", "size", "passes", "start-unit", "time-unit"} {
+	for _, name := range []string{"format", "groups", "data-only", "algorithm", "ranks", "size", "passes", "start-unit", "time-unit"} {
 		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	for name, values := range map[string][]string{
@@ -81,7 +83,7 @@ func (f *inputFlags) options() (o formats.Options, err error) {
 	if f.ranks < 0 || f.passes < 1 {
 		return o, command.Usage("--ranks %d, --passes %d: want 0 or more ranks (0: what the file says) and a pass at least", f.ranks, f.passes)
 	}
-	o = formats.Options{Format: f.format, Groups: f.groups}
+	o = formats.Options{Format: f.format, Groups: f.groups, DataOnly: f.dataOnly}
 	if f.size != "" {
 		if o.Size, err = units.ParseSize(f.size); err != nil || o.Size < 1 {
 			return o, command.Usage("--size %q: want a size of 1B or more, such as 32MiB", f.size)
