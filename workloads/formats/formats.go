@@ -159,6 +159,11 @@ func choose(path, name string) (*format, error) {
 			return f, nil
 		}
 	}
+	for _, o := range others {
+		if o.looks(start) {
+			return nil, fmt.Errorf("%s:1:1: %s", path, o.what)
+		}
+	}
 	for i := range table {
 		if f := &table[i]; slices.Contains(f.ends, strings.ToLower(filepath.Ext(path))) {
 			return f, nil
@@ -170,6 +175,33 @@ func choose(path, name string) (*format, error) {
 		return nil, fmt.Errorf("%s:1:1: the file is empty", path)
 	}
 	return nil, fmt.Errorf("%s:1:1: the file does not begin like any format that is known; say which it is: %s", path, lines.Alternatives(Names()))
+}
+
+// others are files that lie beside workloads and are none, with what is missing in them.
+var others = []struct {
+	looks func(start string) bool
+	what  string
+}{
+	{isKineto, "a trace of Kineto (Chrome's trace events), which has times and not what depends on what; record PyTorch's execution trace as well " +
+		"(ExecutionTraceObserver), which Chakra's trace_link joins with it"},
+	{isTopology, "a topology file of an ns-3 simulator, a fabric without traffic; it belongs into topology.ns3.file of an experiment"},
+}
+
+func isKineto(start string) bool {
+	return strings.HasPrefix(strings.TrimLeft(start, " \t\r\n"), "{") &&
+		(strings.Contains(start, `"traceEvents"`) || strings.Contains(start, `"schemaVersion"`) || strings.Contains(start, `"deviceProperties"`))
+}
+
+// isTopology reports whether a line is that of a link: two nodes, a rate such as 100Gbps, a delay, a
+// loss.
+func isTopology(start string) bool {
+	for line := range strings.Lines(start) {
+		w := strings.Fields(line)
+		if len(w) == 5 && strings.Trim(w[0]+w[1], "0123456789") == "" && strings.HasSuffix(w[2], "bps") {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns the files of a trace of any format that has one for each rank.
