@@ -421,19 +421,25 @@ func (d *decoder) text(t *tree, p *string, r Rule) (msg, suggestion string) {
 		return fmt.Sprintf("%q is not %s", t.text, r.want), suggestion
 	case r.noFile && t.text == "":
 	case r.file:
-		read := inputFile
+		var name string
+		var err error
+		var reads []string
 		if r.packed {
-			read = inputPath
+			name, reads, err = inputPath(t.at.dir, t.text)
+		} else {
+			name, err = inputFile(t.at.dir, t.text)
+			reads = []string{name}
 		}
-		name, err := read(t.at.dir, t.text)
 		if errors.Is(err, fs.ErrNotExist) {
 			suggestion = nearestFile(name)
 		}
 		if err != nil {
 			return err.Error(), suggestion
 		}
-		if d.files != nil {
-			d.files[name] = true
+		for _, file := range reads {
+			if d.files != nil {
+				d.files[file] = true
+			}
 		}
 		*p = name
 	}

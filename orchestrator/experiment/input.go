@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/internal/cause"
 	"github.com/csiglab/csiglab/internal/lines"
 	"github.com/csiglab/csiglab/internal/spelling"
+	"github.com/csiglab/csiglab/workloads/formats"
 )
 
 // absolute returns the absolute name of a file given relative to dir.
@@ -35,17 +36,22 @@ func inputFile(dir, name string) (string, error) {
 	return name, f.Close()
 }
 
-// inputPath returns the absolute name of a file or folder given relative to dir. Whether it
-// can be read shows when it is.
-func inputPath(dir, name string) (string, error) {
+// inputPath returns the absolute name of a file, a folder, or the beginning of the names of a
+// trace's files, given relative to dir, and what is there: the name itself, or those files. Whether
+// they can be read shows when they are.
+func inputPath(dir, name string) (string, []string, error) {
 	name, err := absolute(dir, name)
 	if err != nil {
-		return name, err
+		return name, nil, err
 	}
-	if _, err := os.Stat(name); err != nil {
-		return name, fmt.Errorf("file %s: %w", name, cause.Of(err))
+	if _, err = os.Stat(name); err == nil {
+		return name, []string{name}, nil
 	}
-	return name, nil
+	files := formats.Files(name)
+	if len(files) == 0 {
+		return name, nil, fmt.Errorf("file %s: %w", name, cause.Of(err))
+	}
+	return name, files, nil
 }
 
 // nearestFile returns the file in name's folder whose name is like it, or "".

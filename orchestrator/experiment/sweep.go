@@ -426,7 +426,7 @@ func (o Override) Absolute() Override {
 // there are any.
 func (t *tree) absolute(path string) (found bool) {
 	if t.kind == scalar && keyAt(path).rule.file && t.text != "" {
-		if name, err := inputPath(t.at.dir, t.text); err == nil {
+		if name, _, err := inputPath(t.at.dir, t.text); err == nil {
 			t.text, t.quoted = name, true
 			return true
 		}

@@ -18,10 +18,11 @@ import (
 // TraceJob is a job whose programs are in a file, or a folder, of another tool. In YAML
 // also short: the name of the file.
 type TraceJob struct {
-	File   string `yaml:"file,required,short" is:"file or folder" doc:"file, or folder where a format has a file for each rank"`
+	File   string `yaml:"file,required,short" is:"file or folder" doc:"file; or folder, archive, or what the names begin with, where a format has a file for each rank"`
 	Format string `yaml:"format" is:"trace format" default:"auto" doc:"of the file, such as 'goal' or 'chakra'; auto: by name and content"`
 	// Groups is the JSON file of a Chakra trace's communicator groups; "": none.
 	Groups    string               `yaml:"groups" is:"file" doc:"JSON file of a Chakra trace's groups of ranks, as ASTRA-sim's '--comm-group-configuration'"`
+	DataOnly  bool                 `yaml:"data_only" default:"false" doc:"nodes of a Chakra trace wait for 'data_deps' alone, as in ASTRA-sim, and not for 'ctrl_deps'"`
 	TimeUnit  string               `yaml:"time_unit" is:"auto|ns|us|ms" default:"auto" doc:"of compute times where a format leaves it open: 'ns', 'us' or 'ms'; auto: the format's"`
 	System    string               `yaml:"system" is:"file" doc:"system file of ASTRA-sim (JSON), which says algorithm and channels for each kind of collective"`
 	Local     int                  `yaml:"local" is:"hosts or none" default:"none" doc:"of algorithm hierarchical, and of a system file for two dimensions: ranks of an inner group, which is the first dimension"`
@@ -75,7 +76,7 @@ func (t TraceJob) Check(c *Check) {
 
 // Load implements JobLoader.
 func (t TraceJob) Load(ranks, steps int) (JobSpec, []string, error) {
-	o := formats.Options{Format: t.Format, Groups: t.Groups, Limits: t.Limits, Size: t.Size, Training: simai.Options{
+	o := formats.Options{Format: t.Format, Groups: t.Groups, DataOnly: t.DataOnly, Limits: t.Limits, Size: t.Size, Training: simai.Options{
 		Ranks: ranks, Passes: steps, TimeUnit: timeUnits[t.TimeUnit],
 	}}
 	choices, notes, err := t.choices()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads/graph"
 )
@@ -50,6 +52,38 @@ func TestKeysOfTraces(t *testing.T) {
 	}
 	if _, sends, _ := played(", channels: 2"); sends != 2*12 {
 		t.Errorf("with two channels %d messages, want 24", sends)
+	}
+}
+
+// TestTraceByPrefix: what the names of a trace's files begin with names the trace, relative to the
+// experiment, and the files are those that the set reads.
+func TestTraceByPrefix(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	for rank, name := range []string{"c_all_reduce.0.json", "c_all_reduce.1.json", "other.0.json"} {
+		const text = `{"workload_graph": [{"Id": 1, "Name": "a", "NodeType": 7, "ctrlDeps": [], "data_deps": [], "comm_type": 0, "comm_size": 800}]}`
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if rank < 2 {
+			want = append(want, file)
+		}
+	}
+	set, err := Parse("x.yaml", dir, []byte(jobsOnly+"jobs: [{name: a, trace: {file: c_all_reduce}}]\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, set.Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	jobs, _, err := set.Base.BuildJobs(built(t, set))
+	if err != nil || jobs[0].Source.Ranks() != 2 {
+		t.Errorf("jobs %v, %v; want 2 ranks", jobs, err)
+	}
+	_, err = Parse("x.yaml", dir, []byte(jobsOnly+"jobs: [{name: a, trace: {file: d_all_reduce}}]\n"), Options{})
+	if err == nil || !strings.Contains(err.Error(), "jobs[0].trace.file: file "+filepath.Join(dir, "d_all_reduce")+": no such file or directory") {
+		t.Errorf("a trace that is not there: %v", err)
 	}
 }
 

@@ -25,6 +25,7 @@ package chakra
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,8 @@ type Options struct {
 	// {"0": [0, 1], "1": [2, 3]}; "" and "empty": none.
 	Groups string
 	Unit   units.Duration // of durations; 0: a microsecond
+	// DataOnly leaves out the dependencies of ctrl_deps, as the feeder of ASTRA-sim does.
+	DataOnly bool
 }
 
 // Endings are those of the names of trace files.
@@ -60,7 +63,8 @@ func Open(path string, o Options) (graph.Source, *graph.Loss, error) {
 	return Read(files, o)
 }
 
-// Read reads the traces of ranks. A file of unknown rank is that of rank 0. The loss report says
+// Read reads the traces of ranks. A file of unknown rank is that of rank 0. Where there is one file
+// and Ranks says how many ranks there are, all do what this one does. The loss report says
 // what the source does not have. Errors name the file, and the byte of its unpacked content or
 // the line and column of JSON.
 func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) {
@@ -72,6 +76,7 @@ func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) 
 	for _, f := range files {
 		r.ranks = max(r.ranks, f.Rank+1, 1)
 	}
+	o.Replicate = len(files) == 1 && o.Ranks > 0
 	o.At = func(rank int, pos int64) string { return tracefile.Place(r.names[rank], pos) }
 	r.assembler = trace.NewAssembler(o.Options)
 	if err := r.sidecar(); err != nil {
@@ -93,7 +98,7 @@ func Read(files []tracefile.File, o Options) (graph.Source, *graph.Loss, error) 
 // IsTrace reports whether a file that begins like head, unpacked, looks like a trace in protobuf
 // or one of the forms of JSON. It wants some 1000 bytes, or the whole file.
 func IsTrace(head []byte) bool {
-	if text := strings.TrimLeft(string(head), " \t\r\n"); strings.HasPrefix(text, "{") {
+	if text := strings.TrimLeft(string(head), " \t\r\n"); isText(head) && strings.HasPrefix(text, "{") {
 		first := strings.TrimLeft(text[1:], " \t\r\n")
 		for _, key := range []string{`"workload_graph"`, `"version"`, `"attr"`, "}"} {
 			if strings.HasPrefix(first, key) {
@@ -160,13 +165,13 @@ func (r *reader) file(f tracefile.File, budget *tracefile.Budget) error {
 	}
 	buffered := bufio.NewReaderSize(unpacked, 64<<10)
 	r.embedded, r.entries, r.grouped, r.size = map[string]int{}, nil, nil, 0
-	head, err := buffered.Peek(1)
+	head, err := buffered.Peek(4096)
 	switch {
-	case errors.Is(err, io.EOF):
+	case len(head) == 0 && errors.Is(err, io.EOF):
 		return fmt.Errorf("%s: byte 0: the file is empty", f.Name)
-	case err != nil:
+	case len(head) == 0:
 		return fmt.Errorf("%s: byte 0: %w", f.Name, err)
-	case strings.Contains("{[ \t\r\n\"", string(head)) && isText(buffered):
+	case isText(head):
 		err = r.json(buffered)
 	default:
 		if file, ok := in.(interface{ Stat() (fs.FileInfo, error) }); ok {
@@ -199,11 +204,26 @@ func (r *reader) file(f tracefile.File, budget *tracefile.Budget) error {
 	return nil
 }
 
-// isText reports whether a file that begins with a character of JSON is JSON: the length of a
-// first message may be such a character, too, but its first field is not.
-func isText(in *bufio.Reader) bool {
-	head, _ := in.Peek(2)
-	return len(head) < 2 || head[1] != metaVersion<<3|2 && head[1] != metaAttr<<3|2 || head[0] == ' ' || head[0] == '\n' || head[0] == '\t' || head[0] == '\r'
+// isText reports whether a file that begins like head is JSON. The length of a first message may be
+// a character of JSON, too, and its first field a new line. What follows differs: in JSON the
+// first key with its colon, or a bracket.
+func isText(head []byte) bool {
+	const space = " \t\r\n"
+	text := bytes.TrimLeft(head, space)
+	switch {
+	case len(text) == 0:
+		return len(head) > 0
+	case !strings.Contains(`{["`, string(text[0])):
+		return false
+	case len(head) < 2 || head[1] != metaVersion<<3|2 && head[1] != metaAttr<<3|2:
+		return true
+	}
+	inner := bytes.TrimLeft(text[1:], space)
+	if key, ok := bytes.CutPrefix(inner, []byte(`"`)); ok {
+		_, value, closed := bytes.Cut(key, []byte(`"`))
+		return closed && bytes.HasPrefix(bytes.TrimLeft(value, space), []byte(":"))
+	}
+	return len(inner) == 0 || strings.Contains("{}]", string(inner[0]))
 }
 
 // take counts a node.

@@ -216,6 +216,16 @@ func feeder(t *testing.T, nodes []node) []byte {
 	return data
 }
 
+// indented returns JSON as Python's json.dump with indent=4 prints it.
+func indented(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, data, "", "    "); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // attributes returns the whole numbers that are set, but is_cpu_op.
 func attributes(n *node) map[string]int64 {
 	all := map[string]int64{}
@@ -303,7 +313,7 @@ func TestForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			nodes := decode(t, data)
-			for form, data := range map[string][]byte{".et": data, ".json": feeder(t, nodes), "-lines.json": jsonizer(t, nodes)} {
+			for form, data := range map[string][]byte{".et": data, ".json": feeder(t, nodes), "-pretty.json": indented(t, feeder(t, nodes)), "-lines.json": jsonizer(t, nodes)} {
 				forms[form] = append(forms[form], data)
 				forms[form+".gz"] = append(forms[form+".gz"], pack(t, data))
 			}

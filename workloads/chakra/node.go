@@ -197,6 +197,12 @@ func cut(name string) string { return name[:min(len(name), 60)] }
 
 // entry returns what a node does. It adds to the loss report what of it is not played.
 func (r *reader) entry(n *node) (trace.Entry, error) {
+	if at := slices.Index(n.control, n.id); r.o.DataOnly {
+		n.control = n.control[:0]
+	} else if at >= 0 {
+		r.lost("control dependencies of nodes on themselves", n)
+		n.control = slices.DeleteFunc(n.control, func(id uint64) bool { return id == n.id })
+	}
 	e := trace.Entry{ID: n.id, Name: n.name, Pos: n.pos, Deps: r.keep(n.data, n.control)}
 	for _, name := range n.others {
 		r.lost("attributes "+name+", which csiglab has no use for", n)
@@ -302,6 +308,9 @@ func (r *reader) collective(n *node, e *trace.Entry) error {
 	ranks := len(members)
 	if members == nil {
 		ranks = r.ranks
+	}
+	if ranks == 1 {
+		r.lost("collectives of a single rank, which send nothing (--ranks, or ranks of a job, says how many ranks there are)", n)
 	}
 	if part.Kind == collective.AllGather || part.Kind == collective.Gather {
 		// comm_size is what each rank gives; see the package comment.

@@ -149,7 +149,7 @@ func TestNodes(t *testing.T) {
 		"nodes of type COMM_COLL_NODE without comm_type", "collectives of unknown comm_type 77", "collectives of 0 B, which send nothing",
 		"nodes of type COMM_SEND_NODE without comm_dst", "nodes of type COMP_NODE with num_ops and without duration",
 		"attributes comm_priority that are not 0, which csiglab has no use for", "collectives with a pg_name, of a trace without groups (all ranks take part)",
-		"dependencies on nodes that the trace does not have",
+		"collectives of a single rank, which send nothing (--ranks, or ranks of a job, says how many ranks there are)", "dependencies on nodes that the trace does not have",
 	}
 	got = nil
 	for _, lost := range loss.Items() {
@@ -311,6 +311,80 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// versioned returns a file whose metadata has a version of so many bytes.
+func versioned(n int) string {
+	metadata := message{}.text(metaVersion, strings.Repeat("7", n))
+	return string(protowire.AppendBytes(protowire.AppendBytes(nil, metadata), nd(1, typeComp)))
+}
+
+// TestFirstBytes: protobuf is told from JSON, whatever the length of the first message.
+func TestFirstBytes(t *testing.T) {
+	for n := range 200 {
+		if _, _, err := Read(files(".et", []byte(versioned(n))), Options{}); err != nil {
+			t.Errorf("a version of %d bytes: %v", n, err)
+		}
+	}
+}
+
+// TestFeeder: a trace of the shape of tests/data/small_chakra.0.json of mlcommons/chakra is read: it is
+// printed with indents, and a node is among its own control dependencies. With Ranks the file of
+// one rank stands for all.
+func TestFeeder(t *testing.T) {
+	graphOf := func(data string) []byte {
+		return []byte(`{
+    "workload_graph": [
+        {"Id": 216, "Name": "forward", "NodeType": 4, "is_cpu_op": true, "runtime": 5, "ctrlDeps": [], "data_deps": []},
+        {
+            "Id": 432,
+            "Name": "nccl:all_reduce",
+            "NodeType": 7,
+            "is_cpu_op": true,
+            "runtime": 0,
+            "ctrlDeps": [432, 216],
+            "data_deps": [` + data + `],
+            "comm_type": 0,
+            "comm_priority": 0,
+            "comm_size": 8192,
+            "involved_dims": [true]
+        }
+    ]
+}
+`)
+	}
+	for _, c := range []struct {
+		dataOnly bool
+		after    []uint32 // what the collective begins behind: 0 is the step, 1 the compute
+		lost     string
+	}{
+		{false, []uint32{1}, "1 control dependencies of nodes on themselves, the first at t.0.json:4:9"},
+		{true, []uint32{0}, ""},
+	} {
+		s, loss, err := Read(files(".json", graphOf("")), Options{Options: trace.Options{Ranks: 8}, DataOnly: c.dataOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Ranks() != 8 || !strings.Contains(loss.String(), c.lost) || c.lost == "" && strings.Contains(loss.String(), "themselves") {
+			t.Errorf("data only %v: %d ranks, lost %v, want %s", c.dataOnly, s.Ranks(), loss, c.lost)
+		}
+		for rank := range 8 {
+			if got := sum(s, rank); got.bytes != 2*8192*7/8 || got.compute != 5*units.Microsecond {
+				t.Errorf("data only %v, rank %d: %+v", c.dataOnly, rank, got)
+			}
+		}
+		each(s, 3, func(op *graph.Op) {
+			if op.Kind == graph.Begin && op.Tag.Collective != graph.None && !cmp.Equal(op.Deps, c.after) {
+				t.Errorf("data only %v: the collective depends on %v, want %v", c.dataOnly, op.Deps, c.after)
+			}
+		})
+	}
+	if _, _, err := Read(files(".json", graphOf("432")), Options{DataOnly: true}); err == nil || !strings.Contains(err.Error(), "it depends on itself") {
+		t.Errorf("a data dependency on itself: %v", err)
+	}
+	if _, loss, err := Read(files(".json", graphOf("")), Options{}); err != nil || !strings.Contains(loss.String(), "1 collectives of a single rank, which send nothing") {
+		t.Errorf("one rank: lost %v, %v", loss, err)
+	}
+}
+
 func TestIsTrace(t *testing.T) {
 	long := protowire.AppendBytes(nil, message{}.bytes(metaAttr, bytes.Repeat([]byte("x"), 5000)))
 	for _, c := range []struct {
@@ -319,6 +393,8 @@ func TestIsTrace(t *testing.T) {
 	}{
 		{string(et(nd(1, 4))), true}, {string(long[:1000]), true},
 		{`{"workload_graph": []}`, true}, {"{\n  \"version\": \"0.0.4\"\n}{", true}, {`{}{"name": "x", "type": "COMP_NODE"}`, true}, {`{"attr": [{"name":"schema"}]}{"type":"COMP_NODE"}`, true},
+		{"{\n    \"workload_graph\": [", true}, {"{\r\n\t\"workload_graph\" : [", true}, {"\n\n{\"workload_graph\": [", true},
+		{versioned(4), true}, {versioned(8), true}, {versioned(30), true}, {versioned(34), true}, {versioned(119), true}, {versioned(121), true}, // the length is a character of JSON
 		{`{"schema": "1.0.2-chakra.0.0.4", "nodes": []}`, false}, {`{"a": 1}`, false}, {"Nodes 8\nConnections 1\n", false}, {"num_ranks 2\nrank 0 {\n", false}, {"", false}, {"\x1f\x8b\x08\x00", false}, {"MICRO\n1\n", false},
 	} {
 		if got := IsTrace([]byte(c.head)); got != c.want {

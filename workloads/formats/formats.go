@@ -42,6 +42,7 @@ type Options struct {
 	// ranks there are where a file does not say.
 	Training simai.Options
 	Groups   string       // of a Chakra trace: the JSON file of its communicator groups; "": none
+	DataOnly bool         // of a Chakra trace: without its control dependencies
 	Limits   trace.Limits // of a trace
 	// Size is that of the buffer of an MSCCL algorithm, which has to be given; 0: not given. Files
 	// of other formats say their sizes, so that it is an error with them.
@@ -143,13 +144,7 @@ func choose(path, name string) (*format, error) {
 	}
 	sample := tracefile.One(path)
 	if info, err := os.Stat(path); err != nil || info.IsDir() || tracefile.IsArchive(path) {
-		var ends []string
-		for i := range table {
-			ends = append(ends, table[i].ranks...)
-		}
-		slices.Sort(ends)
-		ends = slices.Compact(ends)
-		if files, e := tracefile.Find(path, ends...); e == nil && len(files) > 0 {
+		if files, e := find(path); e == nil && len(files) > 0 {
 			sample = files[0]
 		} else if err == nil {
 			return nil, cmp.Or(e, fmt.Errorf("%s: there is no trace in this folder", path))
@@ -164,6 +159,11 @@ func choose(path, name string) (*format, error) {
 			return f, nil
 		}
 	}
+	for _, o := range others {
+		if o.looks(start) {
+			return nil, fmt.Errorf("%s:1:1: %s", path, o.what)
+		}
+	}
 	for i := range table {
 		if f := &table[i]; slices.Contains(f.ends, strings.ToLower(filepath.Ext(path))) {
 			return f, nil
@@ -175,6 +175,56 @@ func choose(path, name string) (*format, error) {
 		return nil, fmt.Errorf("%s:1:1: the file is empty", path)
 	}
 	return nil, fmt.Errorf("%s:1:1: the file does not begin like any format that is known; say which it is: %s", path, lines.Alternatives(Names()))
+}
+
+// others are files that lie beside workloads and are none, with what is missing in them.
+var others = []struct {
+	looks func(start string) bool
+	what  string
+}{
+	{isKineto, "a trace of Kineto (Chrome's trace events), which has times and not what depends on what; record PyTorch's execution trace as well " +
+		"(ExecutionTraceObserver), which Chakra's trace_link joins with it"},
+	{isTopology, "a topology file of an ns-3 simulator, a fabric without traffic; it belongs into topology.ns3.file of an experiment"},
+}
+
+func isKineto(start string) bool {
+	return strings.HasPrefix(strings.TrimLeft(start, " \t\r\n"), "{") &&
+		(strings.Contains(start, `"traceEvents"`) || strings.Contains(start, `"schemaVersion"`) || strings.Contains(start, `"deviceProperties"`))
+}
+
+// isTopology reports whether a line is that of a link: two nodes, a rate such as 100Gbps, a delay, a
+// loss.
+func isTopology(start string) bool {
+	for line := range strings.Lines(start) {
+		w := strings.Fields(line)
+		if len(w) == 5 && strings.Trim(w[0]+w[1], "0123456789") == "" && strings.HasSuffix(w[2], "bps") {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the files of a trace of any format that has one for each rank.
+func find(path string) ([]tracefile.File, error) {
+	var ends []string
+	for i := range table {
+		ends = append(ends, table[i].ranks...)
+	}
+	slices.Sort(ends)
+	return tracefile.Find(path, slices.Compact(ends)...)
+}
+
+// Files returns the names of the files of a trace with one for each rank, of which path is what
+// they begin with; none if there is no such trace.
+func Files(path string) (names []string) {
+	files, err := find(path)
+	if err != nil {
+		return nil
+	}
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // beginning returns up to 4 KiB of a file, unpacked.
@@ -251,7 +301,7 @@ func readMSCCL(name string, r io.Reader, o Options) (*Input, error) {
 func isChakra(start string) bool { return chakra.IsTrace([]byte(start)) }
 
 func readChakra(path string, o Options) (*Input, error) {
-	return source(chakra.Open(path, chakra.Options{Options: o.trace(), Groups: o.Groups, Unit: o.Training.TimeUnit}))
+	return source(chakra.Open(path, chakra.Options{Options: o.trace(), Groups: o.Groups, Unit: o.Training.TimeUnit, DataOnly: o.DataOnly}))
 }
 
 // trace returns the options of traces.

@@ -87,6 +87,9 @@ func TestErrors(t *testing.T) {
 		{file("a", small["goal"]), "cm", `a:1:1: unknown word "/*"`},
 		{file("b", small["goal"]), "gaol", `unknown format "gaol" (did you mean "goal"?)`},
 		{file("c", small["goal"]), "xyz", `unknown format "xyz"; use cm, `},
+		{file("kineto.json", "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [\n"), "", "kineto.json:1:1: a trace of Kineto (Chrome's trace events), which has times and not what depends on what"},
+		{file("topology.txt", "3 1 2\n2\n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n"), "", "topology.txt:1:1: a topology file of an ns-3 simulator, a fabric without traffic; it belongs into topology.ns3.file"},
+		{file("simai", "9 8 1 0 8 H100\n8\n0 8 2880Gbps 0.000025ms 0\n"), "", "simai:1:1: a topology file of an ns-3 simulator"},
 		{file("d.cm", "BZh9"), "", "d.cm: compressed with bzip2; unpack it first"},
 		{filepath.Join(dir, "none"), "", "none: no such file or directory"},
 	} {

@@ -5,7 +5,8 @@
 //
 //	<src> <dst> <priority group> <destination port> <bytes> <start in seconds>
 //
-// The lines are in the order of their starts. Nodes are hosts by number; the files have no
+// Lines behind those that are counted are not read; HPCC's own file has a legend there. The lines
+// are in the order of their starts. Nodes are hosts by number; the files have no
 // number of hosts. Source: simulation/scratch/third.cc and traffic_gen/traffic_gen.py of
 // alibaba-edu/High-Precision-CC. See docs/reference/references.md#hpcc-flow-files.
 package hpcc
@@ -50,7 +51,7 @@ type reader struct {
 // element without extension becomes the workload's name. Transfers are in the order of the
 // file, labelled with their numbers from 0 as in HPCC; hosts are as many as the highest
 // number needs; the workload passes Validate. The loss report names priority groups other
-// than 3 and start times that HPCC would refuse.
+// than 3, start times that HPCC would refuse, and lines behind the flows.
 func Read(name string, in io.Reader) (*workloads.Workload, *graph.Loss, error) {
 	r := &reader{Reader: lines.NewReader(name, in), loss: &graph.Loss{}}
 	r.load = &workloads.Workload{Name: strings.TrimSuffix(path.Base(name), path.Ext(name)), StartUnit: "s"}
@@ -71,7 +72,8 @@ func Read(name string, in io.Reader) (*workloads.Workload, *graph.Loss, error) {
 	at := words[0].Pos
 	err = r.Each(func(words []lines.Word) error {
 		if int64(len(r.load.Transfers)) == count {
-			return r.Errorf(words[0].Pos, "the first line says %d flows, here is one more", count)
+			r.loss.Add("lines behind the flows that the first line counts, which HPCC does not read", r.Place(words[0].Pos))
+			return nil
 		}
 		return r.flow(words)
 	})

@@ -4,7 +4,6 @@
 package inspect
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/csiglab/csiglab/metrics"
@@ -12,91 +11,8 @@ import (
 	"github.com/csiglab/csiglab/workloads/graph"
 )
 
-// MaxOperations is how many operations of all ranks are looked at: a few seconds, and 700 MB to play
-// them.
+// MaxOperations is how many operations of all ranks are played: a few seconds, and 700 MB.
 const MaxOperations = 2_000_000
-
-// Kind is the messages of one kind: of a kind of collective, or point_to_point.
-type Kind struct {
-	Kind     string     `json:"kind"`
-	Messages int        `json:"messages"`
-	Bytes    units.Size `json:"bytes"` // that ranks send
-}
-
-// Collective is a collective with how often it runs.
-type Collective struct {
-	Name      string     `json:"name"`
-	Kind      string     `json:"kind"`
-	Algorithm string     `json:"algorithm"`
-	Ranks     int        `json:"ranks"`  // of a group
-	Buffer    units.Size `json:"buffer"` // as nccl-tests count it
-	Runs      int        `json:"runs"`   // of all groups and steps together
-}
-
-// Summary is what the programs of a source hold.
-type Summary struct {
-	Ranks       int            `json:"ranks"`
-	Steps       int            `json:"steps"`
-	Operations  int            `json:"operations"`
-	Messages    int            `json:"messages"`
-	Bytes       units.Size     `json:"bytes"`
-	Compute     units.Duration `json:"computePs"` // of all ranks together
-	Kinds       []Kind         `json:"kinds"`
-	Collectives []Collective   `json:"collectives"`
-	// Partial says that there are more than MaxOperations: the figures are of the first ones.
-	Partial bool `json:"partial"`
-}
-
-// Summarise reads the programs of a source.
-func Summarise(s graph.Source, seed uint64) *Summary {
-	labels := s.Labels()
-	sum := &Summary{Ranks: s.Ranks(), Steps: s.Steps(), Kinds: []Kind{}, Collectives: make([]Collective, len(labels.Collectives))}
-	for i, c := range labels.Collectives {
-		sum.Collectives[i] = Collective{Name: c.Name, Kind: c.Kind, Algorithm: c.Algorithm, Ranks: c.Ranks, Buffer: c.Bytes}
-	}
-	begun := make([]int, len(labels.Collectives))
-	kinds := map[string]int{}
-	var op graph.Op
-	for rank := 0; rank < s.Ranks() && !sum.Partial; rank++ {
-		for p := s.Program(rank, seed); p.Next(&op); {
-			if sum.Operations == MaxOperations {
-				sum.Partial = true
-				break
-			}
-			sum.Operations++
-			switch op.Kind {
-			case graph.Compute:
-				sum.Compute += op.Duration
-			case graph.Begin:
-				if c := op.Tag.Collective; c != graph.None {
-					begun[c]++
-				}
-			case graph.Send:
-				name := "point_to_point"
-				if c := op.Tag.Collective; c != graph.None {
-					name = labels.Collectives[c].Kind
-				}
-				i, ok := kinds[name]
-				if !ok {
-					i = len(sum.Kinds)
-					kinds[name] = i
-					sum.Kinds = append(sum.Kinds, Kind{Kind: name})
-				}
-				sum.Kinds[i].Messages++
-				sum.Kinds[i].Bytes += op.Bytes
-				sum.Messages++
-				sum.Bytes += op.Bytes
-			}
-		}
-	}
-	for i := range begun {
-		if n := sum.Collectives[i].Ranks; n > 0 {
-			sum.Collectives[i].Runs = begun[i] / n
-		}
-	}
-	slices.SortStableFunc(sum.Kinds, func(a, b Kind) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return sum
-}
 
 // Hop is a part of the critical path.
 type Hop struct {

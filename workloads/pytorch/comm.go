@@ -131,7 +131,7 @@ func (t *rank) world() (ranks int) {
 	for i := range t.nodes {
 		if c := t.nodes[i].comm; c != nil {
 			switch k := t.key(c); {
-			case k.defined != none:
+			case k.defined != none && t.groups[k.defined].Ranks != nil:
 			case k.size > 0:
 				ranks = max(ranks, int(k.start+(k.size-1)*k.stride)+1)
 			default:
@@ -145,6 +145,18 @@ func (t *rank) world() (ranks int) {
 		}
 	}
 	return min(ranks, maxRanks)
+}
+
+// firstCollective returns the first collective, or nil.
+func (t *rank) firstCollective() *node {
+	for i := range t.nodes {
+		if c := t.nodes[i].comm; c != nil {
+			if what, _ := c.kind(); what == isCollective {
+				return &t.nodes[i]
+			}
+		}
+	}
+	return nil
 }
 
 // maxRanks bounds what a trace may say of ranks.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/jsonread"
 	"github.com/csiglab/csiglab/internal/lines"
+	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/trace"
 	"github.com/csiglab/csiglab/workloads/tracefile"
 )
@@ -411,12 +412,7 @@ func (p *parser) describe(n *raw) error {
 					n.split = append(n.split, s.whole)
 				}
 			}
-			if last := whole(len(v) - 1); n.size == 0 && len(v) > at+2 && last > 0 && last <= math.MaxInt32 {
-				n.size = last
-				if len(v) == at+6 && !n.described {
-					n.start, n.stride = whole(at+3), whole(at+4)
-				}
-			}
+			p.group(n, v[at+1:])
 		}
 	}
 	element := elementSize(n.dtype)
@@ -426,6 +422,26 @@ func (p *parser) describe(n *raw) error {
 	}
 	n.out, err = p.bytes(n, n.outElems, element, n.outputs)
 	return err
+}
+
+// group takes what stands behind the name of a communication: the splits of what is sent and of what
+// is received, since schema 1.0.2 the number of ranks, and since 1.0.3 the first rank and the
+// distance between ranks in front of it. Without a number of ranks, an all-to-all has as many
+// as splits.
+func (p *parser) group(n *raw, v []value) {
+	size := 2
+	if len(v) >= 5 {
+		size = 4
+	}
+	if n.size == 0 && size < len(v) && v[size].kind == jsonread.Number && v[size].whole > 0 && v[size].whole <= math.MaxInt32 {
+		n.size = v[size].whole
+		if size == 4 && !n.described && v[2].kind == jsonread.Number && v[3].kind == jsonread.Number {
+			n.start, n.stride = v[2].whole, v[3].whole
+		}
+	}
+	if _, kind := n.comm.kind(); n.size == 0 && kind == collective.AllToAll && len(v) >= 2 {
+		n.size = int64(max(len(v[0].list), len(v[1].list)))
+	}
 }
 
 // bytes returns the size of elements or, if these are not known, of the tensors in t.

@@ -64,6 +64,9 @@ func Read(files []tracefile.File, o trace.Options) (graph.Source, *graph.Loss, e
 	for _, t := range all {
 		if len(files) == 1 {
 			t.number = t.own()
+			if n := t.firstCollective(); n != nil && o.Ranks == 0 && t.world() == 0 {
+				return nil, nil, t.errorf(n, "neither it nor any group of the trace says how many ranks there are (say it: --ranks, or ranks of a job)")
+			}
 		}
 		ranks = max(ranks, t.number+1, t.world())
 		r.names[t.number] = t.name

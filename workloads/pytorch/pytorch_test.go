@@ -298,6 +298,66 @@ func TestPointToPoint(t *testing.T) {
 	}
 }
 
+// TestSchema101: a trace of schema 1.0.1 of one of 8 ranks, as DLRM's of facebookresearch/param are, says
+// neither how many ranks there are nor which one it is of, but for the arguments of its
+// communication. What is sent is that of the text, found without the reader.
+func TestSchema101(t *testing.T) {
+	node := func(id int, name, tensors, splits string) string {
+		return fmt.Sprintf(`{"name": "record_param_comms", "id": %d, "rf_id": %d, "parent": 2, "fw_parent": 0, "seq_id": -1, "scope": 7, "tid": 1, "fw_tid": 0, "op_schema": "",
+"inputs": [%s, %d, 94837, 3, %q, %s], "input_shapes": [[], [], [], [], [], [], []], "input_types": ["GenericList[Tensor(float)]", "Int", "Int", "Int", "String", "GenericList[]", "GenericList[]"],
+"outputs": [%s], "output_shapes": [[]], "output_types": ["GenericList[Tensor(float)]"]}`, id, id, tensors, id, name, splits, tensors)
+	}
+	text := `{"schema": "1.0.1", "pid": 7, "time": "2022-07-01 00:00:00", "start_ts": 1, "nodes": [` + strings.Join([]string{
+		node(3, "all_to_allv", `[[1, 2, 0, 13312, 4, "cuda:3"]]`, "[1664, 1664, 1664, 1664, 1664, 1664, 1664, 1664], [1664, 1664, 1664, 1664, 1664, 1664, 1664, 1664]"),
+		node(4, "all_to_allv", `[[1, 2, 0, 36, 4, "cuda:3"]]`, "[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 8]"),
+		node(5, "allreduce", `[[1, 2, 0, 4096, 4, "cuda:3"]]`, "[], []"),
+	}, ",\n") + "]}"
+	var plain struct {
+		Nodes []struct{ Inputs []any }
+	}
+	if err := json.Unmarshal([]byte(text), &plain); err != nil {
+		t.Fatal(err)
+	}
+	for _, ranks := range []int{0, 8} {
+		s, loss := read(t, trace.Options{Ranks: ranks}, text)
+		if s.Ranks() != 8 {
+			t.Errorf("--ranks %d: %d ranks, lost %v", ranks, s.Ranks(), loss)
+		}
+		for rank := range s.Ranks() {
+			var want, sent float64
+			for _, n := range plain.Nodes {
+				tensor := n.Inputs[0].([]any)[0].([]any)
+				bytes := tensor[3].(float64) * tensor[4].(float64)
+				if split := n.Inputs[5].([]any); len(split) > 0 {
+					bytes -= split[rank].(float64) * tensor[4].(float64)
+				} else {
+					bytes *= 2 * 7. / 8
+				}
+				want += bytes
+			}
+			each(s, rank, func(op *graph.Op) {
+				if op.Kind == graph.Send {
+					sent += float64(op.Bytes)
+				}
+			})
+			if sent != want {
+				t.Errorf("--ranks %d: rank %d sends %v B, the text has %v", ranks, rank, sent, want)
+			}
+		}
+		if !strings.Contains(loss.String(), "7 ranks without a trace of their own") {
+			t.Errorf("lost %v", loss)
+		}
+	}
+	alone := `{"schema": "1.0.1", "nodes": [` + node(5, "allreduce", `[[1, 2, 0, 4096, 4, "cuda:3"]]`, "[], []") + "]}"
+	_, _, err := Read(files(alone), trace.Options{})
+	if want := "t0.json:1:31: node 5 \"record_param_comms\": neither it nor any group of the trace says how many ranks there are (say it: --ranks, or ranks of a job)"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if s, _ := read(t, trace.Options{Ranks: 8}, alone); s.Ranks() != 8 {
+		t.Errorf("%d ranks, want 8", s.Ranks())
+	}
+}
+
 // TestWaits: without nodes wait, what follows a collective waits for it.
 func TestWaits(t *testing.T) {
 	reduce := func(id int) string {

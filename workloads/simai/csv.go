@@ -17,10 +17,10 @@ import (
 )
 
 // csvColumns are the columns of AICB's files.
-var csvColumns = []string{"comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "dst", "src", "additional", "_elapsed_time", "algbw", "busbw", "count"}
+var csvColumns = []string{"comm_type", "comm_group", "msg_size", "stage", "comm_group_size", "dst", "src", "additional", "_elapsed_time", "algbw", "busbw", "count"}
 
 // csvNeeded are the columns that a file must have.
-var csvNeeded = csvColumns[:5]
+var csvNeeded = csvColumns[:4]
 
 // maxRows bounds the rows of a file, with those that a count repeats.
 const maxRows = 1 << 20
@@ -47,9 +47,11 @@ type csvReader struct {
 	labels  *labels
 
 	columns  []int // of csvNeeded and the others: position in the row, or -1
+	least    int   // fields that a row must have
 	started  bool  // the columns of the section have been read
 	sections []section
 	sizes    map[GroupKind]size
+	unsized  map[GroupKind]lines.Pos // the first row whose group has no size
 	rows     int
 	bytes    int64
 	time     units.Duration
@@ -62,6 +64,15 @@ type section struct {
 	ranks int // 0: the file does not say
 	items []Item
 	phase int32
+	batch batch
+}
+
+// batch is the messages of the last rows: one or more irecv and then isend of the same other
+// stage, which Megatron starts together.
+type batch struct {
+	receives int // at the end of the items, but for what has been sent beside them
+	peer     int32
+	sends    bool // there is an isend
 }
 
 // size is the number of ranks of a kind of group and where it was said first.
@@ -78,13 +89,16 @@ type size struct {
 //	CommType.all_reduce,CommGroup.tp_group,2,16777216,forward.MegatronEmbedding,None,None,,None,None,None,1
 //
 // Rows follow one another; the messages to other stages (isend) are under way until the end
-// of the pass. A size is that of the whole array. The parallelism follows from the sizes of
-// the groups. Phases are the beginnings of the column stage.
+// of the pass. An isend directly behind an irecv of the same other stage is sent at the same
+// time: they are a batch of Megatron, which both stages begin with their irecv. A size is that
+// of the whole array. The parallelism follows from the sizes of the groups; a group without one
+// has that of its other rows, or what is left of Options.Ranks. Phases are the beginnings of the
+// column stage.
 //
 // The loss report names what the Source has not, such as times and bandwidths that AICB has
 // measured.
 func ReadCSV(name string, in io.Reader, o Options) (*Source, *graph.Loss, error) {
-	r := &csvReader{Reader: lines.NewReader(name, in), options: o, loss: &graph.Loss{}, labels: newLabels(), sizes: map[GroupKind]size{}}
+	r := &csvReader{Reader: lines.NewReader(name, in), options: o, loss: &graph.Loss{}, labels: newLabels(), sizes: map[GroupKind]size{}, unsized: map[GroupKind]lines.Pos{}}
 	for {
 		text, ok, err := r.Line()
 		if err != nil {
@@ -113,6 +127,9 @@ func ReadCSV(name string, in io.Reader, o Options) (*Source, *graph.Loss, error)
 	}
 	for i := range r.sections {
 		r.endPhase(&r.sections[i])
+	}
+	r.embeddings()
+	for i := range r.sections {
 		s.Stages = append(s.Stages, r.sections[i].items)
 	}
 	if err := r.crossing(); err != nil {
@@ -228,10 +245,12 @@ func (r *csvReader) heading(words []lines.Word) error {
 		}
 		r.columns[at] = i
 	}
+	r.least = 0
 	for i, name := range csvNeeded {
 		if r.columns[i] < 0 {
 			return r.Errorf(words[len(words)-1].End(), "there is no column %s", name)
 		}
+		r.least = max(r.least, r.columns[i]+1)
 	}
 	r.started = true
 	return nil
@@ -266,7 +285,7 @@ var csvGroups = map[string]GroupKind{
 // row takes a row.
 func (r *csvReader) row(words []lines.Word) error {
 	s := &r.sections[len(r.sections)-1]
-	if len(words) < len(csvNeeded) {
+	if len(words) < r.least {
 		return r.Errorf(words[len(words)-1].End(), "the row ends after %d fields", len(words))
 	}
 	count := int64(1)
@@ -298,9 +317,28 @@ func (r *csvReader) row(words []lines.Word) error {
 		if r.time += item.Duration; r.time > maxTime {
 			return r.Errorf(words[0].Pos, "the rows up to here compute for more than %v", maxTime)
 		}
-		s.items = append(s.items, *item)
+		s.add(item)
+	}
+	if item.Do == Send {
+		s.batch.sends = true
 	}
 	return nil
+}
+
+// add appends an item, or puts what is sent in front of the receives of its batch.
+func (s *section) add(item *Item) {
+	at := len(s.items)
+	switch b := &s.batch; {
+	case item.Do == Recv && (b.sends || b.peer != item.Peer):
+		*b = batch{receives: 1, peer: item.Peer}
+	case item.Do == Recv:
+		b.receives++
+	case item.Do == Send && b.peer == item.Peer:
+		at -= b.receives
+	default:
+		*b = batch{}
+	}
+	s.items = slices.Insert(s.items, at, *item)
 }
 
 // item returns what a row says, or nil for what has no item.
@@ -330,7 +368,7 @@ func (r *csvReader) item(what string, at lines.Word, words []lines.Word) (*Item,
 		return nil, err
 	}
 	w := r.field(words, "msg_size")
-	bytes, e := r.Int("msg_size", w, 0, maxBytes)
+	bytes, e := whole(r.Reader, "msg_size", w, 0, maxBytes)
 	if e != nil {
 		return nil, e
 	}
@@ -351,7 +389,7 @@ func (r *csvReader) item(what string, at lines.Word, words []lines.Word) (*Item,
 	}
 	item := &Item{Do: Collective, Kind: kind, Group: kindOf, Bytes: units.Size(max(1, bytes))}
 	if src := r.field(words, "src"); src.Text != "" {
-		v, err := r.Int("src", src, 0, int64(group-1))
+		v, err := r.Int("src", src, 0, group-1)
 		if err != nil {
 			return nil, err
 		}
@@ -361,7 +399,8 @@ func (r *csvReader) item(what string, at lines.Word, words []lines.Word) (*Item,
 	return item, nil
 }
 
-// group returns the number of ranks of a row's group and its kind.
+// group returns the number of ranks of a row's group, or maxRanks if the row does not say it,
+// and its kind.
 func (r *csvReader) group(words []lines.Word, single bool) (int64, GroupKind, error) {
 	w := r.field(words, "comm_group")
 	name := strings.TrimPrefix(w.Text, "CommGroup.")
@@ -370,6 +409,12 @@ func (r *csvReader) group(words []lines.Word, single bool) (int64, GroupKind, er
 		return 0, 0, r.Unknown("group", lines.Word{Pos: w.Pos, Text: name}, slices.Sorted(maps.Keys(csvGroups))...)
 	}
 	n := r.field(words, "comm_group_size")
+	if n.Text == "" {
+		if _, ok := r.unsized[kind]; !ok && !single {
+			r.unsized[kind] = w.Pos
+		}
+		return maxRanks, kind, nil
+	}
 	v, err := r.Int("comm_group_size", n, 1, maxRanks)
 	if err != nil {
 		return 0, 0, err
@@ -428,151 +473,13 @@ func (r *csvReader) phase(s *section, stage string) {
 	}
 	r.endPhase(s)
 	if s.phase = at; at >= 0 {
-		s.items = append(s.items, Item{Do: Begin, Phase: at})
+		s.add(&Item{Do: Begin, Phase: at})
 	}
 }
 
 func (r *csvReader) endPhase(s *section) {
 	if s.phase >= 0 {
-		s.items = append(s.items, Item{Do: End, Phase: s.phase})
+		s.add(&Item{Do: End, Phase: s.phase})
 	}
 	s.phase = graph.None
-}
-
-// layout finds out the parallelism from the sizes of groups and stages.
-func (r *csvReader) layout() (Layout, error) {
-	l := Layout{PP: len(r.sections), EP: 1}
-	stage := r.sections[0].ranks
-	tp, dp := r.sizes[TP].ranks, r.sizes[DP].ranks
-	if stage == 0 {
-		// A file without ranks: what its groups need, or what the option says.
-		stage = max(tp, 1) * max(dp, 1, r.sizes[EP].ranks*max(1, r.sizes[DPEP].ranks))
-		if n := r.sizes[World].ranks; n > 0 && tp*dp == 0 {
-			stage = n
-		}
-		if n := r.options.Ranks; n > 0 {
-			stage = n
-		}
-	}
-	switch {
-	case tp == 0 && dp == 0:
-		tp, dp = 1, stage
-	case tp == 0:
-		tp = stage / dp
-	case dp == 0:
-		dp = stage / tp
-	}
-	at := r.sections[0].at
-	if tp < 1 || dp < 1 || dp > maxRanks/tp || tp*dp != stage {
-		return l, r.Errorf(at, "%d ranks are not tensor parallelism %d times data parallelism %d", stage, tp, dp)
-	}
-	l.TP, l.DP = tp, dp
-	if n := r.sizes[EP]; n.ranks > 0 {
-		if dp%n.ranks != 0 {
-			return l, r.Errorf(n.at, "expert parallelism %d does not divide data parallelism %d", n.ranks, dp)
-		}
-		l.EP = n.ranks
-	} else if n := r.sizes[DPEP]; n.ranks > 0 {
-		if dp%n.ranks != 0 {
-			return l, r.Errorf(n.at, "%d replicas of the experts do not divide data parallelism %d", n.ranks, dp)
-		}
-		l.EP = dp / n.ranks
-	}
-	if err := l.check(); err != nil {
-		return l, r.Errorf(at, "%v", err)
-	}
-	if n := r.options.Ranks; n > 0 && n != l.Ranks() {
-		return l, r.Errorf(at, "the file is written for %d ranks, not for %d", l.Ranks(), n)
-	}
-	for kind := TP; kind <= World; kind++ {
-		if n, ok := r.sizes[kind]; ok {
-			if span, _ := l.span(kind); span != n.ranks {
-				return l, r.Errorf(n.at, "a group %s of %d ranks; with tensor parallelism %d, data parallelism %d and %d stages it has %d", kind, n.ranks, l.TP, l.DP, l.PP, span)
-			}
-		}
-	}
-	return l, nil
-}
-
-// crossing plays the stages against each other: it refuses messages that are not received
-// or not sent, collectives that not all stages run, and stages that wait for each other.
-func (r *csvReader) crossing() error {
-	n := len(r.sections)
-	at := make([]int, n)             // the item that each stage is at
-	met := make([][World + 1]int, n) // collectives with other stages that it has run, by group
-	sent := make([][2][]Item, n)     // messages under way, to the stage in front and to the next
-	for moved := true; moved; {
-		moved = false
-		for i := range r.sections {
-			for at[i] < len(r.sections[i].items) {
-				item := &r.sections[i].items[at[i]]
-				ok, err := r.pass(i, item, sent, at, met)
-				if err != nil {
-					return err
-				}
-				if !ok {
-					break
-				}
-				at[i]++
-				moved = true
-			}
-		}
-	}
-	for i := range r.sections {
-		if s := &r.sections[i]; at[i] < len(s.items) {
-			return r.Errorf(lines.Pos{Line: int(s.items[at[i]].Line), Column: 1}, "stage %d waits for ever: another stage does not come to its part", i)
-		}
-		for _, rest := range sent[i] {
-			if len(rest) > 0 {
-				return r.Errorf(lines.Pos{Line: int(rest[0].Line), Column: 1}, "stage %d sends a message that is not received", i)
-			}
-		}
-	}
-	return nil
-}
-
-// pass reports whether a stage can go beyond an item.
-func (r *csvReader) pass(stage int, item *Item, sent [][2][]Item, at []int, met [][World + 1]int) (bool, error) {
-	place := lines.Pos{Line: int(item.Line), Column: 1}
-	direction := max(0, int(item.Peer))
-	switch {
-	case item.Do == Send || item.Do == Recv:
-		peer := stage + int(item.Peer)
-		if peer < 0 || peer >= len(r.sections) {
-			return false, r.Errorf(place, "stage %d has a message with stage %d; stages go from 0 to %d", stage, peer, len(r.sections)-1)
-		}
-		if item.Do == Send {
-			sent[stage][direction] = append(sent[stage][direction], *item)
-			return true, nil
-		}
-		from := &sent[peer][1-direction]
-		if len(*from) == 0 {
-			return false, nil
-		}
-		send := (*from)[0]
-		if send.Bytes != item.Bytes {
-			return false, r.Errorf(place, "stage %d receives %d bytes of the %d that stage %d sends in line %d", stage, int64(item.Bytes), int64(send.Bytes), peer, send.Line)
-		}
-		*from = (*from)[1:]
-	case item.Do == Collective && (item.Group == PP || item.Group == World || item.Group == Embedding && len(r.sections) > 1):
-		part := func(stage int) bool {
-			return item.Group != Embedding || stage == 0 || stage == len(r.sections)-1
-		}
-		if !part(stage) {
-			return true, nil
-		}
-		for other := range r.sections {
-			if !part(other) || met[other][item.Group] > met[stage][item.Group] {
-				continue // it has met this stage there
-			}
-			if at[other] == len(r.sections[other].items) {
-				return false, nil
-			}
-			if they := &r.sections[other].items[at[other]]; they.Do != Collective || they.Group != item.Group || they.Kind != item.Kind || they.Bytes != item.Bytes {
-				return false, nil
-			}
-		}
-		met[stage][item.Group]++
-	}
-	return true, nil
 }

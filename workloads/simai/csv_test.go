@@ -75,7 +75,7 @@ func TestCSVDiagnostics(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.csv:1:1: the file is empty"},
 		{"all_reduce,tp_group,2,8,s\n", "f.csv:1:1: want the names of the columns, which begin with comm_type"},
-		{"comm_type,comm_group\n", "f.csv:1:21: there is no column comm_group_size"},
+		{"comm_type,comm_group\n", "f.csv:1:21: there is no column msg_size"},
 		{"comm_type,comm_type\n", "f.csv:1:11: column comm_type is given twice"},
 		{"[ stage ]\n", "f.csv:1:1: the line names no ranks, such as [rank0 ~ rank7]"},
 		{"[rank0 ~ rank1000000000]\n", "f.csv:1:14: rank is 1000000000, want 0 to 1048575"},
@@ -99,7 +99,7 @@ func TestCSVDiagnostics(t *testing.T) {
 		{stages(send, ""), "f.csv:3:1: stage 0 sends a message that is not received"},
 		{stages("", recv), "f.csv:6:1: stage 1 waits for ever: another stage does not come to its part"},
 		{stages(send, strings.Replace(recv, "100", "99", 1)), "f.csv:6:1: stage 1 receives 99 bytes of the 100 that stage 0 sends in line 3"},
-		{stages(next+"\n"+send, recv+"\n"+back), "f.csv:3:1: stage 0 waits for ever: another stage does not come to its part"},
+		{stages(next+"\n"+strings.Replace(send, ",s,", ",t,", 1), recv+"\n"+strings.Replace(back, ",s,", ",t,", 1)), "f.csv:3:1: stage 0 waits for ever: another stage does not come to its part"},
 		{stages(all, ""), "f.csv:3:1: stage 0 waits for ever: another stage does not come to its part"},
 		{stages(all, strings.Replace(all, ",8,", ",9,", 1)), "f.csv:3:1: stage 0 waits for ever: another stage does not come to its part"},
 	} {

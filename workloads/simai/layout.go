@@ -98,6 +98,21 @@ func (l Layout) Group(k GroupKind, rank int) (ranks []int, me, number int) {
 	return ranks, me, number
 }
 
+// place returns the index of a rank in its group of a kind, or -1 if it has none; see Group.
+func (l Layout) place(k GroupKind, rank int) int {
+	span, stride := l.span(k)
+	if k != Embedding {
+		return rank % (span * stride) / stride
+	}
+	switch l.stage(rank) {
+	case 0:
+		return 0
+	case l.PP - 1:
+		return 1
+	}
+	return -1
+}
+
 // stage returns the pipeline stage of a rank.
 func (l Layout) stage(rank int) int { return rank / (l.TP * l.DP) }
 

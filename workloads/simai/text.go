@@ -235,13 +235,22 @@ func (r *reader) value(what string, key lines.Word, rest *[]lines.Word) (number,
 	if what == "pp_comm" {
 		high = math.MaxInt32 << 16
 	}
-	v, err := r.Int(what, (*rest)[0], 0, high)
+	v, err := whole(r.Reader, what, (*rest)[0], 0, high)
 	if err != nil {
 		return number{}, err
 	}
 	n := number{(*rest)[0], v}
 	*rest = (*rest)[1:]
 	return n, nil
+}
+
+// whole reads a number from low to high. Python's division has left some with a fraction of zero,
+// such as 8388608.0, which SimAI takes for whole.
+func whole(r *lines.Reader, what string, w lines.Word, low, high int64) (int64, *lines.Error) {
+	if text, zeros, ok := strings.Cut(w.Text, "."); ok && zeros != "" && strings.Trim(zeros, "0") == "" {
+		w.Text = text
+	}
+	return r.Int(what, w, low, high)
 }
 
 func (r *reader) readLayers() error {
@@ -330,7 +339,7 @@ func (r *reader) readPart(p *part, i int, layer string, words []lines.Word) erro
 	if p.compute, err = r.duration(fields[2+3*i], words[0]); err != nil {
 		return err
 	}
-	bytes, e := r.Int(fields[4+3*i], words[2], 0, maxBytes)
+	bytes, e := whole(r.Reader, fields[4+3*i], words[2], 0, maxBytes)
 	if e != nil {
 		return e
 	}

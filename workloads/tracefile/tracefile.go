@@ -36,8 +36,9 @@ const Unknown = -1
 const maxFiles = 1 << 17
 
 // Find returns the files of a trace by rank: path is a folder with the files of one trace, one
-// of the files, or what their names begin with. The last number of a name, before the endings,
-// is the rank; the names of one trace differ in it alone. endings are those of the format,
+// of the files, or what their names begin with. The last number of a name, before the endings
+// and without a letter behind it, is the rank (resnet_2gpu.5.json is of rank 5, resnet_2gpu.json of
+// an unknown one); the names of one trace differ in it alone. endings are those of the format,
 // such as .et; .gz may follow. A file on its own, in whose name no rank has its place, is
 // Unknown. An archive (.tgz, .tar.gz, .tar) is as the folder of all its files.
 func Find(path string, endings ...string) ([]File, error) {
@@ -137,16 +138,25 @@ func split(name string, endings []string) (family string, rank int, ok bool) {
 		return "", Unknown, false
 	}
 	stem = strings.TrimSuffix(stem, endings[i])
-	end := strings.LastIndexAny(stem, "0123456789") + 1
-	begin := end
-	for begin > 0 && stem[begin-1] >= '0' && stem[begin-1] <= '9' {
-		begin--
+	begin, end := number(stem)
+	for end > 0 && end < len(stem) && (stem[end]|0x20 >= 'a' && stem[end]|0x20 <= 'z') {
+		begin, end = number(stem[:begin])
 	}
 	rank, err := strconv.Atoi(stem[begin:end])
 	if err != nil || rank > math.MaxInt32 {
 		return stem, Unknown, true
 	}
 	return stem[:begin] + rankMark + stem[end:], rank, true
+}
+
+// number returns where the last number of a text begins and ends; 0, 0 if there is none.
+func number(text string) (begin, end int) {
+	end = strings.LastIndexAny(text, "0123456789") + 1
+	begin = end
+	for begin > 0 && text[begin-1] >= '0' && text[begin-1] <= '9' {
+		begin--
+	}
+	return begin, end
 }
 
 // One returns the file of a name, of unknown rank.

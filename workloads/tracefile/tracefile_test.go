@@ -19,6 +19,7 @@ func TestFind(t *testing.T) {
 	for _, name := range []string{
 		"ring/job_8npus.10.et", "ring/job_8npus.2.et", "ring/job_8npus.0.et.gz", "ring/groups.json",
 		"two/a.0.et", "two/a.1.et", "two/a.b.0.et", "two/alone.et", "two/1.0.2.json", "twice/a.0.et", "twice/a.0.et.gz", "empty/x.txt",
+		"nets/resnet_1gpu_et.et", "nets/resnet_2gpu_et.et", "nets/rank4_of8gpus.et",
 	} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -44,6 +45,8 @@ func TestFind(t *testing.T) {
 		{"two/1.0.2.json", []string{"-1 two/1.0.2.json"}, ""},
 		{"two", nil, "files of several traces, such as a.0.et and a.b.0.et"},
 		{"twice", nil, "are both of rank 0"},
+		{"nets/resnet_2gpu_et.et", []string{"-1 nets/resnet_2gpu_et.et"}, ""}, // a number of GPUs is no rank
+		{"nets/rank4_of8gpus.et", []string{"4 nets/rank4_of8gpus.et"}, ""},
 		{"empty", nil, "no file <name>.<rank>.et"},
 		{"ring/nothing", nil, "no such file"},
 		{"nowhere/x", nil, "no such file"},

@@ -41,6 +41,7 @@ func workloadCommand(a *command.App) *cobra.Command {
 type inputFlags struct {
 	format, startUnit, timeUnit, groups, algorithm, size string
 	ranks, passes                                        int
+	dataOnly                                             bool
 }
 
 func (f *inputFlags) flags(cmd *cobra.Command) {
@@ -54,11 +55,12 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.StringVar(&f.startUnit, "start-unit", "auto", "unit of the start times of a connection matrix: auto, ps or us")
 	flags.StringVar(&f.timeUnit, "time-unit", "auto", "unit of compute times: auto (what the format says, ns for SimAI's), ns, us or ms")
 	flags.StringVar(&f.groups, "groups", "", "JSON `FILE` with the communicator groups of a Chakra trace")
+	flags.BoolVar(&f.dataOnly, "data-only", false, "nodes of a Chakra trace wait for data_deps alone, as in ASTRA-sim, and not for ctrl_deps")
 	flags.StringVar(&f.algorithm, "algorithm", "auto", "algorithm of the collectives that have it: "+strings.Join(collective.Algorithm(0).Names(), ", "))
 	flags.IntVar(&f.ranks, "ranks", 0, "number of ranks, where the file does not say it")
 	flags.StringVar(&f.size, "size", "", "size of the buffer of an MSCCL algorithm, such as 32MiB, which its file does not say")
 	flags.IntVar(&f.passes, "passes", 1, "how often a workload of one training step, or an MSCCL algorithm, is played")
-	for _, name := range []string{"format", "groups", "algorithm", "ranks", "size", "passes", "start-unit", "time-unit"} {
+	for _, name := range []string{"format", "groups", "data-only", "algorithm", "ranks", "size", "passes", "start-unit", "time-unit"} {
 		flags.Lookup(name).Annotations = map[string][]string{command.NoSetting: nil}
 	}
 	for name, values := range map[string][]string{
@@ -81,7 +83,7 @@ func (f *inputFlags) options() (o formats.Options, err error) {
 	if f.ranks < 0 || f.passes < 1 {
 		return o, command.Usage("--ranks %d, --passes %d: want 0 or more ranks (0: what the file says) and a pass at least", f.ranks, f.passes)
 	}
-	o = formats.Options{Format: f.format, Groups: f.groups}
+	o = formats.Options{Format: f.format, Groups: f.groups, DataOnly: f.dataOnly}
 	if f.size != "" {
 		if o.Size, err = units.ParseSize(f.size); err != nil || o.Size < 1 {
 			return o, command.Usage("--size %q: want a size of 1B or more, such as 32MiB", f.size)
@@ -139,7 +141,8 @@ type WorkloadView struct {
 	Triggers  int                 `json:"triggers"`
 	Failures  []workloads.Failure `json:"failures,omitempty"`
 	Summary   *inspect.Summary    `json:"workload"`
-	Ideal     *inspect.Played     `json:"ideal"` // null: too many operations
+	Bounds    []inspect.Bound     `json:"bounds"` // what it takes at least, the longest first
+	Ideal     *inspect.Played     `json:"ideal"`  // null: too many operations
 	Lost      []graph.Lost        `json:"lost"`
 	Reason    string              `json:"reason,omitempty"` // why Ideal is null
 }
@@ -151,9 +154,10 @@ func workloadInspectCommand(a *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Say what is in a workload or trace: ranks, messages, bytes by kind, critical path",
-		Long: "Say what is in a workload or trace of another tool: ranks, messages, bytes by kind, collectives, what of the\n" +
-			"file is not used, and the critical path over links without congestion (--rate, --latency). --out draws ranks by\n" +
-			"time as SVG. FILE may be a folder, or what names begin with, where a format has one file per rank.",
+		Long: "Say what is in a workload or trace of another tool: ranks, messages, bytes by kind and dimension, collectives,\n" +
+			"what of the file is not used, what it takes at least (--rate, --latency), and the critical path over links without\n" +
+			"congestion. --out draws ranks by time as SVG. FILE may be a folder, or what names begin with, where a format has\n" +
+			"one file per rank.",
 		Example: "  csiglab workload inspect job.cm\n" +
 			"  csiglab workload inspect traces/ --rate 400Gbps --latency 2us --out step.svg\n" +
 			"  csiglab workload inspect micro.txt --ranks 16 --json",
@@ -210,12 +214,11 @@ func inspectWorkload(a *command.App, f *inputFlags, path string, link graph.Link
 		i.Transfers, i.Triggers, i.Failures = len(in.Workload.Transfers), len(in.Workload.Triggers), in.Workload.Failures
 	}
 	if i.Summary.Partial {
-		i.Reason = fmt.Sprintf("more than %d operations; figures are of the first ones", inspect.MaxOperations)
-		return i, nil
-	}
-	if i.Ideal, err = inspect.Play(s, 1, link); err != nil {
+		i.Reason = fmt.Sprintf("more than %d operations", inspect.MaxOperations)
+	} else if i.Ideal, err = inspect.Play(s, 1, link); err != nil {
 		return nil, command.Misuse(fmt.Errorf("%s: %w", path, err))
 	}
+	i.Bounds = i.Summary.Bounds(link, i.Ideal)
 	return i, nil
 }
 
@@ -249,8 +252,12 @@ func (i *WorkloadView) text(link graph.Link) string {
 	for _, f := range i.Failures {
 		fmt.Fprintf(t, "failure\tlink %d upwards of %s%d\n", f.Link, f.Tier, f.Switch)
 	}
-	fmt.Fprintf(t, "messages\t%d\nbytes\t%v\ncomputing\t%v of all ranks together\n", s.Messages, s.Bytes, s.Compute)
-	if i.Transfers == 0 && s.Compute == 0 {
+	if s.Uncounted {
+		fmt.Fprintln(t, "messages\ttoo many to count, and so are bytes and times")
+	} else {
+		fmt.Fprintf(t, "messages\t%d\nbytes\t%v\ncomputing\t%v of all ranks together\n", s.Messages, s.Bytes, s.Compute)
+	}
+	if i.Transfers == 0 && s.Compute == 0 && !s.Uncounted {
 		fmt.Fprintln(t, "  \tthe file has no times of compute: ranks do nothing but communicate")
 	}
 	for _, k := range s.Kinds {
@@ -265,14 +272,32 @@ func (i *WorkloadView) text(link graph.Link) string {
 			fmt.Fprintf(t, "and %d more, see --json\n", len(s.Collectives)-n)
 			break
 		}
-		fmt.Fprintf(t, "%s\t%s by %s\t%d\t%v\t%d\n", c.Name, c.Kind, c.Algorithm, c.Ranks, c.Buffer, c.Runs)
+		runs := fmt.Sprint(c.Runs)
+		if s.Uncounted {
+			runs = "not counted"
+		}
+		fmt.Fprintf(t, "%s\t%s by %s\t%d\t%v\t%s\n", c.Name, c.Kind, c.Algorithm, c.Ranks, c.Buffer, runs)
+	}
+	t.Flush()
+	rate := "no limit"
+	if link.Rate > 0 {
+		rate = link.Rate.String()
+	}
+	for n, d := range s.Dimensions {
+		if n == 0 {
+			fmt.Fprintln(t, "\ndimension\tranks\tbytes\tmost of a rank\tat "+rate)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%v\t%v\t%s\n", d.Name, d.Ranks, d.Bytes, d.Most, milliseconds(link.Rate, d.Most))
+	}
+	t.Flush()
+	for n, b := range i.Bounds {
+		if n == 0 {
+			fmt.Fprintf(t, "\nat least (rate %s, latency %v): %v\n", rate, link.Latency, b.Time)
+		}
+		fmt.Fprintf(t, "  %s\t%v\t%s\n", b.What, b.Time, boundText(b))
 	}
 	t.Flush()
 	if p := i.Ideal; p != nil {
-		rate := "no limit"
-		if link.Rate > 0 {
-			rate = link.Rate.String()
-		}
 		fmt.Fprintf(&text, "\nover links without congestion (rate %s, latency %v): %v\n", rate, link.Latency, units.Duration(p.End))
 		fmt.Fprintf(&text, "critical path: %d parts, computing %v, messages %v, waiting for a time %v\n",
 			len(p.Path), p.Compute, p.Messages, units.Duration(p.End)-p.Compute-p.Messages)
@@ -298,6 +323,29 @@ func (i *WorkloadView) text(link graph.Link) string {
 		fmt.Fprintf(&text, "  %s\n", lostText(lost))
 	}
 	return text.String()
+}
+
+// milliseconds returns how long bytes take at a rate.
+func milliseconds(rate units.Rate, bytes units.Size) string {
+	if rate == 0 {
+		return "0 ms"
+	}
+	return fmt.Sprintf("%.3f ms", float64(rate.Serialisation(bytes))/float64(units.Millisecond))
+}
+
+// boundText says which rank a bound is of.
+func boundText(b inspect.Bound) string {
+	switch b.What {
+	case "senders":
+		return fmt.Sprintf("rank %d sends %v", b.Rank, b.Bytes)
+	case "receivers":
+		return fmt.Sprintf("rank %d receives %v", b.Rank, b.Bytes)
+	case "computing":
+		return fmt.Sprintf("rank %d", b.Rank)
+	case "order":
+		return fmt.Sprintf("rank %d computes, and waits for %v of messages, one thing after the other", b.Rank, b.Bytes)
+	}
+	return "over links without congestion"
 }
 
 func lostText(l graph.Lost) string {

@@ -1,0 +1,4 @@
+package inspect
+
+// WithLimits is Summarise with other limits.
+var WithLimits = summarise
