@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html"
 	"os"
 	"path/filepath"
@@ -29,7 +30,18 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
+// made has the folders of ran, which tests share, until the last test has ended.
+var made string
+
+func TestMain(m *testing.M) {
+	var err error
+	if made, err = os.MkdirTemp("", "reports"); err != nil {
+		panic(err)
+	}
+	code := browsertest.Main(m)
+	os.RemoveAll(made)
+	os.Exit(code)
+}
 
 // read reads a folder for all sections, and for more.
 func read(t testing.TB, f *runfolder.Folder, more ...section.New) *reports.Report {
@@ -67,16 +79,18 @@ func inOrder(t *testing.T, form string, texts ...string) {
 	}
 }
 
-// ran runs an experiment in virtual time and returns its folder.
+// ran runs an experiment in virtual time, unless another test has, and returns its folder.
 func ran(t *testing.T, name string, o experiment.Options) *runfolder.Folder {
 	t.Helper()
 	set, err := experiment.Load(name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := campaign.Run(t.Context(), set, campaign.Options{Out: folder}); err != nil {
-		t.Fatal(err)
+	folder := filepath.Join(made, fmt.Sprintf("%s-%d-%s", name, o.Seeds, strings.Join(o.Variants, "-")))
+	if _, err := os.Stat(folder); err != nil {
+		if _, err := campaign.Run(t.Context(), set, campaign.Options{Out: folder}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f, err := runfolder.Open(folder)
 	if err != nil {

@@ -188,6 +188,7 @@ func (b *whatifBase) draw(r *rand.Rand) string {
 // most 3 percentage points of a step. With CSIGLAB_E2E=1 the experiments are those of the table in
 // docs/how-to/compare.md; otherwise small.
 func TestWhatifDrawn(t *testing.T) {
+	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
 	const seed, most = 1, 3
 	file, changes := write(t, "f.yaml", smaller.Replace(fragmented)), 5
