@@ -39,7 +39,7 @@ const (
 	// mostTuningSeeds bounds the unseen seeds of an experiment, which are as many as it has itself.
 	mostTuningSeeds = 3
 	// sampleTime is the CPU time of a sample of the page's cells, by what all cells took before.
-	sampleTime = 30 * time.Second
+	sampleTime = 15 * time.Second
 )
 
 // costly are experiments with runs of ten seconds and more of CPU. They have one unseen seed here.

@@ -13,6 +13,9 @@ import (
 	"github.com/csiglab/csiglab/internal/checkout"
 )
 
+// walkedPage is the page that TestWalk walks through.
+const walkedPage = "tutorial/first-run.md"
+
 // walk is what the commands of first-run.md are, in order, and what a new user finds
 // after each.
 var walk = []struct {
@@ -87,7 +90,7 @@ func manifestOf(t *testing.T, dir, run string) (m walked) {
 // empty folder that has the program and nothing else.
 func TestWalk(t *testing.T) {
 	checkout.SkipLong(t)
-	text, err := os.ReadFile("tutorial/first-run.md")
+	text, err := os.ReadFile(walkedPage)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -28,7 +30,18 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
+// made has the folders of ran, which tests share, until the last test has ended.
+var made string
+
+func TestMain(m *testing.M) {
+	var err error
+	if made, err = os.MkdirTemp("", "reports"); err != nil {
+		panic(err)
+	}
+	code := browsertest.Main(m)
+	os.RemoveAll(made)
+	os.Exit(code)
+}
 
 // read reads a folder for all sections, and for more.
 func read(t testing.TB, f *runfolder.Folder, more ...section.New) *reports.Report {
@@ -66,16 +79,18 @@ func inOrder(t *testing.T, form string, texts ...string) {
 	}
 }
 
-// ran runs an experiment in virtual time and returns its folder.
+// ran runs an experiment in virtual time, unless another test has, and returns its folder.
 func ran(t *testing.T, name string, o experiment.Options) *runfolder.Folder {
 	t.Helper()
 	set, err := experiment.Load(name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := campaign.Run(t.Context(), set, campaign.Options{Out: folder}); err != nil {
-		t.Fatal(err)
+	folder := filepath.Join(made, fmt.Sprintf("%s-%d-%s", name, o.Seeds, strings.Join(o.Variants, "-")))
+	if _, err := os.Stat(folder); err != nil {
+		if _, err := campaign.Run(t.Context(), set, campaign.Options{Out: folder}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f, err := runfolder.Open(folder)
 	if err != nil {
@@ -110,6 +125,7 @@ func sampled() *readingtest.Experiment {
 // Readers who do not see the page find their way in it: headings in order, names of
 // tables and drawings, each id once, links that lead somewhere, and one that skips the head.
 func TestStructure(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	for name, f := range map[string]*runfolder.Folder{
 		"three-flow": sampled().Folder(t, nil),
 		"many":       (&readingtest.Many{Leaves: 8, Spines: 16, Hosts: 5, Samples: true}).Folder(t),

@@ -87,6 +87,7 @@ func TestCompareForms(t *testing.T) {
 
 // "invalid or incomplete folders (exit 3; a wrong name exit 2)".
 func TestCompareRefuses(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	a := comparable(t, nil)
 	invalid := readingtest.ThreeFlow().Folder(t, func(_ *runfolder.Manifest, s *runfolder.Summary) {
 		s.Valid, s.Reasons = false, []string{"packets were lost"}

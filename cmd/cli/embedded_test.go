@@ -18,7 +18,7 @@ import (
 )
 
 // long are embedded experiments of which one seed takes as much time as two of all others.
-var long = []string{"adaptive", "cluster-rotation", "collective", "flow-scheduling", "table-1"}
+var long = []string{"adaptive", "all-reduce", "cluster-rotation", "collective", "flow-scheduling", "priorities", "table-1", "te-loop"}
 
 // TestEmbeddedExperiments holds that what the embedded experiments of virtual time expect is
 // true of their first two seeds, of the first of long ones, with the program that users run.

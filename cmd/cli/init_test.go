@@ -19,6 +19,7 @@ import (
 // TestInit holds that the experiment that init writes can be checked and run at once, in
 // seconds, that its expectations hold, and that comments explain each of its parts.
 func TestInit(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Chdir(t.TempDir())
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "init", "mine")
 	if want := "wrote  mine.yaml\nnext   csiglab validate mine.yaml\n       csiglab run mine.yaml\n"; code != command.ExitOK || stdout != want || stderr != "" {
@@ -40,11 +41,7 @@ func TestInit(t *testing.T) {
 	if err := json.Unmarshal([]byte(call("run", "mine.yaml", "--json", "--out", "run")), &summary); err != nil {
 		t.Fatal(err)
 	}
-	most := 10 * time.Second
-	if checkout.RaceDetector {
-		most *= 10
-	}
-	if took := cpuOf(t, os.Getpid()) - began; took > most {
+	if took, most := cpuOf(t, os.Getpid())-began, 10*time.Second; took > most {
 		t.Errorf("run: took %v of CPU, want %v at most", took, most)
 	}
 	if len(summary.Expectations) != 3 || !summary.Valid {
@@ -69,6 +66,7 @@ func TestInit(t *testing.T) {
 // TestInitJob holds that the training job that init writes is valid and runs, that its
 // oversubscription is one line, and that comments explain each of its parts.
 func TestInitJob(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Chdir(t.TempDir())
 	code, stdout, stderr := csiglab(&fakeLab{}, nil, "init", "mine", "--job")
 	if want := "wrote  mine.yaml\nnext   csiglab validate mine.yaml\n       csiglab run mine.yaml\n"; code != command.ExitOK || stdout != want || stderr != "" {

@@ -380,6 +380,7 @@ func TestEmbeddedSuites(t *testing.T) {
 
 // TestRegressUsage: wrong input ends with exit code 2 before anything is run or made.
 func TestRegressUsage(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	t.Chdir(t.TempDir())
 	write := func(name, text string) {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {

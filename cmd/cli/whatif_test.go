@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/csiglab/csiglab/cmd/cli/command"
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/whatif"
 	"github.com/csiglab/csiglab/units"
@@ -57,6 +58,7 @@ func fragmentedRun(t *testing.T, seeds string) string {
 // The list names where time was lost and commands that work; one of them gives a second run with a
 // report, a prediction and what moved.
 func TestWhatif(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	first := fragmentedRun(t, "2")
 	code, stdout, stderr := runReal(t, "whatif", first)
 	if code != command.ExitOK || !strings.Contains(stdout, "predicted: it saves ") {
@@ -102,6 +104,7 @@ func check(t *testing.T, first, set, seeds string) *whatif.Result {
 
 // Mistakes have a place and a suggestion, and nothing is run.
 func TestWhatifRefuses(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	first := fragmentedRun(t, "1")
 	for _, c := range []struct {
 		args []string
@@ -185,6 +188,8 @@ func (b *whatifBase) draw(r *rand.Rand) string {
 // most 3 percentage points of a step. With CSIGLAB_E2E=1 the experiments are those of the table in
 // docs/how-to/compare.md; otherwise small.
 func TestWhatifDrawn(t *testing.T) {
+	checkout.SkipLong(t)
+	checkout.SkipSlowRace(t)
 	const seed, most = 1, 3
 	file, changes := write(t, "f.yaml", smaller.Replace(fragmented)), 5
 	bases := []*whatifBase{}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/csiglab/csiglab/dashboards"
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 var begin = time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
@@ -116,6 +117,7 @@ func TestPushTwice(t *testing.T) {
 // Whichever write fails, the state is as before: of an empty server, and of one that has
 // had a push of another state.
 func TestPushTakesBack(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	earlier := config(&httptest.Server{})
 	earlier.Runs = []Run{sampleRun()}
 	earlier.Runs[0].To = begin.Add(time.Minute)

@@ -6,6 +6,8 @@ import (
 	"runtime/metrics"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 func TestPercentOf(t *testing.T) {
@@ -44,6 +46,7 @@ func allocate(live, all int) (collections uint64) {
 
 // A process of its own: the collector of this one is that of other tests too.
 func TestFloor(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	if of := os.Getenv("FLOOR"); of != "" {
 		if of == "set" {
 			Floor(128 << 20)

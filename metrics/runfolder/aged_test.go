@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/metrics/thinning"
 	"github.com/csiglab/csiglab/units"
@@ -68,6 +69,10 @@ func agedRecords(seconds int, seed uint64) (batches []*metrics.Batch) {
 // Old windows become longer, and nothing is counted twice or lost: the rows are the records
 // merged to the lengths that the run says, whatever comes late and whichever limit acts.
 func TestAged(t *testing.T) {
+	seeds := uint64(3)
+	if checkout.SlowRace(t) {
+		seeds = 1
+	}
 	steps := []thinning.Step{{Interval: 10 * units.Millisecond, After: 10 * units.Second}, {Interval: units.Second, After: 60 * units.Second}}
 	for _, c := range []struct {
 		name     string
@@ -79,7 +84,7 @@ func TestAged(t *testing.T) {
 		{"little room", Thinning{Steps: steps, Bytes: 12_000}, []float64{0, 1e6}},
 		{"room alone", Thinning{Bytes: 20_000}, []float64{0}},
 	} {
-		for seed := range uint64(3) {
+		for seed := range seeds {
 			t.Run(fmt.Sprintf("%s, seed %d", c.name, seed), func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "r")
 				w := must(Create(dir, manifest()))(t)

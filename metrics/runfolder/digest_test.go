@@ -63,6 +63,7 @@ func TestFlippedBits(t *testing.T) {
 // One flipped bit in a table is found when the folder is opened, also by those who do not
 // read the table.
 func TestFlippedBitsOfTables(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	dir := finished(t)
 	for _, l := range layouts() {
 		name := tableFileName(l.name)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/labs/runs"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
@@ -402,6 +403,7 @@ func TestHostileNames(t *testing.T) {
 
 // Thousands of folders: a page has fifty of them, the latest first, and is fast.
 func TestManyFolders(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const folders = 3000
 	dir := planted(t, "run-0000")
 	text, err := os.ReadFile(filepath.Join(dir, "run-0000", "manifest.json"))
@@ -541,6 +543,7 @@ func TestBusy(t *testing.T) {
 
 // What is kept has a bound, and so has a page.
 func TestKept(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	p := newPages()
 	big := func(n int) maker {
 		return func(_ context.Context, w io.Writer) error {

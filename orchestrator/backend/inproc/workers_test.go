@@ -82,7 +82,7 @@ func sends(t *testing.T, p *plan.Plan) bool {
 func TestOneTraceOfEmbedded(t *testing.T) {
 	checkout.SkipLong(t)
 	checkout.SkipSlowRace(t)
-	const most = 200 * units.Microsecond
+	const most = 100 * units.Microsecond
 	compared := 0
 	for _, name := range experiment.Names() {
 		set, err := experiment.Load(name, experiment.Options{Tables: experiment.StandardTables()})
@@ -96,9 +96,6 @@ func TestOneTraceOfEmbedded(t *testing.T) {
 			length := most
 			if hosts := hostsOf(t, v.Experiment); hosts > 16 {
 				length = max(20*units.Microsecond, most*16/units.Duration(hosts))
-			}
-			if checkout.Long(t) {
-				length /= 4
 			}
 			for _, tieSeed := range []uint64{0, 11} {
 				e := *v.Experiment

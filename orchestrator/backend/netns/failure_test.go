@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/emu"
 	"github.com/csiglab/csiglab/orchestrator/backend"
 	"github.com/csiglab/csiglab/orchestrator/backend/backendtest"
@@ -32,6 +33,7 @@ var longText = strings.ReplaceAll(backendtest.Small, "00kB", "00MB")
 
 // TestRootless runs the tests again as a user without privileges.
 func TestRootless(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	if os.Geteuid() != 0 {
 		t.Skip("this is the unprivileged user already")
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // environmentRights has the test binary give up rights before it runs its tests: it has
@@ -73,6 +75,7 @@ func asInPod(name string) error {
 // TestRightsOfPods runs tests again with the rights of pods: as a user without any capability,
 // and as root with those for tunnels. /proc/sys is read-only.
 func TestRightsOfPods(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give rights up")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -243,6 +244,7 @@ func TestStored(t *testing.T) {
 
 // No flipped bit of a baseline file is taken for a value.
 func TestStoredBits(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	saved, err := fakeCampaign(t, fakeSuite, &noisy{noise: 0.02}).Save(t.Context())
 	if err != nil {
 		t.Fatal(err)

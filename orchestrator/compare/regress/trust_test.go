@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -170,6 +171,7 @@ func TestCalibrationHasPower(t *testing.T) {
 // TestFalseAlarms: a steady machine is found unsteady in 5 % of the suites at most, with a
 // margin for chance: 30 of 300 or more have a probability of 0.0003 then.
 func TestFalseAlarms(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	r := &noisy{noise: 0.02}
 	c := fakeCampaign(t, strings.Replace(wideWallSuite, "MOST", "16", 1), r)
 	c.texts = nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 var inf = math.Inf(1)
@@ -273,6 +275,7 @@ func TestLooks(t *testing.T) {
 
 // Whatever the numbers are, the result is in order.
 func TestHostileValues(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	values := []float64{0, 1, -1, 1e-320, -1e-320, 1e300, -1e300, math.MaxFloat64, inf, -inf, math.NaN(), 3, 2.9999999999999996, 1e-9}
 	n := newNoise(13)
 	for range 3000 {
@@ -320,6 +323,7 @@ func TestFloor(t *testing.T) {
 
 // Samples beyond mostPairs do not count, and those up to it are judged in a moment.
 func TestManyPairs(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	pairs := newNoise(9).pairs(mostPairs, 0, 0.02, normal)
 	a := Judge(pairs, Plan{Delta: 0.05})
 	b := Judge(append(pairs, repeat(5000, Pair{1, 100})...), Plan{Delta: 0.05})

@@ -3,14 +3,11 @@ package campaign
 import (
 	"fmt"
 	"testing"
-
-	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // The samples of flows over a saturated link say that nothing is free, at 20 Mb/s, where a
 // frame is longer than the interval, as at 100 Gb/s.
 func TestSamplesOfASaturatedLink(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, link := range []struct{ rate, delay, size, measure string }{
 		{"20Mbps", "100us", "2MB", "{from: 200ms, to: 1s}"},
 		{"100Gbps", "1us", "20MB", "{from: 2200us, to: 3ms}"},

@@ -42,7 +42,6 @@ func fair(t *testing.T, m map[string]float64, rate, within, full float64) {
 // defaults at 40 Gbps, and its marks, 1 % at 200 kB and none up to 5 kB, share a link and
 // leave the queue between the two (docs/reference/references.md#dcqcn). Recovery is go-back-N.
 func TestDCQCNConverges(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	m, _ := runVirtual(t, parseText(t, converging("40Gbps", "2us", "600MB 500MB", "20ms|{from: 80ms, to: 200ms}")+`
 hosts: {cc: dcqcn, recovery: go_back_n}
 links: {trim: false, queue: 20MB, ecn: {low: 5kB, high: 19505kB}} # linear: 1 % at 200 kB
@@ -56,7 +55,6 @@ links: {trim: false, queue: 20MB, ecn: {low: 5kB, high: 19505kB}} # linear: 1 % 
 // TestDCQCNStaticUnfairness: HotNets'22 (docs/reference/references.md#dcqcn): the flow whose T is
 // smaller gets more, the more so the smaller it is; hosts.policies gives it its own.
 func TestDCQCNStaticUnfairness(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	ratio := func(timer string) float64 {
 		m, _ := runVirtual(t, parseText(t, converging("40Gbps", "2us", "600MB 600MB", "0s|{from: 30ms, to: 150ms}")+`
 hosts: {cc: {name: dcqcn, timer: 125us}, policies: [{match: {flows: [0-2]}, cc: {timer: `+timer+`}}]}

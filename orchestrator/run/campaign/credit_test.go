@@ -3,8 +3,6 @@ package campaign
 import (
 	"math"
 	"testing"
-
-	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // The rows of the reference simulator's validation plan with receiver credits, alone (RCCC)
@@ -25,7 +23,6 @@ var creditPlan = []struct {
 }
 
 func TestCreditPlan(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, v := range creditPlan {
 		for hosts, want := range map[string]float64{
 			"hosts: {cc: rccc, lb: {name: mixed, paths: 128}}\n":                v.alone,

@@ -57,6 +57,7 @@ jobs:
 
 // A run without packets is the same again, and with two workers; it has no metric of packets.
 func TestFlowIsTheSameAgain(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	p, err := plan.Compile(parseText(t, flowJob).Variants[0].Experiment, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
@@ -28,6 +29,7 @@ seeds: [1]
 // share of latency, in a fabric with and without oversubscription. The times over the scale differ
 // by the latency that the plan states, so its share is neither too small nor too large.
 func TestTwoScalesAgree(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	type figures struct{ step, full, share, mfu float64 }
 	run := func(rate int, scale float64) figures {
 		t.Helper()

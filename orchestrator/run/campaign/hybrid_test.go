@@ -57,10 +57,13 @@ func TestHybridOfOneKind(t *testing.T) {
 // A run of which some messages are packets is the same again, and with two workers. It keeps
 // conservation, and all messages arrive.
 func TestHybridIsTheSameAgain(t *testing.T) {
-	for _, c := range []experiment.PacketChoice{
+	for i, c := range []experiment.PacketChoice{
 		{Nodes: []string{"g0.rail1"}}, {Steps: []int{2}}, {Phases: []string{"backward"}},
 		{From: 200 * units.Microsecond, To: 600 * units.Microsecond}, {Nodes: []string{"s3.r0", "s1.*"}, Steps: []int{1}, From: units.Microsecond},
 	} {
+		if i > 0 && checkout.SlowRace(t) {
+			break
+		}
 		p, err := plan.Compile(asHybrid(parseText(t, flowJob).Variants[0].Experiment, c), 1)
 		if err != nil {
 			t.Fatal(err)
@@ -119,6 +122,7 @@ func TestHybridLoads(t *testing.T) {
 
 // What names no message is refused, by its key.
 func TestHybridRefuses(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	e := parseText(t, flowJob).Variants[0].Experiment
 	for want, c := range map[string]experiment.PacketChoice{
 		"packets: fidelity: hybrid has to know which messages are packets": {},
@@ -190,7 +194,6 @@ func TestHybridAgainstPackets(t *testing.T) {
 // The packets of one host wait in the fabric as they do among the packets of all: where the fluid has
 // most of a port too.
 func TestHybridOfOneHost(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, name := range []struct{ experiment, variant string }{{"moe", "even"}, {"moe", "skewed"}} {
 		set := load(t, name.experiment)
 		i := slices.IndexFunc(set.Variants, func(v experiment.Resolved) bool { return v.Name == name.variant })

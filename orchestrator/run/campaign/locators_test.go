@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/nodes/csig"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 	"github.com/csiglab/csiglab/orchestrator/plan"
@@ -29,7 +28,6 @@ func locators(p *plan.Plan) (ports int, count map[uint16]int) {
 // With a registry every port of the three-flow fabric has a compact locator of its
 // own, tags carry these, and nothing else changes.
 func TestRegistryLocators(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	metrics := map[string]map[string]float64{}
 	for _, scheme := range []string{"structured", "registry"} {
 		e := load(t, "three-flow", "csig.locators="+scheme).Variants[1].Experiment

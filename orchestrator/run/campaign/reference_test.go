@@ -62,9 +62,11 @@ func parseText(t testing.TB, text string) *experiment.Set {
 	return set
 }
 
-// runVirtual runs the first variant and checks what every run must hold.
+// runVirtual runs an experiment and checks what every run must hold. The run has one goroutine, in
+// which the race detector finds nothing.
 func runVirtual(t testing.TB, e *experiment.Experiment, seed uint64) (map[string]float64, *ran) {
 	t.Helper()
+	checkout.SkipSlowRace(t)
 	p, err := plan.Compile(e, seed)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +126,6 @@ var references = []struct {
 }
 
 func TestReferenceFigures(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, r := range references {
 		t.Run(r.name, func(t *testing.T) {
 			text := fatTree16 + "workload: " + strings.TrimSuffix(r.workload, "}") + ", start_jitter: 0s}\n"
@@ -154,7 +155,6 @@ const fatTree32 = `topology:
 
 // TestFixtures runs the reference's own connection matrices.
 func TestFixtures(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	small := func(t *testing.T) string {
 		return topologyFile(checkout.Shared(t, "fixtures/scenarios/fat-tree-16.topo"))
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/csiglab/csiglab/internal/checkout"
 )
 
 // TestSwiftAutoTargetsShare: with the automatic targets of Swift, flows over few and over
@@ -15,7 +13,6 @@ import (
 // over one switch had 9 to 22 times the rate at 100 and 400 Gb/s, and the short flows of
 // the parking lot 180 to 520 times.
 func TestSwiftAutoTargetsShare(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		gbps, delayNS int
 		topology      string

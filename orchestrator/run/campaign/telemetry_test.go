@@ -119,6 +119,7 @@ generators:
 // that is what is left of their rates, so that it is checked too. The port to the last
 // host is outside the domain: it takes the sample.
 func TestMeanABWOfCells(t *testing.T) {
+	checkout.SkipSlowRace(t)
 	const steady = 500 // us; from here on all meters have whole windows of the streams
 	rates := map[[2]string]float64{{"tor0", "tor1"}: 50e9, {"tor0", "tor2"}: 25e9, {"tor1", "tor2"}: 40e9, {"tor3", "tor2"}: 25e9, {"tor3", "tor1"}: 10e9}
 	for _, format := range []string{"compact", "wide"} {
@@ -241,7 +242,6 @@ trace: {flows: ["*"], events: [sample]}
 //
 // The load of the path changes while it is sampled: it is 0, 30 and 60 Gb/s in turn.
 func TestSampling(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	const text = `
 schema: 1
 name: sampling

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
@@ -80,7 +79,6 @@ func TestBuildTopology(t *testing.T) {
 // Every message of an all-to-all arrives, nothing is lost or made up, and every
 // packet takes a minimal path: as many transmissions as links between its hosts.
 func TestAllToAll(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, name := range []string{"all-to-all", "dragonfly", "dragonfly-72"} {
 		for _, csig := range []bool{false, true} {
 			opts := experiment.Options{Tables: experiment.StandardTables()}
