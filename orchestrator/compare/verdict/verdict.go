@@ -42,6 +42,8 @@ type Better string
 const (
 	Lower  Better = "lower"
 	Higher Better = "higher"
+	// Same: the metric has no reason to move, and fails if it does, to whichever side.
+	Same Better = "same"
 )
 
 // Document is the result of a suite.
@@ -119,14 +121,15 @@ type Metric struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
 	Better Better `json:"better"`
-	// Delta is the smallest worsening that matters: a share of the baseline's value, or a
+	// Delta is the smallest worsening (with Same: movement) that matters: a share of the baseline's value, or a
 	// number in the metric's unit with Absolute. Effects are in the same form.
 	Delta    float64 `json:"delta"`
 	Absolute bool    `json:"absolute"`
 	Of       string  `json:"of"` // over the seeds: median, or a percentile such as p90; empty for expectations
 	Outcome  Outcome `json:"outcome"`
-	// By says what decided: fingerprint (equal traces and equal values), statistics, or
-	// expectations (those of the experiment, which the candidate alone fails).
+	// By says what decided: fingerprint (equal traces and equal values), statistics,
+	// expectations (those of the experiment, which the candidate alone fails), or checks (of
+	// runs, which the candidate's alone fail).
 	By string `json:"by"`
 
 	Baseline  *float64 `json:"baseline"` // Of over the seeds; nil: a side lacks the metric
