@@ -186,6 +186,13 @@ func examples() map[string]*verdict.Document {
 		"ended":     document(verdict.Invalid),
 		"hostile":   hostile(fail),
 	}
+	executed := func(changed int, not ...string) *verdict.Document {
+		d := document(verdict.Pass, identical("three-flow", "csig"))
+		d.Execution = &verdict.Execution{Changed: changed, NotRun: not}
+		return d
+	}
+	all["not executed"], all["partly executed"] = executed(1, "conformance.Find"), executed(3, "conformance.Find")
+	all["executed"] = executed(3)
 	all["ended"].Notes = []string{"write runs/x/trials.jsonl: no space left on device"}
 	all["empty"].Machine, all["empty"].Started, all["empty"].Suite = "", time.Time{}, ""
 	return all

@@ -64,9 +64,12 @@ func TestTenSeconds(t *testing.T) {
 // Every case says first what came out, and what its reader has to know.
 func TestCases(t *testing.T) {
 	for name, want := range map[string][]string{
-		"pass":      {"✅ Pass: none of 11 metrics got worse, and 1 better (experiments: 1 identical, 1 changed but not worse, 0 worse)", "| `incast/csig` | the traces of 12 of 12 seeds differ | `steps.time_us` | −12\u00a0% |"},
-		"identical": {"✅ Pass: nothing changed, the traces of both sides are identical in all 3 experiments (experiments: 3 identical, 0 changed but not worse, 0 worse)"},
-		"empty":     {"✅ Pass: nothing was compared"},
+		"pass":            {"✅ Pass: none of 11 metrics got worse, and 1 better (experiments: 1 identical, 1 changed but not worse, 0 worse)", "| `incast/csig` | the traces of 12 of 12 seeds differ | `steps.time_us` | −12\u00a0% |"},
+		"identical":       {"✅ Pass: no run changed, the traces of both sides are identical in all 3 experiments (experiments: 3 identical, 0 changed but not worse, 0 worse)"},
+		"not executed":    {"✅ Pass: no run executed what the candidate changes (1 function), so that nothing is known of it (experiment: 1 identical, 0 changed but not worse, 0 worse)"},
+		"partly executed": {"✅ Pass: no run changed, the traces of both sides are identical in the one experiment, and no run executed 1 of 3 functions that the candidate changes (experiment: 1 identical, 0 changed but not worse, 0 worse)"},
+		"executed":        {"✅ Pass: no run changed, the traces of both sides are identical in the one experiment (experiment: 1 identical, 0 changed but not worse, 0 worse)"},
+		"empty":           {"✅ Pass: nothing was compared"},
 		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 without a result)", "- `lb-failure/reps`: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n- `lb-failure/reps`: baseline, seed 3: no space", "Runs that do not count give no verdict",
 			"csiglab regress standard --only lb-failure/reps"},
 		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse (experiments: 0 identical, 1 changed but not worse, 1 worse, 1 changed and undecided, 1 without a result)", "`lb-failure/reps`: candidate, seeds 2, 3: csiglab", "Worst: **`fct_us.p99` of `incast/csig`"},

@@ -241,7 +241,14 @@ func (v *view) said() string {
 	case v.total == 0:
 		return "nothing was compared"
 	case v.identical():
-		return fmt.Sprintf("nothing changed, the traces of both sides are identical in %s", all(len(v.experiments), "experiment"))
+		text := fmt.Sprintf("no run changed, the traces of both sides are identical in %s", all(len(v.experiments), "experiment"))
+		switch x := v.Execution; {
+		case x != nil && x.Changed > 0 && len(x.NotRun) == x.Changed:
+			text = fmt.Sprintf("no run executed what the candidate changes (%s), so that nothing is known of it", spelling.Plural(x.Changed, "function"))
+		case x != nil && len(x.NotRun) > 0:
+			text += fmt.Sprintf(", and no run executed %d of %s that the candidate changes", len(x.NotRun), spelling.Plural(x.Changed, "function"))
+		}
+		return text
 	}
 	text := fmt.Sprintf("none of %s got worse", spelling.Plural(v.total, "metric"))
 	if n := len(v.better); n > 0 {

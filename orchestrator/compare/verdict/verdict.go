@@ -67,6 +67,17 @@ type Document struct {
 	Counts      Counts       `json:"counts"`
 	Experiments []Experiment `json:"experiments"`
 	Notes       []string     `json:"notes,omitempty"`
+	// Execution is nil where it is not known: of sides that were not built for the comparison,
+	// or with modules, and of runs that are not in virtual time.
+	Execution *Execution `json:"execution,omitempty"`
+}
+
+// Execution says what the candidate's runs under one seed executed of the code that changed.
+type Execution struct {
+	// Changed is how many functions the candidate has otherwise than the baseline, and files
+	// that declare something else otherwise. Comments and layout are no change.
+	Changed int      `json:"changed"`
+	NotRun  []string `json:"notRun"` // those of them that no run executed
 }
 
 // Side is one of the two that are compared.
