@@ -509,6 +509,16 @@ type Check struct {
 	Detail string `json:"detail,omitempty"` // what was compared, or what is wrong
 }
 
+// Failed returns the names of the checks that failed; nil: none.
+func Failed(checks []Check) (names []string) {
+	for _, c := range checks {
+		if !c.OK {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // NodesOf returns the nodes of a variant.
 func (m *Manifest) NodesOf(variant string) []Node {
 	for _, v := range m.Variants {

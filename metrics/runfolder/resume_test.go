@@ -77,7 +77,7 @@ func resume(t *testing.T, dir string, want ...uint64) {
 		if err := addRun(w, "base", seed, d, result(int64(seed))); err != nil {
 			t.Fatal(err)
 		}
-		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics, nil})
+		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics, nil, nil})
 	}
 	if err := w.Finish(NewSummary("two-flow", runs...)); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func sameAsWhole(t *testing.T, dir string) {
 		if err := addRun(w, "base", seed, d, result(int64(seed))); err != nil {
 			t.Fatal(err)
 		}
-		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics, nil})
+		runs = append(runs, RunMetrics{"base", seed, d.TraceHash, d.Metrics, nil, nil})
 	}
 	if err := w.Finish(NewSummary("two-flow", runs...)); err != nil {
 		t.Fatal(err)

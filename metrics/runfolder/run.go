@@ -201,7 +201,7 @@ func (r *RunWriter) End(d RunData) error {
 		err = r.aged.end()
 		run.Thinned = r.aged.thinned()
 	}
-	f := FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics, d.Matched}}
+	f := FinishedRun{run, RunMetrics{run.Variant, run.Seed, d.TraceHash, d.Metrics, d.Matched, Failed(d.Checks)}}
 	part := r.needsPart()
 	if err == nil && part {
 		err = r.writePart(&f, d.Nodes)

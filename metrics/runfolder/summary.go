@@ -56,6 +56,8 @@ type RunSummary struct {
 	Seed      uint64             `json:"seed"`
 	Metrics   map[string]float64 `json:"metrics"`
 	TraceHash string             `json:"traceHash,omitempty"`
+	// Failed are the names of the checks that failed, such as lossless; the run is not valid.
+	Failed []string `json:"failed,omitempty"`
 }
 
 // Expectation is an assertion and its outcome. Value is the side of its comparison that is not
@@ -92,6 +94,7 @@ type RunMetrics struct {
 	// Matched are further metrics that expressions match by a pattern. They are for the
 	// evaluation of expressions; the summary does not have them.
 	Matched map[string]float64
+	Failed  []string // names of the checks that failed
 }
 
 // NewSummary returns the summary of runs, valid and without expectations. A
@@ -105,7 +108,7 @@ func NewSummary(name string, runs ...RunMetrics) Summary {
 	hashes := map[string][]byte{}
 	for _, r := range runs {
 		v := s.Variants[r.Variant]
-		v.Runs = append(v.Runs, RunSummary{Seed: r.Seed, Metrics: finite(r.Metrics), TraceHash: hashText(r.TraceHash)})
+		v.Runs = append(v.Runs, RunSummary{Seed: r.Seed, Metrics: finite(r.Metrics), TraceHash: hashText(r.TraceHash), Failed: r.Failed})
 		s.Variants[r.Variant] = v
 		hashes[r.Variant] = append(hashes[r.Variant], r.TraceHash[:]...)
 		s.NoTraceHash = s.NoTraceHash || r.TraceHash == [32]byte{}

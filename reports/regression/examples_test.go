@@ -129,6 +129,8 @@ func examples() map[string]*verdict.Document {
 		sample{name: "goodput_gbps.mean", unit: "Gb/s", better: verdict.Higher, delta: 0.03, baseline: 91.2, change: -0.062, noise: 0.01, pairs: 12, p: 0.00001, outcome: verdict.Fail}.metric(4),
 	}
 	lost := sample{name: "packets.lost", unit: "packets", better: verdict.Lower, delta: 5, absolute: true, baseline: 40, change: 31, noise: 6, pairs: 24, p: 0.002, outcome: verdict.Fail}.metric(5)
+	moved := sample{name: "fairness_ratio", better: verdict.Same, delta: 0.05, baseline: 1.4, change: -0.4, noise: 0.01, pairs: 12, p: 0.0004, outcome: verdict.Fail}.metric(9)
+	moved.Reason = "the suite says that it has no reason to move"
 	open := sample{name: "cct_us.p99", unit: "µs", better: verdict.Lower, delta: 0.05, baseline: 18_700, change: 0.031, noise: 0.08, pairs: 24, p: 0.9, outcome: verdict.Inconclusive}.metric(6)
 	atLimit := sample{name: "queue_peak_kb", unit: "kB", better: verdict.Lower, delta: 0.05, baseline: 400, change: 0.05, noise: 0.05, pairs: 24, p: 0.5, outcome: verdict.Inconclusive}.metric(7)
 	improved := sample{name: "steps.time_us", unit: "µs", better: verdict.Lower, delta: 0.05, baseline: 70_000, change: -0.12, noise: 0.01, pairs: 12, p: 1, outcome: verdict.Pass}.metric(8)
@@ -178,11 +180,19 @@ func examples() map[string]*verdict.Document {
 		"fail":    fail, "inconclusive": inconclusive, "invalid": invalid, "mixed": mixed, "many": many,
 		"pass":      document(verdict.Pass, experimentOf("incast", "csig", verdict.Pass, 12, append([]verdict.Metric{improved}, passing(7, 12)...)...), identical("three-flow", "csig")),
 		"identical": document(verdict.Pass, identical("three-flow", "csig"), identical("incast", "csig"), identical("training-step", "")),
+		"moved":     document(verdict.Fail, experimentOf("three-flow", "csig", verdict.Fail, 12, moved)),
 		"one":       document(verdict.Fail, experimentOf("incast", "csig", verdict.Fail, 12, worse[0])),
 		"empty":     document(verdict.Pass),
 		"ended":     document(verdict.Invalid),
 		"hostile":   hostile(fail),
 	}
+	executed := func(changed int, not ...string) *verdict.Document {
+		d := document(verdict.Pass, identical("three-flow", "csig"))
+		d.Execution = &verdict.Execution{Changed: changed, NotRun: not}
+		return d
+	}
+	all["not executed"], all["partly executed"] = executed(1, "conformance.Find"), executed(3, "conformance.Find")
+	all["executed"] = executed(3)
 	all["ended"].Notes = []string{"write runs/x/trials.jsonl: no space left on device"}
 	all["empty"].Machine, all["empty"].Started, all["empty"].Suite = "", time.Time{}, ""
 	return all

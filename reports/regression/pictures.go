@@ -55,7 +55,7 @@ func (m *metric) dots(confidence string) *chart.Dots {
 		Lines: []chart.UprightMark{{Name: "allowed " + m.allowed(), X: limit * factor}},
 		Rows:  []chart.IntervalRow{{Name: m.Name, Text: m.describe(confidence), Interval: m.interval(func(v float64) float64 { return m.ofEffect(v) * factor })}}}
 	c.Worse = [2]float64{limit * factor, high * factor}
-	if m.Better == verdict.Higher {
+	if m.falls {
 		c.Worse = [2]float64{low * factor, limit * factor}
 	}
 	return c

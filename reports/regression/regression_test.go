@@ -64,15 +64,19 @@ func TestTenSeconds(t *testing.T) {
 // Every case says first what came out, and what its reader has to know.
 func TestCases(t *testing.T) {
 	for name, want := range map[string][]string{
-		"pass":      {"✅ Pass: none of 11 metrics got worse, and 1 better (experiments: 1 identical, 1 changed but not worse, 0 worse)", "| `incast/csig` | the traces of 12 of 12 seeds differ | `steps.time_us` | −12\u00a0% |"},
-		"identical": {"✅ Pass: nothing changed, the traces of both sides are identical in all 3 experiments (experiments: 3 identical, 0 changed but not worse, 0 worse)"},
-		"empty":     {"✅ Pass: nothing was compared"},
+		"pass":            {"✅ Pass: none of 11 metrics got worse, and 1 better (experiments: 1 identical, 1 changed but not worse, 0 worse)", "| `incast/csig` | the traces of 12 of 12 seeds differ | `steps.time_us` | −12\u00a0% |"},
+		"identical":       {"✅ Pass: no run changed, the traces of both sides are identical in all 3 experiments (experiments: 3 identical, 0 changed but not worse, 0 worse)"},
+		"not executed":    {"✅ Pass: no run executed what the candidate changes (1 function), so that nothing is known of it (experiment: 1 identical, 0 changed but not worse, 0 worse)"},
+		"partly executed": {"✅ Pass: no run changed, the traces of both sides are identical in the one experiment, and no run executed 1 of 3 functions that the candidate changes (experiment: 1 identical, 0 changed but not worse, 0 worse)"},
+		"executed":        {"✅ Pass: no run changed, the traces of both sides are identical in the one experiment (experiment: 1 identical, 0 changed but not worse, 0 worse)"},
+		"empty":           {"✅ Pass: nothing was compared"},
 		"invalid": {"⛔ Invalid: 2 of 3 experiments gave no valid result (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 without a result)", "- `lb-failure/reps`: candidate, seeds 2, 3: csiglab was killed (SIGKILL)\n- `lb-failure/reps`: baseline, seed 3: no space", "Runs that do not count give no verdict",
 			"csiglab regress standard --only lb-failure/reps"},
 		"mixed": {"⛔ Invalid: 1 of 4 experiments gave no valid result, and 2 metrics got worse (experiments: 0 identical, 1 changed but not worse, 1 worse, 1 changed and undecided, 1 without a result)", "`lb-failure/reps`: candidate, seeds 2, 3: csiglab", "Worst: **`fct_us.p99` of `incast/csig`"},
 		"ended": {"⛔ Invalid: the comparison did not end", "- write runs/x/trials.jsonl: no space left on device\n"},
 		"inconclusive": {"❔ Inconclusive: 3 of 11 metrics undecided (experiments: 0 identical, 1 changed but not worse, 0 worse, 2 changed and undecided)", "| `queue_peak_kb`<br>`iperf/csig` | +4.07\u00a0% | +1.82 … +6.31\u00a0% | ≤\u00a0+5\u00a0% | about 140 seeds (24 were run); or a limit of +6.4\u00a0%, which would pass |",
 			"a quieter machine: its noise alone hides changes below +7.1\u00a0%", "more than 2 seeds, which are too few for an interval", "csiglab regress standard --only iperf/csig"},
+		"moved":   {"❌ Fail: 1 of 1 metric moved without a reason (experiment: 0 identical, 0 changed but not worse, 1 worse)", "**`fairness_ratio` of `three-flow/csig` is 40", "% lower** (95\u00a0% interval: −40", "allowed: ±5\u00a0%): the suite says that it has no reason to move."},
 		"lacking": {"❌ Fail: 2 of 2 metrics got worse (experiment: 0 identical, 0 changed but not worse, 1 worse)", "Worst: **`jobs.done` of `incast` is worse**: the candidate lacks the metric under all 8 seeds.", "40 → none"},
 	} {
 		page := Markdown(examples()[name])
@@ -188,6 +192,8 @@ func TestWords(t *testing.T) {
 		{verdict.Metric{Better: verdict.Lower, Delta: 0.05, Effect: pointer(0.1184), Low: pointer(0.081), High: pointer(0.1523)}, "+11.8 %", "+8.1 … +15.2 %", "≤ +5 %", "11.8 % higher"},
 		{verdict.Metric{Better: verdict.Higher, Delta: 0.05, Effect: pointer(-0.1184), Low: pointer(-0.152), High: pointer(-0.081)}, "−11.8 %", "−15.2 … −8.1 %", "≥ −5 %", "11.8 % lower"},
 		{verdict.Metric{Better: verdict.Higher, Delta: 2, Absolute: true, Unit: "µs", Effect: pointer(1234.5), Low: pointer(-20), High: nil}, "+1.23 ms", "−20 … +∞ µs", "≥ −2 µs", "1.23 ms higher"},
+		{verdict.Metric{Better: verdict.Same, Delta: 0.05, Effect: pointer(-0.4), Low: pointer(-0.42), High: pointer(-0.38)}, "−40 %", "−42 … −38 %", "±5 %", "40 % lower"},
+		{verdict.Metric{Better: verdict.Same, Delta: 3, Absolute: true, Unit: "µs", Effect: pointer(12), Low: pointer(8), High: pointer(15)}, "+12 µs", "+8 … +15 µs", "±3 µs", "12 µs higher"},
 		{verdict.Metric{Better: verdict.Lower, Delta: 0.05, Effect: pointer(0)}, "0 %", "–", "≤ +5 %", "the same"},
 		{verdict.Metric{Better: verdict.Lower, Delta: 0.00001, Effect: nil, Low: pointer(-infinite)}, "–", "–", "≤ 0 %", "worse"},
 		{verdict.Metric{Better: verdict.Lower, Delta: 0.05, Effect: pointer(12.3456), Low: pointer(0.00012), High: pointer(1e9)}, "+1230 %", "+0.01 … +100\u202f000\u202f000\u202f000 %", "≤ +5 %", "1230 % higher"},

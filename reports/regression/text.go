@@ -26,10 +26,13 @@ func Text(w io.Writer, d *verdict.Document) {
 		}
 	}
 	v.textTable(w, "Worse", v.failed, func(m *metric) string {
-		if math.IsNaN(m.worse) && m.Reason != "" {
+		switch {
+		case m.Reason == "":
+			return "p " + m.probability()
+		case math.IsNaN(m.worse):
 			return m.Reason
 		}
-		return "p " + m.probability()
+		return "p " + m.probability() + "; " + m.Reason
 	})
 	v.textTable(w, "Undecided, and what would decide it", v.open, (*metric).deciding)
 	if len(v.changed) > 0 {

@@ -56,12 +56,13 @@ func order(list []verdict.Experiment) []int {
 }
 
 // metric is the verdict on one metric. Its numbers are worsenings: positive ones are worse,
-// whatever is better, in the form of Metric.Effect. They are NaN or infinite where unknown.
+// whatever is better (with Same: in the direction in which it moved), in the form of Metric.Effect. They are NaN or infinite where unknown.
 type metric struct {
 	*verdict.Metric
 	experiment       *experiment
 	outcome          verdict.Outcome
 	worse, low, high float64
+	falls            bool // to fall is to get worse
 }
 
 // newView returns the view of a document, whose texts may be anything.
@@ -148,7 +149,7 @@ func newMetric(e *experiment, m *verdict.Metric, i int) metric {
 	n := metric{Metric: m, experiment: e, outcome: known(m.Outcome), worse: math.NaN(), low: math.Inf(-1), high: math.Inf(1)}
 	low, high := m.Low, m.High
 	sign := 1.0
-	if m.Better == verdict.Higher {
+	if n.falls = m.Better == verdict.Higher || m.Better == verdict.Same && m.Effect != nil && *m.Effect < 0; n.falls {
 		low, high, sign = m.High, m.Low, -1
 	}
 	if m.Effect != nil {
@@ -232,7 +233,7 @@ func (v *view) said() string {
 		if n := v.counts.Changed + v.counts.Undecided; v.Strict && len(v.failed) == 0 {
 			return fmt.Sprintf("%d of %s changed, which --strict refuses; none of %s got worse", n, spelling.Plural(len(v.experiments), "experiment"), spelling.Plural(v.total, "metric"))
 		}
-		return fmt.Sprintf("%d of %s got worse", len(v.failed), spelling.Plural(v.total, "metric"))
+		return v.worsened()
 	case verdict.Inconclusive:
 		return fmt.Sprintf("%d of %s undecided", len(v.open), spelling.Plural(v.total, "metric"))
 	}
@@ -240,13 +241,39 @@ func (v *view) said() string {
 	case v.total == 0:
 		return "nothing was compared"
 	case v.identical():
-		return fmt.Sprintf("nothing changed, the traces of both sides are identical in %s", all(len(v.experiments), "experiment"))
+		text := fmt.Sprintf("no run changed, the traces of both sides are identical in %s", all(len(v.experiments), "experiment"))
+		switch x := v.Execution; {
+		case x != nil && x.Changed > 0 && len(x.NotRun) == x.Changed:
+			text = fmt.Sprintf("no run executed what the candidate changes (%s), so that nothing is known of it", spelling.Plural(x.Changed, "function"))
+		case x != nil && len(x.NotRun) > 0:
+			text += fmt.Sprintf(", and no run executed %d of %s that the candidate changes", len(x.NotRun), spelling.Plural(x.Changed, "function"))
+		}
+		return text
 	}
 	text := fmt.Sprintf("none of %s got worse", spelling.Plural(v.total, "metric"))
 	if n := len(v.better); n > 0 {
 		text += fmt.Sprintf(", and %d better", n)
 	}
 	return text
+}
+
+// worsened says how many metrics got worse, and how many moved that should be the same.
+func (v *view) worsened() string {
+	moved := 0
+	for _, m := range v.failed {
+		if m.Better == verdict.Same && m.Effect != nil {
+			moved++
+		}
+	}
+	total := spelling.Plural(v.total, "metric")
+	switch worse := len(v.failed) - moved; {
+	case moved == 0:
+		return fmt.Sprintf("%d of %s got worse", worse, total)
+	case worse == 0:
+		return fmt.Sprintf("%d of %s moved without a reason", moved, total)
+	default:
+		return fmt.Sprintf("%d of %s got worse, and %d moved without a reason", worse, total, moved)
+	}
 }
 
 // lead says in a sentence what got worse the most, or "" if nothing did. code shows a name.
@@ -258,7 +285,11 @@ func (v *view) lead(code func(string) string) (text, more string) {
 	text = fmt.Sprintf("%s of %s is %s", code(m.Name), code(m.experiment.name), m.direction())
 	switch {
 	case m.between() != words.None:
-		more = fmt.Sprintf(" (%s: %s; allowed: %s).", v.interval(), m.between(), m.allowed())
+		more = fmt.Sprintf(" (%s: %s; allowed: %s)", v.interval(), m.between(), m.allowed())
+		if m.Reason != "" {
+			more += ": " + m.Reason
+		}
+		more += "."
 	case m.Reason != "":
 		more = ": " + m.Reason + "."
 	default:

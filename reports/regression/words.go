@@ -64,7 +64,7 @@ func (m *metric) effectUnit(values ...float64) (unit string, factor float64) {
 // ofEffect returns a worsening as an effect, and the other way round: with the sign that
 // the metric's value takes.
 func (m *metric) ofEffect(v float64) float64 {
-	if m.Better == verdict.Higher && v != 0 {
+	if m.falls && v != 0 {
 		return -v
 	}
 	return v
@@ -103,8 +103,11 @@ func (m *metric) between() string {
 	return join(m.rounded(low, factor)+" … "+m.rounded(high, factor), unit)
 }
 
-// allowed prints the limit: ≤ +5 %.
+// allowed prints the limit: ≤ +5 %, or ±5 %.
 func (m *metric) allowed() string {
+	if m.Better == verdict.Same {
+		return "±" + strings.TrimLeft(m.change(m.Delta), "+−")
+	}
 	sign := "≤" + space
 	if m.Better == verdict.Higher {
 		sign = "≥" + space

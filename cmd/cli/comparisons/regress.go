@@ -58,7 +58,7 @@ func (r *regressFlags) oneFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.one.Metrics, "metric", nil, "a `METRIC` that must not get worse, with --experiment (repeatable)")
 	f.StringVar(&r.one.Delta, "delta", "", "the smallest effect that matters, with --experiment: a `SHARE` of the baseline's value such as 5%, or a number in the metric's unit such as 5us")
 	f.StringVar(&r.one.Of, "of", "median", "which `QUANTILE` over the seeds is compared, with --experiment: median, or p1 to p99")
-	f.StringVar(&r.one.Better, "better", "", "which `DIRECTION` is better, lower or higher, for a metric that csiglab does not know, with --experiment")
+	f.StringVar(&r.one.Better, "better", "", "which `DIRECTION` is better, lower or higher, for a metric that csiglab does not know, or same for one that has no reason to move, with --experiment")
 }
 
 func regressCommand(a *command.App) *cobra.Command {

@@ -31,6 +31,9 @@ func (s *Session) question() (Question, error) {
 		if rule.Better, err = regress.ParseBetter(p.Better); err != nil {
 			return q, wrong("--better: %w", err)
 		}
+		if rule.Better == verdict.Same {
+			return q, wrong("--better same: a search needs lower or higher; without --better it looks for what the bad end has and the good one has not")
+		}
 		q.Better = map[verdict.Better]Direction{verdict.Lower: Lower, verdict.Higher: Higher}[rule.Better]
 	case better != meaning.Neutral:
 		q.Better = map[meaning.Better]Direction{meaning.Lower: Lower, meaning.Higher: Higher}[better]

@@ -127,14 +127,14 @@ func (c *Campaign) cell(ctx context.Context, one *cell) error {
 		s.reasons = []string{"values under clock wall depend on the machine and its load, and those of a baseline file cannot be calibrated; compare programs"}
 	}
 	for i, n := range one.looks {
-		if s.reasons != nil {
+		if s.reasons != nil && !s.brokenAlone() {
 			break
 		}
 		if err := c.sample(ctx, one, s, n); err != nil {
 			return err
 		}
 		r.Looked = i + 1
-		if s.reasons == nil && c.judge(one, s) {
+		if s.brokenAlone() && c.promises(one, s).Outcome == verdict.Fail || s.reasons == nil && c.judge(one, s) {
 			break
 		}
 	}
@@ -151,6 +151,8 @@ type samples struct {
 	sides   [2][]trial.Outcome // by seed, from 1
 	again   []trial.Outcome    // of the baseline, under clock wall
 	reasons []string           // why the cell is invalid
+	broken  int                // runs of the candidate that broke promises of csiglab; see promises
+	invalid int                // runs of both sides that do not count
 	seconds float64
 }
 
@@ -249,6 +251,10 @@ func (s *samples) check(side, seed int, out *trial.Outcome) {
 	if out.Counts() {
 		return
 	}
+	s.invalid++
+	if side == 1 && s.deterministic() && broke(out) {
+		s.broken++
+	}
 	text := fmt.Sprintf("%s, seed %d: ", sideNames[side%2], seed)
 	switch {
 	case out.Exit == 2:
@@ -329,7 +335,7 @@ func (c *Campaign) perSeed(one *cell) (n int) {
 // plan returns how a metric is judged.
 func (c *Campaign) plan(one *cell, r *judged) statistics.Plan {
 	return statistics.Plan{
-		Delta: r.Delta, Absolute: r.Absolute, Higher: r.Better == verdict.Higher, Quantile: r.quantile(),
+		Delta: r.Delta, Absolute: r.Absolute, Higher: r.Better == verdict.Higher, Both: r.Better == verdict.Same, Quantile: r.quantile(),
 		Confidence: c.Suite.Confidence, FalseFail: c.Suite.FalseFail / float64(c.metrics()), Looks: len(one.looks),
 	}
 }

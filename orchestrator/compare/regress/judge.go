@@ -15,6 +15,7 @@ import (
 const (
 	byStatistics  = "statistics"
 	byExpectation = "expectations"
+	byChecks      = "checks"
 )
 
 // exitFailed is trial.Outcome.Exit of a run in which an expectation failed.
@@ -69,6 +70,42 @@ func (c *Campaign) expectations(one *cell, s *samples) (m verdict.Metric, ok boo
 	return m, true
 }
 
+// promised are the checks of a run that csiglab promises to pass whatever the machine does, unless
+// real frames or time are lost there, which other checks notice.
+var promised = []string{"completion", "conservation", "deadlock", "lossless", trial.Crash}
+
+// broke reports whether a run does not count because its program broke a promise, and for
+// nothing else.
+func broke(out *trial.Outcome) bool {
+	return len(out.Failed) > 0 && !slices.ContainsFunc(out.Failed, func(name string) bool { return !slices.Contains(promised, name) })
+}
+
+// brokenAlone reports whether the runs that do not count are the candidate's, which broke
+// promises there. Its numbers do not count, and that the baseline keeps them does.
+func (s *samples) brokenAlone() bool { return s.broken > 0 && s.broken == s.invalid }
+
+// promises judges that the candidate alone breaks promises, by the sign test of expectations.
+func (c *Campaign) promises(one *cell, s *samples) verdict.Metric {
+	var names []string
+	for i := range s.sides[1] {
+		if out := &s.sides[1][i]; !out.Counts() {
+			names = append(names, out.Failed...)
+		}
+	}
+	slices.Sort(names)
+	level := c.Suite.FalseFail / float64(c.metrics())
+	p := min(1, float64(len(one.looks))*math.Pow(0.5, float64(s.broken)))
+	baseline, candidate := 0.0, float64(s.broken)
+	m := verdict.Metric{Name: "promises", Better: verdict.Lower, Absolute: true, By: byChecks, Outcome: verdict.Inconclusive,
+		Baseline: &baseline, Candidate: &candidate, P: &p, Pairs: []verdict.Pair{},
+		Reason: fmt.Sprintf("the candidate breaks what csiglab promises (%s) under %d of %d seeds, and the baseline under none: %s; the metrics of such runs mean nothing",
+			strings.Join(slices.Compact(names), ", "), s.broken, len(s.sides[1]), s.reasons[0])}
+	if p <= level {
+		m.Outcome = verdict.Fail
+	}
+	return m
+}
+
 // failed returns under how many seeds an expectation failed, by side.
 func (s *samples) failed() (n [2]int) {
 	for side := range s.sides {
@@ -121,10 +158,22 @@ func (c *Campaign) metric(one *cell, s *samples, r *judged) verdict.Metric {
 	case j.Outcome == statistics.NoWorse:
 		m.Outcome = verdict.Pass
 	case j.Outcome == statistics.Worse:
-		m.Outcome = verdict.Fail
+		fail(&m, m.Reason)
 	}
 	return m
 }
+
+// fail makes a metric fail, for what its numbers do not say. It asks about one that should be
+// the same.
+func fail(m *verdict.Metric, reason string) {
+	m.Outcome, m.Reason = verdict.Fail, reason
+	if m.Better == verdict.Same {
+		m.Reason = join(reason, unexpected)
+	}
+}
+
+// unexpected asks about a metric that moved and should be the same.
+const unexpected = "the suite says that it has no reason to move; if the change means to move it, say so there: better: lower, or higher"
 
 // pair is the values of a seed.
 type pair struct {
@@ -216,6 +265,12 @@ func (c *Campaign) conclude(one *cell, s *samples) {
 	if len(s.reasons) == 0 {
 		c.calibrate(one, s)
 		return
+	}
+	if s.brokenAlone() {
+		if m := c.promises(one, s); m.Outcome == verdict.Fail {
+			r.Reasons, r.Metrics, one.kept, r.Differ = nil, append(r.Metrics[:0], m), nil, s.differ()
+			return
+		}
 	}
 	r.Metrics = r.Metrics[:0]
 	for i := range one.rules {
@@ -331,7 +386,7 @@ func (c *Campaign) correct() {
 		}
 		m.P = &adjusted
 		if m.Outcome == verdict.Inconclusive && adjusted <= c.Suite.FalseFail {
-			m.Outcome, m.Reason = verdict.Fail, kept[i]
+			fail(m, kept[i])
 		}
 	}
 	for _, one := range c.cells {

@@ -323,7 +323,7 @@ func ruleOf(r *Rule, known *expression.Known, set *experiment.Set) (judged, erro
 	j.unit = m.Unit
 	if j.Better == "" {
 		if j.Better = verdict.Better(m.Better.String()); j.Better == "" {
-			return j, fmt.Errorf("it is not known whether less or more of %s is better; say which: better: lower, or better: higher", r.Metric)
+			return j, fmt.Errorf("it is not known whether less or more of %s is better; say which: better: lower, or better: higher; or better: same, if it has no reason to move", r.Metric)
 		}
 	}
 	return j, nil

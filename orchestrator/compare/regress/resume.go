@@ -17,7 +17,6 @@ import (
 	"github.com/csiglab/csiglab/internal/checksum"
 	"github.com/csiglab/csiglab/internal/own"
 	"github.com/csiglab/csiglab/orchestrator/compare/trial"
-	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
 	"github.com/csiglab/csiglab/orchestrator/experiment/failure"
 )
 
@@ -169,7 +168,7 @@ func (p *Plan) check() error {
 			return fmt.Errorf("the entry %q of the suite is damaged", clip(e.Name))
 		}
 		for _, r := range e.Rules {
-			if _, err := parseOf(r.Of); err != nil || !(r.Delta > 0) || r.Better != "" && r.Better != verdict.Lower && r.Better != verdict.Higher {
+			if _, err := parseOf(r.Of); err != nil || !(r.Delta > 0) || r.Better != "" && !slices.Contains(directions, string(r.Better)) {
 				return fmt.Errorf("the metric %q of the suite's entry %s is damaged", clip(r.Metric), e.Name)
 			}
 		}

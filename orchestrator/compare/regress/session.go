@@ -149,6 +149,11 @@ func (s *Session) Run(ctx context.Context) (*verdict.Document, error) {
 	c.Progress, c.Say = view.Progress, view.Say
 	document, err := c.Run(ctx)
 	view.End()
+	if err == nil {
+		counting := time.Now()
+		err = s.execution(ctx, document, programs)
+		document.Seconds += time.Since(counting).Seconds()
+	}
 	s.Plan.Sessions[len(s.Plan.Sessions)-1].Ended = time.Now().UTC()
 	if err != nil {
 		removePrograms = !errors.Is(err, trial.ErrNoProgram) // the message names them, for the image

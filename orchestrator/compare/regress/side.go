@@ -6,6 +6,7 @@ import (
 
 	"github.com/csiglab/csiglab/internal/spelling"
 	"github.com/csiglab/csiglab/orchestrator/compare/verdict"
+	"github.com/csiglab/csiglab/orchestrator/programs/builder"
 )
 
 // Kinds of sides.
@@ -31,6 +32,8 @@ type Side struct {
 	Dir        string  // that names of files in Set are relative to; empty: the working directory
 	// Notes are what the caller knows of the program and a reader of the verdict should know.
 	Notes []string
+	// functions are those of the source that the program was built from; nil: not known.
+	functions []builder.Function
 }
 
 // asItIs reports whether the side's program was not built for the campaign, so that it may

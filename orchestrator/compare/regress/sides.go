@@ -111,15 +111,11 @@ func (s *Side) build(ctx context.Context, spec *Spec, into string, by *Builds) e
 		spec.Label = s.Label
 		return nil
 	}
-	_, value, _ := ParseSide(spec.Side, func(string) bool { return false }) // newSide has checked it
-	r := revision.Request{Ref: revision.Ref{Kind: revision.Kind(s.Kind), Value: value}, Linked: by.Linked, Into: into}
-	if s.Kind == KindFile {
-		r.Ref = revision.Ref{Kind: revision.Self}
+	r, err := spec.request()
+	if err != nil {
+		return err
 	}
-	var err error
-	if r.With, err = builder.ParseWiths(spec.With); err != nil {
-		return failure.Configuration(err)
-	}
+	r.Linked, r.Into = by.Linked, into
 	say, end := by.View(r.Ref.String())
 	r.Say = say
 	p, err := revision.Build(ctx, r)
@@ -127,7 +123,7 @@ func (s *Side) build(ctx context.Context, spec *Spec, into string, by *Builds) e
 	if err != nil {
 		return revision.Classed(err)
 	}
-	s.Identity, s.Build = p.Identity, p.Version
+	s.Identity, s.Build, s.functions = p.Identity, p.Version, p.Functions
 	if s.Kind != KindSelf && s.Kind != KindFile || len(spec.With) > 0 {
 		s.Program = p.File
 	}
@@ -148,6 +144,19 @@ func (s *Side) build(ctx context.Context, spec *Spec, into string, by *Builds) e
 		return wrong("%s is another program than when the regression began; begin a new one", spec.Label)
 	}
 	return nil
+}
+
+// request returns which program a spec asks for.
+func (p *Spec) request() (r revision.Request, err error) {
+	kind, value, _ := ParseSide(p.Side, func(string) bool { return false }) // newSide has checked it
+	r.Ref = revision.Ref{Kind: revision.Kind(kind), Value: value}
+	if kind == KindFile {
+		r.Ref = revision.Ref{Kind: revision.Self}
+	}
+	if r.With, err = builder.ParseWiths(p.With); err != nil {
+		return r, failure.Configuration(err)
+	}
+	return r, nil
 }
 
 // ModulesApart refuses to compare this csiglab, which has these modules, with one that is

@@ -81,7 +81,7 @@ type Rule struct {
 	// Of is what is compared over the seeds: median, or a percentile such as p90.
 	Of string `json:"of"`
 	// Better is needed for metrics without a direction of their own; empty: that of
-	// measure.Meaning.
+	// measure.Meaning. Same is for metrics that have no reason to move.
 	Better verdict.Better `json:"better,omitempty"`
 
 	node *experiment.Node
@@ -265,7 +265,7 @@ func (r *suiteReader) rules(n *experiment.Node) (rules []Rule) {
 				"better": func(n *experiment.Node) {
 					var err error
 					if rule.Better, err = ParseBetter(r.text(n)); err != nil && n.Kind == experiment.Single {
-						r.wrong(n, spelling.Nearest(n.Text, []string{"lower", "higher"}), "%v", err)
+						r.wrong(n, spelling.Nearest(n.Text, directions), "%v", err)
 					}
 				},
 			})
@@ -308,12 +308,15 @@ func ParseDeltaOf(metric, text string) (delta float64, absolute bool, err error)
 	return delta, absolute, err
 }
 
+// directions are all that verdict.Better may be.
+var directions = []string{string(verdict.Lower), string(verdict.Higher), string(verdict.Same)}
+
 // ParseBetter parses a direction.
 func ParseBetter(text string) (verdict.Better, error) {
-	if b := verdict.Better(text); b == verdict.Lower || b == verdict.Higher {
-		return b, nil
+	if slices.Contains(directions, text) {
+		return verdict.Better(text), nil
 	}
-	return "", fmt.Errorf("%q is no direction; want lower or higher", text)
+	return "", fmt.Errorf("%q is no direction; want lower, higher or same", text)
 }
 
 // ParseOf checks what is compared over the seeds: median, or p1 to p99.

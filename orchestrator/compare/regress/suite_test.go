@@ -96,7 +96,7 @@ func TestWrongSuites(t *testing.T) {
 		{good + "  - experiment: one\n    metrics: {trims: 2000%}\n", `"2000%" is no smallest effect`},
 		{good + "  - experiment: one\n    metrics: {trims: {of: p90}}\n", "experiments[1].metrics.trims: the key delta is missing"},
 		{good + "  - experiment: one\n    metrics: {trims: {delta: 1, of: p100}}\n", "want median, or p1 to p99"},
-		{good + "  - experiment: one\n    metrics: {trims: {delta: 1, better: low}}\n", `"low" is no direction; want lower or higher (did you mean "lower"?)`},
+		{good + "  - experiment: one\n    metrics: {trims: {delta: 1, better: low}}\n", `"low" is no direction; want lower, higher or same (did you mean "lower"?)`},
 		{good + "  - experiment: one\n    variants: []\n    metrics: {trims: 1}\n", "experiments[1].variants: the list is empty"},
 		{good + "  - experiment: one\n    variants: [a, a]\n    metrics: {trims: 1}\n", `variant "a" is given twice`},
 		{good + "  - experiment: one\n    set: [x]\n    metrics: {trims: 1}\n", `s.yaml:7:11: experiments[1].set[0]: "x": want PATH=VALUE`},

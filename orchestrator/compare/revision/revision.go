@@ -99,6 +99,7 @@ type Request struct {
 	// Named puts the version and the place of csiglab's source into the program, as csiglab
 	// build does. Such a program can build others. Its identity depends on both.
 	Named bool
+	Cover []string          // see builder.Request
 	Say   func(text string) // what takes long; may be nil
 }
 
@@ -109,6 +110,8 @@ type Program struct {
 	Label    string // for people, such as git:main (4be1c2f9a)
 	Version  string // what the program says of itself
 	Commit   string // full hash of the revision; empty if it is none
+	// Functions are those of the source, of a program that was built.
+	Functions []builder.Function
 }
 
 // Build returns the program that a request names. What was built before from the same
@@ -202,7 +205,7 @@ func (r *Request) varied() (int, error) {
 // compile builds csiglab with folder in place of csiglab's source or of the module that is
 // varied; an empty folder changes nothing.
 func compile(ctx context.Context, r Request, folder string, p Program) (Program, error) {
-	b := builder.Request{With: slices.Clone(r.With), Source: r.Source, Linked: r.Linked, Anonymous: !r.Named, Say: r.Say}
+	b := builder.Request{With: slices.Clone(r.With), Source: r.Source, Linked: r.Linked, Anonymous: !r.Named, Cover: r.Cover, Say: r.Say}
 	if r.Known != nil {
 		b.Known = func(key string) bool { return r.Known(identity(key)) }
 	}
@@ -238,7 +241,7 @@ func compile(ctx context.Context, r Request, folder string, p Program) (Program,
 	if p.File == "" {
 		os.RemoveAll(dir)
 	}
-	p.Identity = identity(result.Key)
+	p.Identity, p.Functions = identity(result.Key), result.Functions
 	return p, nil
 }
 

@@ -38,6 +38,7 @@ type Plan struct {
 	Delta      float64 // the smallest worsening that matters, as a share, or absolute; not negative
 	Absolute   bool
 	Higher     bool    // higher values are better
+	Both       bool    // neither is: any effect beyond Delta is worse. Higher means nothing then
 	Quantile   float64 // of the seeds; 0.5: the median of the pairs' effects; 0: 0.5
 	Confidence float64 // of the interval over all looks, and so of passing; 0: 0.95
 	FalseFail  float64 // for this metric over all looks; 0: 0.02
@@ -52,8 +53,8 @@ func (p Plan) Check() error {
 	switch {
 	case !(p.Delta >= 0) || math.IsInf(p.Delta, 0):
 		return fmt.Errorf("delta %v: want a number of at least 0", p.Delta)
-	case p.Higher && !p.Absolute && p.Delta >= 1:
-		return fmt.Errorf("delta %v: want a share below 1, since no value of a metric that should be high falls by more than all of it", p.Delta)
+	case (p.Higher || p.Both) && !p.Absolute && p.Delta >= 1:
+		return fmt.Errorf("delta %v: want a share below 1, since no value of a metric that should be high, or the same, falls by more than all of it", p.Delta)
 	case !open(p.Quantile):
 		return fmt.Errorf("quantile %v: want a share between 0 and 1", p.Quantile)
 	case !open(p.Confidence):
@@ -68,7 +69,7 @@ func (p Plan) Check() error {
 	}
 	// What the draws of a bootstrap cannot reach, no number of pairs can.
 	const least = 1.0 / (resamples + 1)
-	if level := p.FalseFail / float64(p.Looks); level < least {
+	if level := p.fail(); level < least {
 		return fmt.Errorf("quantile %v at %.2g false fails, at each of %d looks: the bootstrap knows no probability below %v, so that it could never fail; allow more false fails, compare fewer metrics, or compare the median", p.Quantile, p.FalseFail, p.Looks, least)
 	}
 	if level := p.side(); level < least {
@@ -88,6 +89,16 @@ func (p Plan) withDefaults() Plan {
 // side is the error probability of one end of the interval at one look.
 func (p Plan) side() float64 { return (1 - p.Confidence) / 2 / float64(p.Looks) }
 
+// fail is the level at one look of the test in the direction that is worse, or in each of
+// both.
+func (p Plan) fail() float64 {
+	level := p.FalseFail / float64(p.Looks)
+	if p.Both {
+		level /= 2
+	}
+	return level
+}
+
 // limit is the effect beyond which the candidate is worse than Delta.
 func (p Plan) limit() float64 {
 	if p.Higher {
@@ -100,7 +111,7 @@ func (p Plan) limit() float64 {
 // With metrics that share FalseFail by Holm, give FalseFail divided by their number.
 func (p Plan) Fewest() (noWorse, worse int) {
 	p = p.withDefaults()
-	return p.fewest(p.side()), p.fewest(p.FalseFail / float64(p.Looks))
+	return p.fewest(p.side()), p.fewest(p.fail())
 }
 
 // fewest is the smallest number of pairs whose p-value can be as small as the level: all
@@ -152,16 +163,21 @@ func Judge(pairs []Pair, p Plan) Judgement {
 		return j
 	}
 	limit := p.limit()
-	if p.Higher {
-		j.P = c.below(limit)
-	} else {
+	low, high := j.Low >= limit-c.rounding, j.High <= limit+c.rounding
+	good := high
+	switch {
+	case p.Both:
+		j.P, good = 2*min(c.above(p.Delta), c.below(-p.Delta)), c.within()
+	case p.Higher:
+		j.P, good = c.below(limit), low
+	default:
 		j.P = c.above(limit)
 	}
 	j.P = min(1, j.P*float64(p.Looks))
 	switch {
 	case j.P <= p.FalseFail:
 		j.Outcome = Worse
-	case p.Higher && j.Low >= limit-c.rounding, !p.Higher && j.High <= limit+c.rounding:
+	case good:
 		j.Outcome = NoWorse
 	default:
 		j.undecided(c.pairs, p)
@@ -172,6 +188,9 @@ func Judge(pairs []Pair, p Plan) Judgement {
 // undecided says what is missing.
 func (j *Judgement) undecided(n int, p Plan) {
 	noWorse, worse := p.Fewest()
+	if p.Both { // the nearer limit decides
+		p.Higher = j.Effect < 0
+	}
 	limit := p.limit()
 	bad := j.Effect > limit
 	end := j.High
@@ -186,7 +205,7 @@ func (j *Judgement) undecided(n int, p Plan) {
 	far, distance := math.Abs(end-j.Effect), math.Abs(limit-j.Effect)
 	need := float64(n) * (far / distance) * (far / distance)
 	if bad { // the level of a fail is another than that of the interval's end
-		ratio := deviations(p.FalseFail/float64(p.Looks)) / deviations(p.side())
+		ratio := deviations(p.fail()) / deviations(p.side())
 		need *= ratio * ratio
 	}
 	if math.IsInf(end, 0) {
@@ -269,8 +288,13 @@ func (c *comparison) public() Comparison {
 		return out
 	}
 	out.P = min(1, 2*float64(c.plan.Looks)*min(c.above(0), c.below(0)))
-	out.Within = -c.plan.Delta-c.rounding <= c.Low && c.High <= c.plan.Delta+c.rounding
+	out.Within = c.within()
 	return out
+}
+
+// within reports whether the interval lies within ±Delta, its ends included.
+func (c *comparison) within() bool {
+	return -c.plan.Delta-c.rounding <= c.Low && c.High <= c.plan.Delta+c.rounding
 }
 
 // unknown is a comparison that says nothing.

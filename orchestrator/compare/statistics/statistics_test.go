@@ -148,6 +148,40 @@ func TestInvariance(t *testing.T) {
 	}
 }
 
+// TestBoth: of a metric that should be the same, both directions are worse, each at half the
+// level; the whole interval within ±delta passes.
+func TestBoth(t *testing.T) {
+	of := func(n int, effect float64) (pairs []Pair) {
+		for i := range n {
+			pairs = append(pairs, Pair{100, 100 * (1 + effect + 0.001*float64(i))})
+		}
+		return pairs
+	}
+	for _, c := range []struct {
+		n      int
+		effect float64
+		want   Outcome
+	}{
+		{12, 0.4, Worse}, {12, -0.4, Worse}, {12, 0.01, NoWorse}, {12, -0.03, NoWorse},
+		{12, 0.045, Undecided}, {12, -0.055, Undecided},
+		{6, -0.4, Undecided}, // 2 x 2^-6 > 0.02; of one direction alone it is worse
+		{7, -0.4, Worse},
+	} {
+		if got := Judge(of(c.n, c.effect), Plan{Delta: 0.05, Both: true}); got.Outcome != c.want {
+			t.Errorf("%d pairs of %v: %+v, want %v", c.n, c.effect, got, c.want)
+		}
+	}
+	if got := Judge(of(6, -0.4), Plan{Delta: 0.05, Higher: true}); got.Outcome != Worse {
+		t.Errorf("one direction: %+v", got)
+	}
+	if got := Judge(of(6, -0.4), Plan{Delta: 0.05, Both: true}); got.Enough != 7 {
+		t.Errorf("6 pairs say %d would do, want 7: %s", got.Enough, got.Reason)
+	}
+	if _, worse := (Plan{Both: true}).Fewest(); worse != 7 {
+		t.Errorf("the fewest pairs are %d, want 7", worse)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		plan Plan
@@ -160,6 +194,7 @@ func TestCheck(t *testing.T) {
 		{Plan{Delta: math.NaN()}, "delta NaN"},
 		{Plan{Delta: inf}, "delta +Inf"},
 		{Plan{Delta: 1, Higher: true}, "want a share below 1"},
+		{Plan{Delta: 1, Both: true}, "want a share below 1"},
 		{Plan{Quantile: 1}, "quantile 1"},
 		{Plan{Quantile: math.NaN()}, "quantile NaN"},
 		{Plan{Confidence: 95}, "confidence 95"},

@@ -312,7 +312,11 @@ func (c *call) outcome(t Trial) Outcome {
 	case c.signal != 0:
 		return invalid("csiglab was killed by a signal: %v", c.signal)
 	case code == 2 && strings.Contains(said, "\ngoroutine "):
-		return invalid("csiglab crashed: %s", crash.Words(said))
+		out := invalid("csiglab crashed: %s", crash.Words(said))
+		if strings.HasPrefix(crash.Words(said), "panic: ") { // not of memory that ran out
+			out.Failed = []string{Crash}
+		}
+		return out
 	case code == 2 && strings.HasPrefix(message(said), "unknown flag: "):
 		return Outcome{Exit: 2, Reasons: []string{c.reason("it is a csiglab of another version, without a flag that this csiglab runs trials with: " + message(said))}}
 	case code == 2:
@@ -340,6 +344,9 @@ func (c *call) outcome(t Trial) Outcome {
 		}
 		if len(out.Reasons) == 0 {
 			out.Reasons = []string{c.reason(message(said))}
+		}
+		if run, err := runOf(s, t); err == nil {
+			out.Failed = run.Failed
 		}
 		return out
 	}

@@ -83,11 +83,15 @@ type Outcome struct {
 	// machine.
 	Exit      int                `json:"exit"`
 	Reasons   []string           `json:"reasons,omitempty"` // why the numbers do not count
+	Failed    []string           `json:"failed,omitempty"`  // the checks of the run that failed, such as lossless; or Crash
 	TraceHash string             `json:"traceHash,omitempty"`
 	Metrics   map[string]float64 `json:"metrics,omitempty"`
 	Seconds   float64            `json:"seconds"`          // of the wall clock
 	Folder    string             `json:"folder,omitempty"` // where the run folder was kept
 }
+
+// Crash is Outcome.Failed of a program that panicked.
+const Crash = "crash"
 
 // Counts reports whether the numbers count.
 func (o *Outcome) Counts() bool { return o.Exit == 0 || o.Exit == 1 }

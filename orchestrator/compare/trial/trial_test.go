@@ -76,6 +76,8 @@ func playCsiglab(play string, args []string, stdout io.Writer) int {
 		code = 1
 	case "invalid":
 		s.Valid, s.Reasons, code = false, []string{"variant a, seed 1: conservation: 3 packets are missing"}, 3
+		run.Failed = []string{"conservation"}
+		s.Variants[option(args, "variant")].Runs[0] = run
 	case "mistake":
 		fmt.Fprintln(os.Stderr, "note: something\ncsiglab: x.yaml:3:5: links.mtu: 12 is too small")
 		return 2

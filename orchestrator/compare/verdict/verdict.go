@@ -42,6 +42,8 @@ type Better string
 const (
 	Lower  Better = "lower"
 	Higher Better = "higher"
+	// Same: the metric has no reason to move, and fails if it does, to whichever side.
+	Same Better = "same"
 )
 
 // Document is the result of a suite.
@@ -65,6 +67,17 @@ type Document struct {
 	Counts      Counts       `json:"counts"`
 	Experiments []Experiment `json:"experiments"`
 	Notes       []string     `json:"notes,omitempty"`
+	// Execution is nil where it is not known: of sides that were not built for the comparison,
+	// or with modules, and of runs that are not in virtual time.
+	Execution *Execution `json:"execution,omitempty"`
+}
+
+// Execution says what the candidate's runs under one seed executed of the code that changed.
+type Execution struct {
+	// Changed is how many functions the candidate has otherwise than the baseline, and files
+	// that declare something else otherwise. Comments and layout are no change.
+	Changed int      `json:"changed"`
+	NotRun  []string `json:"notRun"` // those of them that no run executed
 }
 
 // Side is one of the two that are compared.
@@ -119,14 +132,15 @@ type Metric struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
 	Better Better `json:"better"`
-	// Delta is the smallest worsening that matters: a share of the baseline's value, or a
+	// Delta is the smallest worsening (with Same: movement) that matters: a share of the baseline's value, or a
 	// number in the metric's unit with Absolute. Effects are in the same form.
 	Delta    float64 `json:"delta"`
 	Absolute bool    `json:"absolute"`
 	Of       string  `json:"of"` // over the seeds: median, or a percentile such as p90; empty for expectations
 	Outcome  Outcome `json:"outcome"`
-	// By says what decided: fingerprint (equal traces and equal values), statistics, or
-	// expectations (those of the experiment, which the candidate alone fails).
+	// By says what decided: fingerprint (equal traces and equal values), statistics,
+	// expectations (those of the experiment, which the candidate alone fails), or checks (of
+	// runs, which the candidate's alone fail).
 	By string `json:"by"`
 
 	Baseline  *float64 `json:"baseline"` // Of over the seeds; nil: a side lacks the metric

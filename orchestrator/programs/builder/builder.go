@@ -40,6 +40,9 @@ type Request struct {
 	// Anonymous leaves the place and the version of csiglab's source out of the programs:
 	// equal sources give equal programs with one key, wherever they are.
 	Anonymous bool
+	// Cover are the import paths of packages of which csiglab is to say what it executed, in
+	// the folder that the variable GOCOVERDIR names. No other program is built then. Not with With.
+	Cover []string
 	// Known reports whether nothing has to be built for a key; nil: always build.
 	Known func(key string) bool
 	Say   func(text string)
@@ -54,6 +57,8 @@ type Result struct {
 	Modules  []Described
 	Cached   bool // taken from the cache
 	Took     time.Duration
+	// Functions are those of csiglab's own source and of modules in folders.
+	Functions []Function
 }
 
 // Described is a module in a program, with what it has registered. It is part of what
@@ -121,6 +126,9 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 	if b.programs = programsOf(b.source.folder, programs...); !slices.Contains(b.programs, programs[0]) {
 		return nil, input("%s has no %s", b.source.words, programs[0])
 	}
+	if len(b.Cover) > 0 {
+		b.programs = b.programs[:1]
+	}
 	for _, name := range b.Also {
 		also := programsOf(b.source.folder, "cmd/"+name)
 		if len(also) == 0 {
@@ -136,7 +144,7 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 		return nil, err
 	}
 	if b.Known != nil && b.Known(content.key) {
-		return &Result{Key: content.key, Source: b.source.words}, nil
+		return &Result{Key: content.key, Source: b.source.words, Functions: content.functions}, nil
 	}
 	entry := b.cache.entry(content.key)
 	release, err := entry.lock(ctx, func() { b.Say("another csiglab build builds the same; waiting for it") })
@@ -144,7 +152,7 @@ func (b *build) do(ctx context.Context) (result *Result, err error) {
 		return nil, err
 	}
 	defer release()
-	result = &Result{Key: content.key, Output: b.Output, Source: b.source.words}
+	result = &Result{Key: content.key, Output: b.Output, Source: b.source.words, Functions: content.functions}
 	if result.Modules, err = entry.install(b.Output); err == nil {
 		result.Cached = true
 	} else {

@@ -41,6 +41,8 @@ const importsFile = "modules_compiled.go"
 type content struct {
 	key     string           // of everything that is compiled
 	modules []modules.Module // with their sums
+	// functions are those of the packages that have no version.
+	functions []Function
 }
 
 // list finds every source file that will be compiled and writes go.mod, go.sum and the
@@ -63,12 +65,20 @@ func (b *build) list(ctx context.Context) (*content, error) {
 	}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\n%s\n%q\n", version, b.source.version, b.linker(""))
+	if len(b.Cover) > 0 {
+		fmt.Fprintf(hash, "%q\n", b.Cover)
+	}
+	var functions []Function
 	sums := map[string]io.Writer{}
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
 		switch err := decoder.Decode(&p); {
 		case errors.Is(err, io.EOF):
-			return b.finish(hash.Sum(nil), sums)
+			c, err := b.finish(hash.Sum(nil), sums)
+			if err == nil {
+				c.functions = functions
+			}
+			return c, err
 		case err != nil:
 			return nil, fmt.Errorf("go list: %w", err)
 		}
@@ -78,9 +88,11 @@ func (b *build) list(ctx context.Context) (*content, error) {
 		if len(p.GoFiles) == 0 && slices.ContainsFunc(b.with, func(r resolved) bool { return r.module.Path == p.ImportPath }) {
 			return nil, b.noPackage(p.ImportPath)
 		}
-		if err := b.add(io.MultiWriter(hash, b.sumOf(sums, p.Module.Path)), &p); err != nil {
+		more, err := b.add(io.MultiWriter(hash, b.sumOf(sums, p.Module.Path)), &p)
+		if err != nil {
 			return nil, err
 		}
+		functions = append(functions, more...)
 	}
 }
 
@@ -107,13 +119,13 @@ type listed struct {
 	GoFiles, SFiles, HFiles, EmbedFiles []string
 }
 
-// add writes the names and hashes of a package's files. Packages of versions have their
-// version alone, which go.sum vouches for.
-func (b *build) add(to io.Writer, p *listed) error {
+// add writes the names and hashes of a package's files, and returns its functions. Packages of
+// versions have their version alone, which go.sum vouches for.
+func (b *build) add(to io.Writer, p *listed) (functions []Function, err error) {
 	if p.Module.Version != "" && (p.Module.Replace == nil || p.Module.Replace.Version != "") {
 		_, err := fmt.Fprintf(to, "%s %s %v\n", p.ImportPath, p.Module.Version, p.Module.Replace)
 		if err != nil || !slices.ContainsFunc(b.with, func(r resolved) bool { return r.module.Path == p.Module.Path }) {
-			return err
+			return nil, err
 		}
 	}
 	files := slices.Concat(p.GoFiles, p.SFiles, p.HFiles, p.EmbedFiles)
@@ -128,11 +140,14 @@ func (b *build) add(to io.Writer, p *listed) error {
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		fmt.Fprintf(to, "%x  %s\n", sha256.Sum256(text), path.Join(p.ImportPath, filepath.Base(name)))
+		if strings.HasSuffix(name, ".go") {
+			functions = append(functions, functionsOf(p.ImportPath, filepath.Base(name), text)...)
+		}
 	}
-	return nil
+	return functions, nil
 }
 
 // finish returns the content, with the sums of the modules.
@@ -231,9 +246,13 @@ func (b *build) writeOverlay() error {
 	return errors.Join(os.WriteFile(b.work.Path("imports.go"), []byte(imports.String()), 0o644), os.WriteFile(b.work.Path("overlay.json"), overlay, 0o644))
 }
 
-// flags are those of list and build.
+// flags are those of list and build. The tool that Request.Cover needs knows no overlay.
 func (b *build) flags() []string {
-	return []string{"-modfile=" + b.work.Path("go.mod"), "-overlay=" + b.work.Path("overlay.json")}
+	flags := []string{"-modfile=" + b.work.Path("go.mod")}
+	if len(b.with) > 0 {
+		flags = append(flags, "-overlay="+b.work.Path("overlay.json"))
+	}
+	return flags
 }
 
 func (b *build) packages() (list []string) {
@@ -273,7 +292,12 @@ func (b *build) compile(ctx context.Context, c *content) ([]Described, error) {
 	if b.Anonymous {
 		b.source.version = "source-" + c.key[:12]
 	}
-	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", folder + "/"}, b.flags(), b.linker(modules.LinkerFlags(c.modules, c.key)), b.packages())
+	var cover []string
+	if len(b.Cover) > 0 {
+		// A program whose main package does not count what it executes writes nothing.
+		cover = []string{"-cover", "-coverpkg=" + strings.Join(append(slices.Clone(b.Cover), modulePath+"/"+programs[0]), ",")}
+	}
+	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", folder + "/"}, cover, b.flags(), b.linker(modules.LinkerFlags(c.modules, c.key)), b.packages())
 	if _, err := b.online(ctx, true, call{dir: b.source.folder, args: args}); err != nil {
 		return nil, b.explain(err)
 	}

@@ -199,7 +199,7 @@ func (s *session) one(ctx context.Context, index int, j job) (f finished, err er
 	}
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "wall", out.Wall.String(), "cpu", out.CPU.String(), "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
-	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched}, data.Invalid, data.Notes), nil
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, TraceHash: data.TraceHash, Metrics: data.Metrics, Matched: data.Matched, Failed: runfolder.Failed(data.Checks)}, data.Invalid, data.Notes), nil
 }
 
 // begin begins the files of a run. Without a folder it has none.
@@ -230,7 +230,7 @@ func (s *session) deadlocked(index int, j job, writer *runfolder.RunWriter, dead
 	}
 	s.journal.log.Info("run done", "variant", j.name, "seed", j.seed, "invalid", data.Invalid)
 	s.tracker.finish(index, j.name, j.seed)
-	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, Metrics: data.Metrics}, data.Invalid, nil), nil
+	return newFinished(runfolder.RunMetrics{Variant: j.name, Seed: j.seed, Metrics: data.Metrics, Failed: runfolder.Failed(data.Checks)}, data.Invalid, nil), nil
 }
 
 // results judges a run and computes its metrics, which it writes.

@@ -132,6 +132,7 @@ func (r *work) take(done []runfolder.FinishedRun) {
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		if d := finished[key{j.name, j.seed}]; d != nil {
+			d.Metrics.Failed = runfolder.Failed(d.Run.Checks)
 			f := newFinished(d.Metrics, d.Run.Reasons, d.Run.Notes)
 			j.done = &f
 		}
