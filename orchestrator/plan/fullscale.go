@@ -131,7 +131,7 @@ type ways struct {
 	job    *workloads.Job
 	paths  *topologies.Paths
 	leaves func(src, dst int) int // see fabric.leaving
-	known  map[[2]int]idleWay // by source and destination
+	known  map[[2]int]idleWay     // by source and destination
 }
 
 // idleWay is the way from one host to another over an idle fabric.
