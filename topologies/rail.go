@@ -15,7 +15,7 @@ type RailSpec struct {
 	Servers     int            `yaml:"servers,required" is:"ports" doc:"servers"`
 	NICs        int            `yaml:"nics,required" is:"ports" doc:"NICs per server, each a host of its own: NIC r of server s is host s·nics+r, called s0.r3"`
 	Group       int            `yaml:"group" is:"ports or auto" default:"auto" doc:"servers that share their rail switches, g0.rail0, g0.rail1, …; auto: all"`
-	Spines      int            `yaml:"spines" is:"0 to 4096" default:"0" doc:"spine switches, each joined to every rail switch; 0 only where there is one rail switch"`
+	Spines      int            `yaml:"spines" is:"0 to 4096" default:"0" doc:"spine switches, each joined to every rail switch; 0, with one group alone: rails that nothing joins, so that messages of jobs to another rail need 'jobs[].local.pxn'"`
 	Bundle      int            `yaml:"bundle" is:"ports" default:"1" doc:"links between a rail switch and a spine"`
 	Rate        units.Rate     `yaml:"rate,required" is:"rate" doc:"of the NICs' links"`
 	SpineRate   units.Rate     `yaml:"spine_rate" is:"rate or auto" default:"auto" doc:"of the links to spines; auto: that of the NICs"`
@@ -47,8 +47,8 @@ func (s RailSpec) Size() (Size, error) {
 	switch {
 	case s.Spines < 0 || s.Spines > MaxRadix:
 		return Size{}, fmt.Errorf("%w: rail: spines is %d, want 0 to %d", ErrInvalid, s.Spines, MaxRadix)
-	case s.Spines == 0 && rails > 1:
-		return Size{}, fmt.Errorf("%w: rail: without spines nothing joins the %d rail switches", ErrInvalid, rails)
+	case s.Spines == 0 && groups > 1:
+		return Size{}, fmt.Errorf("%w: rail: without spines nothing joins the %d groups", ErrInvalid, groups)
 	}
 	if err := checkPorts("g0.rail0", s.Group+s.Spines*s.Bundle, s.Ports); err != nil {
 		return Size{}, err

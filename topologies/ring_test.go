@@ -127,7 +127,7 @@ func TestRail(t *testing.T) {
 		want   string
 	}{
 		{func(s *topologies.RailSpec) { s.Servers = 5 }, "invalid topology: rail: 5 servers are not whole groups of 2"},
-		{func(s *topologies.RailSpec) { s.Spines = 0 }, "invalid topology: rail: without spines nothing joins the 6 rail switches"},
+		{func(s *topologies.RailSpec) { s.Spines = 0 }, "invalid topology: rail: without spines nothing joins the 2 groups"},
 		{func(s *topologies.RailSpec) { s.Ports = 5 }, "switch g0.rail0 needs 6 ports and has 5"},
 		{func(s *topologies.RailSpec) { s.Ports = 8 }, "switch spine0 needs 12 ports and has 8"},
 		{func(s *topologies.RailSpec) { s.Servers, s.NICs, s.Group = 4096, 4096, 0 }, "invalid topology: rail: 16777216 NICs in all, the limit is 1048576"},

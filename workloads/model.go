@@ -99,6 +99,9 @@ type Job struct {
 type Local struct {
 	Rate  units.Rate
 	Delay units.Duration
+	// PXN lets a message to another server go inside the own server first, to the host with the same
+	// NIC as the receiver, and from there to it; if a rank of the job is on that host.
+	PXN bool
 }
 
 // AddJobs appends training jobs. Their numbers come from 0, in the order of Jobs, and the

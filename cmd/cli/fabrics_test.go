@@ -99,7 +99,7 @@ var wrongFabrics = []wrongFabric{
 	clabWith("leaf1:e2", "leaf1:e1", "9:30: topology.links[1].endpoints[1]: interface e1 of leaf1 is that of links[0] already"),
 	benchWith("1 2\n2 1\n", "1 1\n1 1\n", "7:1: joins node 1 to itself"),
 	benchWith("|E|=4\n", "|E|=2\n", "2:5: |E| is 2, and there are 4 edges; each direction counts"),
-	{"rail: {servers: 4, nics: 2, rate: 1Gbps, delay: 1us}", "", "FILE:4:10: topology.rail: rail: without spines nothing joins the 2 rail switches"},
+	{"rail: {servers: 4, nics: 2, group: 2, rate: 1Gbps, delay: 1us}", "", "FILE:4:10: topology.rail: rail: without spines nothing joins the 2 groups"},
 	{"rail: {servers: 5, nics: 2, group: 2, spines: 1, rate: 1Gbps, delay: 1us}", "", "FILE:4:10: topology.rail: rail: 5 servers are not whole groups of 2"},
 	{"graph: {nodes: [{name: a}]}", "", "FILE:4:11: topology.graph: want nodes and links, or a file that has them"},
 	{"parking_lot: {hops: 100, rate: 1Gbps, delay: 1us}", "", "FILE:4:3: topology: a path has 101 switches; packets cross at most 63, as the TTL of IP ends"},

@@ -333,6 +333,7 @@ var told = map[string][]string{
 	"formats.yaml": {"variant apart: csig.ports: wide tags: with policy pass at 2 ports (tor0-agg0, agg0-tor1), abw samples do not cover the queues there"}, // which it shows
 	"fabrics.yaml": {"1 of 16 transfers are between NICs of one server", "not part of the fabric: collector; 2 links that leave the fabric are left out", "images are not used", "a GB/s is 2^30 bytes in a second"},
 	"moe":          {"variant even: job moe: at scale 0.001 a step takes at least", "variants skewed, csig: job moe: at scale 0.001 a step takes at least"},
+	"rails.yaml":   {"fidelity: flow has no packets"},
 	"training-step": { // which say what its scale leaves
 		"variant rails: job gpt: at scale 0.0002 a step takes at least 1.21ms, of which 587us (48.6 %) are latency", "variants spread, csig: job gpt: at scale 0.0002 a step takes at least",
 	},

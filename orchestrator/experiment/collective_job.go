@@ -16,8 +16,8 @@ type CollectiveJob struct {
 	Kind      collective.Kind      `yaml:"kind,short" default:"all_reduce" doc:"what it does"`
 	Algorithm collective.Algorithm `yaml:"algorithm" default:"auto" doc:"how; auto: a ring where there is one, otherwise direct messages"`
 	Size      units.Size           `yaml:"size" is:"payload" default:"32MiB" doc:"of the buffer of a rank, as nccl-tests count it"`
-	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"as NCCL's: each does its share of the buffer"`
-	Chunk     units.Size           `yaml:"chunk" is:"payload or none" default:"none" doc:"largest message; none: no slicing"`
+	Channels  int                  `yaml:"channels" is:"channels" default:"1" doc:"as NCCL's: each does its share of the buffer; those of rings and trees take turns at the NICs of a server"`
+	Chunk     units.Size           `yaml:"chunk" is:"payload or none" default:"none" doc:"largest message; none: no slicing, but of trees, which take NCCL's chunks"`
 	Groups    int                  `yaml:"groups" is:"hosts" default:"1" doc:"of ranks, as large as each other, that run the collective at the same time"`
 	Strided   bool                 `yaml:"strided" default:"false" doc:"the ranks of a group are 'groups' apart; otherwise they follow each other"`
 	Local     int                  `yaml:"local" is:"hosts or auto" default:"auto" doc:"of algorithm hierarchical: ranks of an inner group; auto: those of a server"`
@@ -61,7 +61,7 @@ func (c CollectiveJob) Auto(key string, in JobInput) string {
 func (c CollectiveJob) Build(in JobInput) (graph.Source, error) {
 	config := collective.Config{
 		Call: collective.Call{
-			Kind: c.Kind, Algorithm: c.Algorithm, Bytes: c.Size, Channels: c.Channels, Chunk: c.Chunk, Root: c.Root, Local: c.Local,
+			Kind: c.Kind, Algorithm: c.Algorithm, Bytes: c.Size, Channels: c.Channels, Chunk: c.Chunk, Root: c.Root, Local: c.Local, Places: in.Places,
 		},
 		Groups: make([][]int, c.Groups), Ranks: in.Ranks, Iterations: in.Steps, Warmup: c.Warmup, Gap: c.Gap,
 	}

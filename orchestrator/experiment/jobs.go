@@ -11,6 +11,7 @@ import (
 	"github.com/csiglab/csiglab/topologies"
 	"github.com/csiglab/csiglab/units"
 	"github.com/csiglab/csiglab/workloads"
+	"github.com/csiglab/csiglab/workloads/collective"
 	"github.com/csiglab/csiglab/workloads/graph"
 	"github.com/csiglab/csiglab/workloads/jitter"
 )
@@ -47,6 +48,7 @@ type Straggler struct {
 type Local struct {
 	Rate  units.Rate     `yaml:"rate" is:"local rate or unlimited" default:"3.6Tbps" doc:"at which a rank sends to ranks of its server, which does not cross the fabric; 'unlimited'"`
 	Delay units.Duration `yaml:"delay" is:"link delay or auto" default:"auto" doc:"of messages between ranks of a server; auto: the smallest link delay, which is the least where the ranks are hosts of a rail fabric"`
+	PXN   bool           `yaml:"pxn" default:"false" doc:"a message to another rail goes inside the server first, to the rank on that rail, and stays on the rail then, as NCCL's PXN; otherwise it leaves by the NIC of its sender"`
 }
 
 // JobSpec is the value of a kind of job: what the keys below the kind's name say. Its type
@@ -70,6 +72,8 @@ type JobInput struct {
 	Jitter jitter.Config
 	Held   bool // Holds stand where the job's schedule applies
 	Local  int  // ranks of a server
+	// Places are the servers and NICs of the ranks; nil: no two share a server.
+	Places []collective.Place
 	// Order is the ranks in the order in which they stand in rings, those that are near
 	// each other in the fabric side by side if the job asks for it.
 	Order []int
@@ -192,7 +196,7 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 		}
 		jobs = append(jobs, workloads.Job{
 			Name: j.Name, Source: source, Hosts: ranks, Start: j.Start, Schedule: j.slots(),
-			Local: workloads.Local{Rate: j.Local.Rate, Delay: j.localDelay(g)},
+			Local: workloads.Local{Rate: j.Local.Rate, Delay: j.localDelay(g), PXN: j.Local.PXN},
 		})
 	}
 	return jobs, notes, nil
@@ -202,7 +206,20 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 func (j *Job) input(hosts []int, f *fabric) JobInput {
 	return JobInput{
 		Ranks: len(hosts), Steps: j.Steps, Jitter: j.variation(), Held: j.Schedule.Period != noSchedule, Local: j.RanksPerHost * f.nics, Order: j.order(hosts, f),
+		Places: j.places(hosts, f),
 	}
+}
+
+// places returns where the ranks on hosts are, or nil if each has a server for itself.
+func (j *Job) places(hosts []int, f *fabric) []collective.Place {
+	if j.RanksPerHost*f.nics == 1 {
+		return nil
+	}
+	places := make([]collective.Place, len(hosts))
+	for rank, h := range hosts {
+		places[rank] = collective.Place{Server: f.of[h].server, NIC: f.of[h].nic}
+	}
+	return places
 }
 
 // AutoJob returns in words what the value auto of a key of a job became. hosts are those of

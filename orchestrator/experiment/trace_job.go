@@ -145,7 +145,28 @@ func (t loadedTrace) Ranks(asked, _ int) (int, error) {
 }
 
 // Build implements JobSpec.
-func (t loadedTrace) Build(JobInput) (graph.Source, error) { return t.source, nil }
+func (t loadedTrace) Build(in JobInput) (graph.Source, error) {
+	return placed(t.source, in.Places), nil
+}
+
+// placed returns a source whose collectives know where the ranks are.
+func placed(source graph.Source, places []collective.Place) graph.Source {
+	switch s := source.(type) {
+	case *trace.Source:
+		with := *s
+		with.Places = places
+		return &with
+	case *simai.Source:
+		with := *s
+		with.Choices.Places = places
+		return &with
+	case *graph.Scaled:
+		with := *s
+		with.Of = placed(s.Of, places)
+		return &with
+	}
+	return source
+}
 
 // Auto implements JobDeriver.
 func (t TraceJob) Auto(key string, _ JobInput) string {

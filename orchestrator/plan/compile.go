@@ -65,6 +65,12 @@ func (v *Variants) NewShape(e *experiment.Experiment) (*Shape, error) {
 	if err := v.count(len(fabric.graph.Nodes), len(first.Transfers)); err != nil {
 		return nil, err
 	}
+	if !fabric.joined() {
+		flows := newFlows(e, &fabric, &first)
+		if err := fabric.reached(flows.list); err != nil {
+			return nil, err
+		}
+	}
 	jobs, stuck, err := playJobs(e, &fabric, &first)
 	if err != nil {
 		return nil, err
@@ -129,6 +135,11 @@ func newRun(s *Shape, seed uint64) (*run, error) {
 	r := &run{
 		Shape: s, seed: seed, hosts: f.graph.Hosts(), workload: workload, busy: workload.busy(f.graph.Hosts()), flows: newFlows(e, f, &workload), format: newFormat(s),
 		paths: newPaths(f, e.Links, s.signals, false), secondPaths: newPaths(f, e.Links, s.signals, true),
+	}
+	if !f.joined() {
+		if err := f.reached(r.flows.list); err != nil {
+			return nil, err
+		}
 	}
 	r.Recording, err = newRecording(s, &r.flows)
 	return r, err

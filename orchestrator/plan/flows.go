@@ -68,6 +68,30 @@ func pairsOf(pairs []metrics.Pair, h int) (own []metrics.Pair) {
 	return own
 }
 
+// joined reports whether a way leads from the first host to each other one.
+func (f *fabric) joined() bool {
+	at := f.up(0).Peer.Node
+	for h := 1; h < f.graph.Hosts() && at >= f.graph.Hosts(); h++ {
+		if len(f.routes[at].To(h)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reached refuses flows between rails that no spine joins.
+func (f *fabric) reached(list []metrics.FlowInfo) error {
+	for i := range list {
+		src, dst := int(list[i].Src), int(list[i].Dst)
+		if at := f.up(src).Peer.Node; at < f.graph.Hosts() || len(f.routes[at].To(dst)) > 0 {
+			continue
+		}
+		name := func(host int) string { return f.graph.Nodes[host].Name }
+		return failure.At("topology", fmt.Errorf("no way leads from %s to %s, as no spines join the rails; messages of jobs stay on a rail with jobs[].local.pxn, if the job has a rank at every NIC", name(src), name(dst)))
+	}
+	return nil
+}
+
 // transferFlows names the flow of each transfer.
 func transferFlows(links experiment.Links, f *fabric, w *workload) []metrics.FlowInfo {
 	flows := make([]metrics.FlowInfo, len(w.Transfers))

@@ -130,7 +130,8 @@ type ways struct {
 	links  experiment.Links
 	job    *workloads.Job
 	paths  *topologies.Paths
-	known  map[[2]int]idleWay // by source and destination
+	leaves func(src, dst int) int // see fabric.leaving
+	known  map[[2]int]idleWay     // by source and destination
 }
 
 // idleWay is the way from one host to another over an idle fabric.
@@ -140,7 +141,7 @@ type idleWay struct {
 }
 
 func newWays(f *fabric, links experiment.Links, job *workloads.Job) *ways {
-	return &ways{f, links, job, topologies.NewPaths(f.graph), map[[2]int]idleWay{}}
+	return &ways{f, links, job, topologies.NewPaths(f.graph), f.leaving(job), map[[2]int]idleWay{}}
 }
 
 // between returns the way of a message. Ranks of a server have a way of their own each.
@@ -148,6 +149,15 @@ func (w *ways) between(s graph.Stream, bytes units.Size) graph.Way {
 	src, dst := w.job.Hosts[s.From], w.job.Hosts[s.To]
 	if g := w.fabric.graph; g.Server(src) == g.Server(dst) {
 		return graph.Way{NIC: g.Hosts() + int(s.From), Rate: w.job.Local.Rate, Latency: w.job.Local.Delay}
+	}
+	from := w.leaves(src, dst)
+	way := graph.Way{NIC: from, Rate: w.fabric.rate(from)}
+	if from != src {
+		way.Latency = w.job.Local.Delay
+		if w.job.Local.Rate > 0 {
+			way.Latency += w.job.Local.Rate.Serialisation(bytes)
+		}
+		src = from
 	}
 	p, ok := w.known[[2]int{src, dst}]
 	if !ok {
@@ -157,7 +167,7 @@ func (w *ways) between(s graph.Stream, bytes units.Size) graph.Way {
 		}
 		w.known[[2]int{src, dst}] = p
 	}
-	way := graph.Way{NIC: src, Rate: w.fabric.rate(src), Latency: p.delay}
+	way.Latency += p.delay
 	for _, rate := range p.next {
 		way.Latency += rate.Serialisation(min(bytes+w.links.Header, w.links.MTU) + w.links.Overhead)
 	}

@@ -63,7 +63,7 @@ func newTasks(r *run, edges []*shim.EdgeConfig) (tasks, error) {
 			return t, failure.At("jobs", err)
 		}
 		for _, h := range slices.Sorted(maps.Keys(parts)) {
-			parts[h].Source = r.workload.Jobs[i].Source.Only(parts[h].Ranks)
+			parts[h].Source = r.workload.Jobs[i].Source.Only(parts[h].Read())
 			t.players[h].Jobs = append(t.players[h].Jobs, *parts[h])
 		}
 	}
@@ -87,12 +87,23 @@ func newParts(r *run, number int, control *controlLinks) (map[int]*player.Job, e
 		t := &streams[i]
 		from, to := job.Hosts[t.From], job.Hosts[t.To]
 		there := player.Route{Stream: t.Stream, Flow: t.transfer, Port: player.Local, ID: uint32(i)}
-		back := there
-		if t.transfer == within && from != to {
+		back, next := there, to // host inside the server, if the message goes there
+		if t.transfer != within {
+			next = r.workload.Transfers[t.transfer].Src
+		}
+		if (t.transfer == within || next != from) && from != to {
 			if job.Local.Delay < least {
 				return nil, fmt.Errorf("job %s: messages inside a server take %v between hosts; this is below the smallest link delay, %v", job.Name, job.Local.Delay, least)
 			}
-			there.Port, back.Port = control.between(from, to, job.Local.Delay), control.between(to, from, job.Local.Delay)
+			there.Flow, there.Port = within, control.between(from, next, job.Local.Delay)
+			port := control.between(next, from, job.Local.Delay)
+			if next == to {
+				back.Port = port
+			} else {
+				passing := back
+				passing.Port, passing.Relay = port, true
+				parts[next].Routes = append(parts[next].Routes, passing)
+			}
 		}
 		parts[from].Routes = append(parts[from].Routes, there)
 		if from != to {

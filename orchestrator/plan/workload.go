@@ -64,6 +64,7 @@ func connect(own *workloads.Workload, f *fabric, links experiment.Links, seed ui
 			return inJob(err)
 		}
 		left -= read
+		leaves := f.leaving(job)
 		for k := range counted.streams {
 			s := &counted.streams[k]
 			src, dst := job.Hosts[s.From], job.Hosts[s.To]
@@ -72,6 +73,7 @@ func connect(own *workloads.Workload, f *fabric, links experiment.Links, seed ui
 				continue
 			}
 			s.transfer = len(with.Transfers)
+			src = leaves(src, dst)
 			with.Transfers = append(with.Transfers, workloads.Transfer{
 				Job: i, Src: src, Dst: dst, Size: s.bytes, Messages: int(s.messages), Start: job.Start,
 				After: workloads.None, SendDone: workloads.None, RecvDone: workloads.None,
@@ -80,6 +82,23 @@ func connect(own *workloads.Workload, f *fabric, links experiment.Links, seed ui
 		all[i] = *counted
 	}
 	return workload{&with, len(own.Transfers), all}, nil
+}
+
+// leaving returns by which host a job's messages leave the server of src for that of dst.
+func (f *fabric) leaving(job *workloads.Job) func(src, dst int) int {
+	if !job.Local.PXN {
+		return func(src, _ int) int { return src }
+	}
+	nics, on := max(1, f.graph.NICs), make(map[int]bool, len(job.Hosts))
+	for _, h := range job.Hosts {
+		on[h] = true
+	}
+	return func(src, dst int) int {
+		if h := src - src%nics + dst%nics; on[h] {
+			return h
+		}
+		return src
+	}
 }
 
 // workloadOf returns the workload of a seed.

@@ -29,16 +29,16 @@ type Call struct {
 	// stream numbers of its own; 0 is 1. Of AllToAll it is the number of peers that a rank
 	// exchanges with at the same time.
 	Channels int
-	// Chunk is the largest message, 0: no limit. Rings run in loops, each of which reduces
-	// Chunk times the number of ranks; trees and chains are pipelined by chunks.
+	// Chunk is the largest message, 0: no limit, but of Tree what NCCL takes. Rings run in loops, each
+	// of which reduces Chunk times the number of ranks; trees and chains are pipelined by chunks.
 	Chunk units.Size
 	Local int // of Hierarchical: ranks of an inner group, which divides the group
 	// Split and From are of an uneven AllToAll: what the rank sends to, and receives from, each
 	// rank of the group by index; 0: no message. Both, or neither. The own entry is ignored.
 	Split, From []units.Size
-	// Orders are other ring orders of Ring: channel c has Orders[c mod len(Orders)], a
-	// permutation of the indices of Group. nil: the group's order for all.
-	Orders [][]int
+	// Places are where ranks are, by rank: the channels of Ring and Tree take turns at the NICs
+	// of a server, see Place. nil: each rank has a server for itself.
+	Places []Place
 	// Fences lets Append put fences (see graph.Op) into the collective, and makes the end one,
 	// which bounds memory. The caller promises that the rank does nothing beside the
 	// collective: all that it appends behind depends on the end.
@@ -135,13 +135,9 @@ func (c *Call) check() error {
 			return fmt.Errorf("a size to or from index %d is negative", i)
 		}
 	}
-	for _, order := range c.Orders {
-		seen := make([]bool, n)
-		for _, i := range order {
-			if i < 0 || i >= n || seen[i] || len(order) != n || c.algorithm() != Ring {
-				return fmt.Errorf("ring orders %v are not permutations of the group's indices, of a ring", c.Orders)
-			}
-			seen[i] = true
+	for _, rank := range c.Group {
+		if c.Places != nil && (rank < 0 || rank >= len(c.Places)) {
+			return fmt.Errorf("rank %d has none of the %d places", rank, len(c.Places))
 		}
 	}
 	return nil
@@ -150,7 +146,7 @@ func (c *Call) check() error {
 // messages returns a bound of the number of messages that a rank sends or receives.
 func (c *Call) messages() int64 {
 	all := 2 * int64(max(1, c.Channels)) * int64(len(c.Group)+1)
-	if c.Chunk > 0 {
+	if c.Chunk > 0 { // the own chunk of a tree keeps far below the limit
 		all += 4 * min(int64(c.Bytes/c.Chunk), maxMessages)
 		for i := range c.Split {
 			all += min(int64(max(c.Split[i], c.From[i])/c.Chunk), maxMessages)

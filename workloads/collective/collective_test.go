@@ -105,24 +105,6 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestOrders: channel c of a ring has ring order c.
-func TestOrders(t *testing.T) {
-	s := job(t, Call{Bytes: 400, Channels: 3, Orders: [][]int{{0, 1, 2, 3}, {2, 0, 3, 1}}}, 4)
-	if err := graph.Check(s, 1); err != nil {
-		t.Fatal(err)
-	}
-	next := map[uint16]int32{}
-	var op graph.Op
-	for p := s.Program(0, 1); p.Next(&op); {
-		if op.Kind == graph.Send {
-			next[op.Channel] = op.Peer
-		}
-	}
-	if next[0] != 1 || next[1] != 3 || next[2] != 1 || len(next) != 3 {
-		t.Errorf("rank 0 sends to %v by channel, want 1, 3 and 1", next)
-	}
-}
-
 // TestSource: iterations are steps, each behind a fence; those to warm up have a label of their own;
 // groups run at the same time.
 func TestSource(t *testing.T) {

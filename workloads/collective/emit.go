@@ -157,8 +157,8 @@ func (e *emitter) channel(i int, bytes units.Size, begin uint32) []uint32 {
 	c := e.call
 	l := line{ranks: c.Group, me: c.Me, on: c.Channel + uint16(i*c.Streams()/max(1, c.Channels))}
 	root, after := c.Root, []uint32{begin}
-	if len(c.Orders) > 0 {
-		l, root = l.reorder(c.Orders[i%len(c.Orders)], root)
+	if a := c.algorithm(); a == Ring || a == Tree {
+		l, root = l.ofChannel(i, c.Places, root)
 	}
 	n := len(l.ranks)
 	switch c.algorithm() {
@@ -194,21 +194,6 @@ func (e *emitter) channel(i int, bytes units.Size, begin uint32) []uint32 {
 		return e.binomial(l, bytes, after)
 	}
 	return after
-}
-
-// reorder returns the line in another order, a permutation of its indices, and where root is in it.
-func (l line) reorder(order []int, root int) (line, int) {
-	other, at := line{ranks: make([]int, len(order)), on: l.on}, 0
-	for i, o := range order {
-		other.ranks[i] = l.ranks[o]
-		if o == l.me {
-			other.me = i
-		}
-		if o == root {
-			at = i
-		}
-	}
-	return other, at
 }
 
 // loops yields the bytes of each loop of a ring or hierarchy: n chunks, and what is left.

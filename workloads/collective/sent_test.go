@@ -57,8 +57,8 @@ func (c *Call) exchanged() units.Size {
 // share returns what the rank sends on channel i, which has so many bytes of the buffer.
 func (c *Call) share(i int, bytes units.Size) units.Size {
 	l, root := line{ranks: c.Group, me: c.Me}, c.Root
-	if len(c.Orders) > 0 {
-		l, root = l.reorder(c.Orders[i%len(c.Orders)], root)
+	if a := c.algorithm(); a == Ring || a == Tree {
+		l, root = l.ofChannel(i, c.Places, root)
 	}
 	n := len(l.ranks)
 	p, place := pieces{bytes, n}, mod(l.me-root, n)
@@ -114,10 +114,14 @@ func (c *Call) share(i int, bytes units.Size) units.Size {
 		return sum
 	case algorithm == Tree:
 		sum, half := units.Size(0), pieces{bytes, 2}
-		for t, at := range inTrees(l.me, n) {
-			edges := len(at.children)
-			if at.parent >= 0 {
-				edges++
+		heads, mine, before, behind := l.servers(c.Places)
+		for t, at := range inTrees(mine, len(heads)) {
+			edges := len(before) + len(behind)
+			if len(before) == 0 {
+				edges += len(at.children)
+				if at.parent >= 0 {
+					edges++
+				}
 			}
 			sum += units.Size(edges) * half.of(t)
 		}

@@ -58,35 +58,45 @@ func inTrees(i, n int) [2]node {
 
 // trees appends an all-reduce by both trees. In each, chunks of half of the bytes are reduced towards
 // the root and broadcast from there, both at the same time (NCCL src/device/all_reduce.h,
-// runTreeSplit). The chunks of the two trees take turns.
+// runTreeSplit). The chunks of the two trees take turns. The trees are of the servers' first ranks;
+// the others of a server are a chain behind its first (src/graph/connect.cc).
 func (e *emitter) trees(l line, bytes units.Size, after []uint32) []uint32 {
 	var up, down [2]flow
 	var rest [2]units.Size
 	half := pieces{bytes, 2}
-	for t, at := range inTrees(l.me, len(l.ranks)) {
-		var parent, children []int
-		if at.parent >= 0 {
-			parent = []int{l.ranks[at.parent]}
-		}
-		for _, c := range at.children {
-			children = append(children, l.ranks[c])
+	heads, mine, before, behind := l.servers(e.call.Places)
+	for t, at := range inTrees(mine, len(heads)) {
+		parent, children := before, behind
+		if len(before) == 0 {
+			if at.parent >= 0 {
+				parent = []int{heads[at.parent]}
+			}
+			children = nil
+			for _, c := range at.children {
+				children = append(children, heads[c])
+			}
+			children = append(children, behind...)
 		}
 		up[t] = flow{e: e, on: l.on + uint16(t), from: children, to: parent}
 		down[t] = flow{e: e, on: l.on + uint16(t), from: parent, to: children}
 		rest[t] = half.of(t)
+	}
+	chunk := e.call.Chunk
+	if chunk == 0 {
+		chunk = treeChunk(bytes, (len(l.ranks)-1)/len(heads)+bits.Len(uint(len(heads)-1)))
 	}
 	for rest[0]+rest[1] > 0 {
 		for t := range rest {
 			if rest[t] == 0 {
 				continue
 			}
-			chunk := e.message(rest[t])
-			rest[t] -= chunk
-			reduced := up[t].pass(chunk, after)
+			size := min(rest[t], chunk)
+			rest[t] -= size
+			reduced := up[t].pass(size, after)
 			if len(up[t].to) > 0 {
 				reduced = after // what comes down is reduced elsewhere
 			}
-			down[t].pass(chunk, reduced)
+			down[t].pass(size, reduced)
 		}
 	}
 	var ends []uint32
@@ -94,6 +104,23 @@ func (e *emitter) trees(l line, bytes units.Size, after []uint32) []uint32 {
 		ends = append(append(ends, up[t].last()...), down[t].last()...)
 	}
 	return ends
+}
+
+// treeChunk returns the chunk of a tree of some depth for the bytes of a channel, as NCCL's protocol
+// Simple has it (src/enqueue.cc): 512 KiB, a step of the buffer, less where the chunks would not
+// fill the tree. Departs from it beyond 1 GiB: chunks grow, so that their number stays bounded.
+func treeChunk(bytes units.Size, depth int) units.Size {
+	const most = 1 << 11 // chunks
+	chunk := 512 * units.KiB
+	for _, rule := range []struct {
+		fill  int // times the depth
+		least units.Size
+	}{{8, 128 * units.KiB}, {4, 64 * units.KiB}, {1, 32 * units.KiB}} {
+		for bytes/chunk < units.Size(depth*rule.fill) && chunk > rule.least {
+			chunk /= 2
+		}
+	}
+	return max(chunk, bytes/most)
 }
 
 // flow passes chunks on: it receives each from several ranks, or none, and sends it to several

@@ -437,7 +437,7 @@ func (e *Engine) add(now units.Time, at int32) {
 	r, op := &e.ranks[at], &e.next
 	slot := e.slot()
 	o := &e.ops[slot]
-	*o = live{id: r.id, rank: at, out: nothing, next: nothing, stream: nothing, after: r.after, kind: op.Kind, unit: op.Unit, tag: tagOf(op.Tag)}
+	*o = live{id: r.id, rank: at, out: nothing, next: nothing, stream: nothing, after: r.after, kind: op.Kind, unit: op.Unit, tag: op.Tag.Record()}
 	if op.NotBefore > 0 {
 		o.ready = e.config.Start.Add(op.NotBefore)
 	}
@@ -507,8 +507,8 @@ func (e *Engine) addRecv(r *rank, slot int32) {
 	s.lastRecv = slot
 }
 
-// tagOf returns the tag of records: from 1, 0 for none.
-func tagOf(t Tag) metrics.Tag {
+// Record returns the tag of records: from 1, 0 for none.
+func (t Tag) Record() metrics.Tag {
 	return metrics.Tag{Step: t.Step + 1, Phase: label(t.Phase), Collective: label(t.Collective), Group: max(t.Group, 0)}
 }
 

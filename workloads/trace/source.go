@@ -59,7 +59,8 @@ type Source struct {
 	Repeat int      // steps: how often the trace is played
 	Nodes  [][]Node // by rank
 	Calls  []Call
-	Groups [][]int // ranks
+	Groups [][]int            // ranks
+	Places []collective.Place // of the ranks, see collective.Call
 }
 
 // Ranks implements graph.Source.
@@ -95,7 +96,7 @@ func (s *Source) Only(ranks []int) graph.Source {
 func (s *Source) call(c *Call, rank int) collective.Call {
 	call := c.Call
 	call.Group = s.Groups[c.Group]
-	call.Me = -1
+	call.Me, call.Places = -1, s.Places
 	for i, r := range call.Group {
 		if r == rank {
 			call.Me = i

@@ -135,7 +135,8 @@ type Collectives struct {
 	// all_to_all of the last. With SequenceParallel and Sharded they are those of
 	// reduce_scatter and all_gather. Context parallelism uses rings.
 	TP, DP, EP collective.Algorithm
-	Channels   int        // of each collective, see collective.Call; 0: 1
-	Chunk      units.Size // see collective.Call; 0: no slicing
-	Local      int        // size of an inner group of DP, if hierarchical
+	Channels   int                // of each collective, see collective.Call; 0: 1
+	Chunk      units.Size         // see collective.Call; 0: no slicing
+	Local      int                // size of an inner group of DP, if hierarchical
+	Places     []collective.Place // of the ranks, see collective.Call
 }

@@ -28,6 +28,7 @@ type Profile struct {
 	Channels  int                  // see collective.Call; 0: 1
 	Chunk     units.Size           // see collective.Call; 0: no slicing
 	Local     int                  // see collective.Call
+	Places    []collective.Place   // see collective.Call
 	Scale     float64              // of Compute and Bytes, see Config.Scale; 0: 1
 	// BytesScale is that of Bytes alone, above 0 and at most 1: on links as much slower, phases
 	// take the times that they take on fast ones. 0: 1.
@@ -116,7 +117,7 @@ func (c *Profile) call(rank int) collective.Call {
 		all[i] = i
 	}
 	return collective.Call{
-		Kind: collective.AllReduce, Algorithm: c.Algorithm, Group: all, Me: rank, Bytes: c.bytes(), Channels: c.Channels, Chunk: c.Chunk, Local: c.Local,
+		Kind: collective.AllReduce, Algorithm: c.Algorithm, Group: all, Me: rank, Bytes: c.bytes(), Channels: c.Channels, Chunk: c.Chunk, Local: c.Local, Places: c.Places,
 	}
 }
 

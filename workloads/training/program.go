@@ -286,7 +286,7 @@ func (p *program) join(b *graph.Builder, other uint32) {
 // collective appends a collective of a group and returns its end, or after if there is none.
 func (p *program) collective(b *graph.Builder, t traffic, kind collective.Kind, a collective.Algorithm, g group, on int, after ...uint32) uint32 {
 	o := &p.layout.config.Collectives
-	call := collective.Call{Kind: kind, Algorithm: a, Bytes: t.bytes, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local}
+	call := collective.Call{Kind: kind, Algorithm: a, Bytes: t.bytes, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local, Places: o.Places}
 	return p.run(b, t, &call, g, on, after...)
 }
 

@@ -1,6 +1,8 @@
 package player
 
 import (
+	"slices"
+
 	"github.com/csiglab/csiglab/internal/fifo"
 	"github.com/csiglab/csiglab/metrics"
 	"github.com/csiglab/csiglab/units"
@@ -33,6 +35,22 @@ type Route struct {
 	// messages.
 	Port int
 	ID   uint32
+	// Relay says that the sender is on another host of the server, whose messages come by Port;
+	// the host sends them on by Flow.
+	Relay bool
+}
+
+// Read returns the ranks whose programs the host reads: those that are here and those whose messages
+// it sends on.
+func (j *Job) Read() []int {
+	ranks := slices.Clone(j.Ranks)
+	for _, r := range j.Routes {
+		if from := int(r.Stream.From); r.Relay && !slices.Contains(ranks, from) {
+			ranks = append(ranks, from)
+		}
+	}
+	slices.Sort(ranks)
+	return ranks
 }
 
 // Post is a message for a connection that this host sends.
@@ -52,6 +70,8 @@ type job struct {
 	byID    map[uint32]int // number of a stream whose messages come from another host of the server
 	senders []sender       // by index in Ranks
 	due     units.Time     // when something of senders happens next
+	relays  relays
+	passed  []Post // of other hosts, that came since the last Posts
 }
 
 // sender is the way of a rank's messages inside its server: one after the other.
@@ -93,6 +113,9 @@ func (p *Player) addJobs(jobs []Job, sink metrics.Sink) {
 			number := j.engine.Stream(r.Stream, int32(r.Flow))
 			j.routes = append(j.routes, r)
 			switch {
+			case r.Relay:
+				j.byID[r.ID] = number
+				j.relays.add(c, r)
 			case r.Flow != metrics.Absent:
 				p.streams[r.Flow] = stream{i, number}
 			case r.Port != Local:
@@ -142,6 +165,7 @@ func (p *Player) Posts(now units.Time) []Post {
 		return p.posts
 	}
 	for i := range p.jobs {
+		p.posts, p.jobs[i].passed = append(p.posts, p.jobs[i].passed...), p.jobs[i].passed[:0]
 		for j := &p.jobs[i]; min(j.due, j.engine.Next()) <= now; {
 			p.playJob(now, j)
 		}
@@ -241,7 +265,13 @@ func (p *Player) onJobMessage(now units.Time, number int, id uint32) bool {
 			continue
 		}
 		stream, ok := j.byID[id]
-		if ok {
+		switch r := j.route(stream); {
+		case !ok:
+		case r.Relay:
+			if post, known := j.relays.next(r); known {
+				j.passed, p.play = append(j.passed, post), now
+			}
+		default:
 			j.engine.Received(now, stream, 1)
 			p.play = min(p.play, j.engine.Next())
 		}

@@ -1,0 +1,112 @@
+package campaign
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/csiglab/csiglab/internal/checkout"
+)
+
+// rails is what all-reduces take on 8 servers of 8 GPUs with a NIC each, at 100 Gb/s (closed forms of
+// docs/how-to/fabrics.md#channels-and-nics), in seconds. Headers and ACKs leave 97.9 Gb/s.
+type rails struct{ size float64 }
+
+const (
+	railServers, railGPUs = 8, 8
+	railNIC, railLocal    = 97.9e9 / 8, 3.6e12 / 8 // B/s
+	railHop, localHop     = 2e-6, 1e-6             // s
+)
+
+// hop returns the latency of a message between servers: two links, and a packet that the switch stores.
+func (rails) hop(bytes float64) float64 { return railHop + min(bytes, mss+header)/railNIC }
+
+// ring is 2 (N-1) steps, by the busiest link or by the way of one piece, which is in a server 7 of 8 times.
+func (r rails) ring() float64 {
+	const steps, crossings = 2 * (railServers*railGPUs - 1), 2 * railServers
+	piece := r.size / railGPUs / (railServers * railGPUs)
+	cross, inside := r.hop(piece)+localHop+piece/railNIC, localHop+piece/railLocal
+	return max(steps*piece/railNIC+r.hop(piece)+localHop, crossings*cross+(steps-crossings)*inside)
+}
+
+// tree is 2 S by the channel's NIC of a server that has children in one of the two trees, and the way of
+// the first chunk up and down: log of the servers, and the chain in a server.
+func (r rails) tree(chunk float64) float64 {
+	depth := 3*(r.hop(chunk)+chunk/railNIC) + (railGPUs-1)*(localHop+chunk/railLocal)
+	return 2*r.size/railGPUs/railNIC + 2*depth
+}
+
+// hierarchical is the stages one after the other.
+func (r rails) hierarchical() float64 {
+	piece := r.size / railGPUs
+	return 2*(railGPUs-1)*(localHop+piece/railLocal) + 2*(railServers-1)*(r.hop(piece/railServers)+piece/railServers/railNIC)
+}
+
+// TestRailBandwidth: on rails the channels of ring and tree use all NICs of a server, with PXN also where no
+// spine joins the rails. Bus bandwidths are those of the closed forms, and of the table in docs.
+func TestRailBandwidth(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	page, err := os.ReadFile("../../../docs/how-to/fabrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []string{"1MiB", "16MiB", "64MiB"}
+	if os.Getenv("CSIGLAB_E2E") == "1" {
+		sizes = append(sizes, "256MiB", "1GiB")
+	}
+	bytes := map[string]float64{"1MiB": 1 << 20, "16MiB": 16 << 20, "64MiB": 64 << 20, "256MiB": 256 << 20, "1GiB": 1 << 30}
+	chunks := map[string]float64{"1MiB": 32 << 10, "16MiB": 64 << 10, "64MiB": 128 << 10, "256MiB": 256 << 10, "1GiB": 512 << 10} // NCCL's rule, 10 deep
+	for _, size := range sizes {
+		row := "| " + strings.Replace(size, "M", " M", 1) + " |"
+		row = strings.Replace(row, "1GiB", "1 GiB", 1)
+		for _, c := range []struct {
+			keys  string
+			want  float64
+			apart float64
+		}{
+			{"algorithm: ring, channels: 8", rails{bytes[size]}.ring(), 0.005},
+			{"algorithm: tree, channels: 8", rails{bytes[size]}.tree(chunks[size]), 0.1},
+			{"algorithm: hierarchical", rails{bytes[size]}.hierarchical(), 0.005},
+		} {
+			got := metricsOf(t, fmt.Sprintf(`
+schema: 1
+name: rails
+topology: {rail: {servers: 8, nics: 8, rate: 100Gbps, delay: 1us}}
+fidelity: flow
+jobs: [{name: j, local: {pxn: true}, collective: {size: %s, %s}}]
+`, size, c.keys))["busbw_gbps.p50.j.all_reduce"]
+			closed := bytes[size] * 8 / c.want * 2 * 63 / 64 / 1e9
+			if math.Abs(got/closed-1) > c.apart {
+				t.Errorf("%s, %s: %.1f Gb/s, closed form %.1f", size, c.keys, got, closed)
+			}
+			row += fmt.Sprintf(" %.0f; %.0f |", got, closed)
+		}
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/how-to/fabrics.md has no row %s", row)
+		}
+	}
+}
+
+// TestPXN: in packets as well, messages of a job between rails without spines go inside the server to the GPU
+// on the receiver's rail; every message of an all-to-all arrives, and a ring's channel costs one NIC.
+func TestPXN(t *testing.T) {
+	run := func(keys string) map[string]float64 {
+		return metricsOf(t, `
+schema: 1
+name: pxn
+topology: {rail: {servers: 3, nics: 4, rate: 100Gbps, delay: 1us}}
+hosts: {min_rto: 1ms}
+jobs: [{name: j, steps: 2, local: {pxn: true}, collective: {size: 3MiB, `+keys+`}}]
+`)
+	}
+	one, four := run("algorithm: ring")["busbw_gbps.p50.j.all_reduce"], run("algorithm: ring, channels: 4")["busbw_gbps.p50.j.all_reduce"]
+	if one < 80 || one > 98 || four < 3.5*one {
+		t.Errorf("ring: %.1f Gb/s with one channel, %.1f with four", one, four)
+	}
+	// Each GPU sends 2/3 of 3 MiB to other servers and receives as much.
+	if got, least := run("kind: all_to_all, algorithm: direct, channels: 12")["cct_us.max.j.all_to_all"], 2*float64(1<<20)*8/100e9*1e6; got < least || got > 1.5*least {
+		t.Errorf("all-to-all: %.1f us, at least %.1f", got, least)
+	}
+}
