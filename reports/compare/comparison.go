@@ -54,12 +54,15 @@ type CaseComparison struct {
 	SeedsA int      `json:"seedsA"` // how many there are
 	SeedsB int      `json:"seedsB"`
 	// Identical: both have the same seeds, and each has the same trace hash on both sides.
-	Identical bool               `json:"identical"`
-	Differs   []Disparity        `json:"differs,omitempty"` // of this case alone
-	Tested    int                `json:"tested"`            // metrics that share the confidence: those that are not equal for every seed
-	Metrics   []MetricComparison `json:"metrics"`           // those that are worse first, then by Effect and size
-	OnlyA     []string           `json:"onlyA,omitempty"`   // metrics
-	OnlyB     []string           `json:"onlyB,omitempty"`
+	Identical bool        `json:"identical"`
+	Differs   []Disparity `json:"differs,omitempty"` // of this case alone
+	Tested    int         `json:"tested"`            // metrics that share the confidence: those that are not equal for every seed
+	// Swapped: P comes from swapping the sides of the few seeds that there are (statistics.Flips), not
+	// from a rank test with Holm's correction.
+	Swapped bool               `json:"swapped,omitempty"`
+	Metrics []MetricComparison `json:"metrics"`         // those that are worse first, then by Effect and size
+	OnlyA   []string           `json:"onlyA,omitempty"` // metrics
+	OnlyB   []string           `json:"onlyB,omitempty"`
 	// LeftOut is how many metrics of single flows and ports were not compared.
 	LeftOut int `json:"leftOut,omitempty"`
 }
@@ -84,6 +87,8 @@ type MetricComparison struct {
 	Reason  string          `json:"reason,omitempty"` // where the numbers do not say it
 	ValuesA []float64       `json:"valuesA"`          // by seed
 	ValuesB []float64       `json:"valuesB"`          // in pairs with ValuesA, if the case is Paired
+
+	moves []float64 // of a Paired case: by how much each of its seeds moves the metric, see statistics.Flips
 }
 
 // Design is how two folders are compared. The zero value compares all metrics of whole runs.
@@ -255,7 +260,7 @@ func (d *Design) compare(a, b *Case) CaseComparison {
 			}
 		}
 	}
-	c.Tested = d.judge(c.Metrics, c.Paired)
+	d.judge(&c)
 	slices.SortStableFunc(c.Metrics, func(a, b MetricComparison) int { return telling(&a, &b) })
 	return c
 }
@@ -323,7 +328,26 @@ func (d *Design) metric(name string, a, b *Case, paired bool, seeds []uint64) (M
 		m.Reason = fmt.Sprintf("%d of %d seeds have it on both sides", len(m.ValuesA), len(seeds))
 	}
 	d.estimate(&m, paired)
+	m.setMoves(va, vb, seeds)
 	return m, true
+}
+
+// setMoves sets the moves of a metric with the values of both sides by seed: logarithms of ratios,
+// or differences where a value is none of a ratio.
+func (m *MetricComparison) setMoves(va, vb map[uint64]float64, seeds []uint64) {
+	ratios := !m.Absolute && slices.Min(m.ValuesA) > 0 && slices.Min(m.ValuesB) > 0
+	m.moves = make([]float64, len(seeds))
+	for i, seed := range seeds {
+		a, inA := va[seed]
+		b, inB := vb[seed]
+		switch {
+		case !inA || !inB:
+		case ratios:
+			m.moves[i] = math.Log(b / a)
+		default:
+			m.moves[i] = b - a
+		}
+	}
 }
 
 // lopsided returns why the seeds that have a metric on either side cannot be compared: in
@@ -410,18 +434,27 @@ func (m *MetricComparison) by(plan statistics.Plan, paired bool) statistics.Comp
 
 func joined(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
 
-// judge gives each metric its outcome. P is corrected by Holm for all metrics whose test
-// could reject, whose number it returns: that of a metric that is equal for every seed could
-// not, so that it is none of the chances to be wrong.
-func (d *Design) judge(metrics []MetricComparison, paired bool) int {
+// judge gives each metric of a case its outcome. P is corrected for all metrics whose test could
+// reject: that of a metric that is equal for every seed could not, so that it is none of the chances
+// to be wrong. Where the seeds are too few for Holm's correction of so many, their sides are swapped.
+func (d *Design) judge(c *CaseComparison) {
+	metrics := c.Metrics
 	var tested []int
 	var p []float64
+	var moves [][]float64
 	for i := range metrics {
-		if m := &metrics[i]; !m.equal(paired) {
-			tested, p = append(tested, i), append(p, m.P)
+		if m := &metrics[i]; !m.equal(c.Paired) {
+			tested, p, moves = append(tested, i), append(p, m.P), append(moves, m.moves)
 		}
 	}
-	for k, corrected := range statistics.Holm(p) {
+	c.Tested = len(tested)
+	seeds := len(c.Seeds)
+	c.Swapped = c.Paired && seeds < fewestSeeds(d.Confidence, c.Tested) && seeds >= statistics.FewestFlips(1-d.Confidence) && seeds <= statistics.MostFlips
+	corrected := statistics.Holm(p)
+	if c.Swapped {
+		corrected = statistics.Flips(moves)
+	}
+	for k, corrected := range corrected {
 		m := &metrics[tested[k]]
 		single := m.P
 		m.P = corrected
@@ -440,7 +473,6 @@ func (d *Design) judge(metrics []MetricComparison, paired bool) int {
 			m.Outcome = variants.Worse
 		}
 	}
-	return len(tested)
 }
 
 // Effects of comparisons of two folders, in the order in which readers see them.
@@ -486,8 +518,10 @@ func (c *CaseComparison) With(o variants.Effect) (all []*MetricComparison) {
 }
 
 // FewestSeeds returns with how many seeds of both sides a difference in one of so many
-// metrics can be found.
-func (c *Comparison) FewestSeeds(metrics int) int {
-	_, fewest := statistics.Plan{Confidence: c.Confidence, FalseFail: (1 - c.Confidence) / 2 / float64(max(metrics, 1))}.Fewest()
+// metrics can be found by a rank test.
+func (c *Comparison) FewestSeeds(metrics int) int { return fewestSeeds(c.Confidence, metrics) }
+
+func fewestSeeds(confidence float64, metrics int) int {
+	_, fewest := statistics.Plan{Confidence: confidence, FalseFail: (1 - confidence) / 2 / float64(max(metrics, 1))}.Fewest()
 	return fewest
 }

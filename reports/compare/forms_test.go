@@ -95,15 +95,15 @@ func TestComparisonTextIsAScreen(t *testing.T) {
 // "one seed gives no interval (say how to get one)", and too few seeds likewise.
 func TestComparisonSaysHowManySeeds(t *testing.T) {
 	for seeds, want := range map[int]string{
-		1: "1 seed is too few to rule out chance; run both with --seeds 11, or name fewer metrics with --metric.",
-		8: "8 seeds are too few to rule out chance; run both with --seeds 11, or name fewer metrics with --metric.",
+		1: "1 seed is too few to rule out chance; run both with --seeds 6.",
+		5: "5 seeds are too few to rule out chance; run both with --seeds 6.",
 	} {
 		text := strings.ReplaceAll(comparisonText(t, compareSides(t, sideOf("a", 1, 30, seeds, 1), sideOf("b", 1, 30, seeds, 1.2))), "\u00a0", " ")
 		if !strings.Contains(text, want) {
 			t.Errorf("%d seeds: no %q in\n%s", seeds, want, text)
 		}
 	}
-	if text := comparisonText(t, compareSides(t, sideOf("a", 2, 30, 8, 1), sideOf("b", 2, 30, 8, 1.2))); strings.Count(text, "run both with --seeds") != 1 {
+	if text := comparisonText(t, compareSides(t, sideOf("a", 2, 30, 5, 1), sideOf("b", 2, 30, 5, 1.2))); strings.Count(text, "run both with --seeds") != 1 {
 		t.Errorf("of two variants, want it once:\n%s", text)
 	}
 	if text := comparisonText(t, compareSides(t, sideOf("a", 1, 1, 1, 1), sideOf("b", 1, 1, 1, 1.2))); !strings.Contains(text, "too few to rule out chance; run both with --seeds 6.") || !strings.Contains(text, "no interval") {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/variants"
@@ -115,12 +116,19 @@ func caseHelp(c *Comparison, one *CaseComparison) string {
 	if one.Paired {
 		seeds = len(one.Seeds)
 	}
-	if enough := c.FewestSeeds(one.Tested); seeds < enough {
+	enough := c.FewestSeeds(one.Tested)
+	if one.Swapped {
+		return fmt.Sprintf("%s show differences that all of them have alike; --seeds %d on both sides finds others, or fewer metrics with --metric.", words.Plural(seeds, "seed"), enough)
+	}
+	if one.Paired {
+		enough = min(enough, statistics.FewestFlips(1-c.Confidence))
+	}
+	if seeds < enough {
 		are, fewer := " are", ""
 		if seeds == 1 {
 			are = " is"
 		}
-		if one.Tested > 1 {
+		if enough > c.FewestSeeds(1) {
 			fewer = ", or name fewer metrics with --metric"
 		}
 		return fmt.Sprintf("%s%s too few to rule out chance; run both with --seeds %d%s.", words.Plural(seeds, "seed"), are, enough, fewer)
@@ -297,5 +305,5 @@ func intervalText(m *MetricComparison) string {
 func rule(c *Comparison) string {
 	delta, level := words.Number(100*c.Delta)+"\u00a0%", words.Number(100*c.Confidence)+"\u00a0%"
 	return fmt.Sprintf("A and B are medians over the seeds. Difference: by how much B is greater, in the median over pairs of the same seed, with an interval of %s; it is not the quotient of the two medians, which may be of different seeds. Same: the interval lies within ±%s, or all seeds are equal. Better, worse or, of metrics without a direction, changed: "+
-		"it does not, and a rank test corrected for all metrics of the variant (Holm) says at %s that there is a difference. Otherwise the seeds do not tell: inconclusive.", level, delta, level)
+		"it does not, and a rank test corrected for all metrics of the variant (Holm), or with few seeds swapping the sides of each seed in all metrics at once, says at %s that there is a difference. Otherwise the seeds do not tell: inconclusive.", level, delta, level)
 }
