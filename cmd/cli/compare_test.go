@@ -266,7 +266,7 @@ func TestCompareSweeps(t *testing.T) {
 		want string
 	}{
 		{sweepFolder(t, nil, map[string]*runfolder.Folder{"9kB": f}), command.ExitUsage, "no point and variant in common"},
-		{dir, command.ExitUsage, "one is the folder of a sweep, and the other one of a run"},
+		{dir, command.ExitUsage, "one is the folder of a sweep, and the other one is not"},
 		{sweepFolder(t, func(rows *[]results.Row) { *rows = (*rows)[:1] }, one), command.ExitInfrastructure, "it has 1 of 2 runs; csiglab sweep --resume"},
 		{sweepFolder(t, func(rows *[]results.Row) { (*rows)[1].Outcome, (*rows)[1].Reason = results.Invalid, "killed" }, one), command.ExitInfrastructure, "the first of them point 0, csig, seed 2: killed"},
 	} {

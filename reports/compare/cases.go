@@ -220,6 +220,9 @@ const maxDisparities = 100
 // disparities returns the facts that differ, in the order of a, then those of b alone.
 func disparities(a, b []fact) []Disparity {
 	all := []Disparity{}
+	if len(a) == 0 || len(b) == 0 { // numbers of another program, of which nothing is known
+		return all
+	}
 	index := func(facts []fact) map[string]string {
 		values := make(map[string]string, len(facts))
 		for _, f := range facts {

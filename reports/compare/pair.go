@@ -39,14 +39,14 @@ type Pair struct {
 	sides  [2]opened
 }
 
-// opened is one of the two folders.
+// opened is one of the two folders, or a CSV file.
 type opened struct {
 	name, variant string
-	folder        *runfolder.Folder // nil: of a sweep
+	folder        *runfolder.Folder // nil: of a sweep, and of a CSV file
 	measured      *Measured
 }
 
-// Open opens two folders, each with or without a variant behind a colon. The error is an *Error or
+// Open opens two folders, or CSV files with numbers of other programs, each with or without a variant behind a colon. The error is an *Error or
 // one of a run's folder.
 func Open(a, b string, d Design) (*Pair, error) {
 	p := &Pair{design: d}
@@ -56,7 +56,7 @@ func Open(a, b string, d Design) (*Pair, error) {
 		}
 	}
 	if a, b := p.sides[0], p.sides[1]; a.measured.Sweep != b.measured.Sweep {
-		return nil, misuse("%s and %s: one is the folder of a sweep, and the other one of a run; compare two of one kind", a.name, b.name)
+		return nil, misuse("%s and %s: one is the folder of a sweep, and the other one is not; compare two of one kind", a.name, b.name)
 	}
 	p.design.VariantA, p.design.VariantB = p.sides[0].variant, p.sides[1].variant
 	return p, nil
@@ -73,6 +73,10 @@ func (o *opened) open(side, argument string, d *Design) (err error) {
 				return misuse("%s: name a variant after the colon", argument)
 			}
 		}
+	}
+	if isNumbers(o.name) {
+		o.measured, err = readNumbers(o.name)
+		return err
 	}
 	if IsSweep(o.name) {
 		o.measured, err = MeasureSweep(o.name, d.Meaning, d.Only)
@@ -94,7 +98,7 @@ func (o *opened) open(side, argument string, d *Design) (err error) {
 	return nil
 }
 
-// Runs returns the folders, nil of sweeps.
+// Runs returns the folders, nil of sweeps and of numbers of other programs.
 func (p *Pair) Runs() (a, b *runfolder.Folder) { return p.sides[0].folder, p.sides[1].folder }
 
 // Metrics returns the metrics that A has.

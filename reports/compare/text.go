@@ -52,6 +52,10 @@ func WriteText(w io.Writer, c *Comparison, more string) error {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	say("%s.", banner(c).Headline)
 	for i, side := range []*Measured{&c.A, &c.B} {
+		if side.foreign() {
+			say("%c  %s", 'A'+i, words.Shortened(side.Folder, 80))
+			continue
+		}
 		say("%c  %s (%s, csiglab %s)", 'A'+i, words.Shortened(side.Folder, 80), words.Shortened(side.Experiment, 40), words.Shortened(side.Version, 40))
 	}
 	if differs := allDiffers(c); len(differs) > 0 {

@@ -37,10 +37,12 @@ func compareCommand(a *command.App) *cobra.Command {
 		Long: "Compare the metrics of two run folders, or of two sweeps. Of each metric it prints by how much B is\n" +
 			"greater than A, an interval, and one of better, worse, same and inconclusive; changed, of metrics\n" +
 			"without a direction. Variants of one name are compared, or those that are named. Seeds that both\n" +
-			"have are compared in pairs.\n\n" +
+			"have are compared in pairs. A CSV file with the columns metric, seed, value and, if there are\n" +
+			"several, variant stands for runs of another program.\n\n" +
 			"The exit code is 0 whatever came out; csiglab regress gives verdicts.",
 		Example: "  csiglab compare runs/before runs/after\n" +
-			"  csiglab compare runs/a:baseline runs/a:csig --html compare.html",
+			"  csiglab compare runs/a:baseline runs/a:csig --html compare.html\n" +
+			"  csiglab compare htsim.csv runs/a:baseline",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return command.Usage("want two run folders, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
