@@ -23,6 +23,7 @@ import (
 	"github.com/csiglab/csiglab/reports/section/jobs"
 	"github.com/csiglab/csiglab/reports/section/metrics"
 	"github.com/csiglab/csiglab/reports/section/named"
+	"github.com/csiglab/csiglab/reports/section/nics"
 	"github.com/csiglab/csiglab/reports/section/programs"
 	"github.com/csiglab/csiglab/reports/section/queues"
 	"github.com/csiglab/csiglab/reports/section/rates"
@@ -42,7 +43,7 @@ var sections = []struct {
 }{
 	{variants.New, true}, {cluster.New, true}, {fairness.New, true}, {rates.New, false}, {jobs.New, true}, {blame.New, true},
 	{signature.New, false}, {sharing.New, false}, {collectives.New, false}, {completion.New, true}, {queues.New, false},
-	{utilisation.New, false}, {heatmap.New, false}, {shift.New, false}, {named.New, false}, {truth.New, false}, {control.New, false},
+	{utilisation.New, false}, {nics.New, false}, {heatmap.New, false}, {shift.New, false}, {named.New, false}, {truth.New, false}, {control.New, false},
 	{detection.New, true}, {faults.New, true}, {programs.New, false}, {fabric.New, false}, {metrics.New, false}, {runs.New, true},
 }
 

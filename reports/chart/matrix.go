@@ -5,14 +5,22 @@ import (
 	"math"
 )
 
-// Matrix is a square of cells: from each of some things to each of them.
+// Matrix is cells in rows and columns, such as from each of some things to each of them.
 type Matrix struct {
-	Name   string
-	Corner string   // in the corner of the names: "from ↓, to →"
-	Names  []string // of rows and of columns
-	Value  Scaling  // of the cells: its name, unit and ends
-	Values []string // where values are indices of these names; nil where they are numbers
-	Cell   func(row, column int) Cell
+	Name    string
+	Corner  string   // in the corner of the names: "from ↓, to →"
+	Names   []string // of rows, and of columns unless these have names of their own
+	Columns []string // nil: Names
+	Value   Scaling  // of the cells: its name, unit and ends
+	Values  []string // where values are indices of these names; nil where they are numbers
+	Cell    func(row, column int) Cell
+}
+
+func (c *Matrix) columns() []string {
+	if c.Columns != nil {
+		return c.Columns
+	}
+	return c.Names
 }
 
 // Cell is a cell of a matrix.
@@ -33,29 +41,32 @@ const (
 
 // Draw implements Chart.
 func (c *Matrix) Draw(width float64) *Drawing {
-	n := len(c.Names)
+	rows, columns := len(c.Names), len(c.columns())
+	most := max(rows, columns, 1)
 	longest := 0.0
 	for _, name := range c.Names {
 		longest = max(longest, TextWidth(clip(name), 10, false))
 	}
 	left := min(max(longest+10, 30), 96)
 	below := 0.8 * left
-	cell := min((width-left-30)/float64(max(n, 1)), mostSide/float64(max(n, 1)), 56)
-	side := cell * float64(n)
+	cell := min((width-left-30)/float64(most), mostSide/float64(most), 56)
 	// Names of columns are at an angle and need room to the left of the first and below.
-	area := Area{left + 14, 16, side, side}
-	d := &Drawing{Width: width, Height: area.Y + side + below + 14, Plot: area, Title: c.Name, Desc: fmt.Sprintf("%d sources by %d destinations", n, n)}
+	area := Area{left + 14, 16, cell * float64(columns), cell * float64(rows)}
+	d := &Drawing{Width: width, Height: area.Y + area.Height + below + 14, Plot: area, Title: c.Name, Desc: fmt.Sprintf("%d sources by %d destinations", rows, columns)}
+	if c.Columns != nil {
+		d.Desc = fmt.Sprintf("%d rows by %d columns", rows, columns)
+	}
 	d.add(&Text{Text: c.Corner, Y: 6, Size: 9, Paint: Soft, Most: width})
 	every := max(1, int(math.Ceil(11/cell)))
-	for i := 0; i < n; i += every {
+	for i := 0; i < rows; i += every {
 		at := (float64(i) + 0.5) * cell
 		d.add(&Text{X: area.X - 5, Y: area.Y + at, Text: c.Names[i], Size: 10, Anchor: End, Most: left - 2})
 	}
-	for i := 0; i < n; i += max(1, int(math.Ceil(15/cell))) {
+	for i := 0; i < columns; i += max(1, int(math.Ceil(15/cell))) {
 		at := (float64(i) + 0.5) * cell
-		d.add(&Text{X: area.X + at + 2, Y: area.Y + side + 8, Text: c.Names[i], Size: 10, Anchor: End, Rotate: -50, Most: left - 4})
+		d.add(&Text{X: area.X + at + 2, Y: area.Y + area.Height + 8, Text: c.columns()[i], Size: 10, Anchor: End, Rotate: -50, Most: left - 4})
 	}
-	if n > mostCells {
+	if most > mostCells {
 		d.add(c.small(area))
 	} else {
 		d.add(&Rect{Style: Style{Fill: Idle}, Area: area})
@@ -63,24 +74,24 @@ func (c *Matrix) Draw(width float64) *Drawing {
 	}
 	var edge Outline
 	edge.Move(area.X, area.Y)
-	edge.Line(area.X, area.Y+side)
-	edge.Line(area.X+side, area.Y+side)
+	edge.Line(area.X, area.Y+area.Height)
+	edge.Line(area.X+area.Width, area.Y+area.Height)
 	d.add(&Path{Style: Style{Stroke: Axis}, Outline: edge})
 	return d
 }
 
 // large draws cells with texts.
 func (c *Matrix) large(d *Drawing, area Area, cell float64) {
-	n := len(c.Names)
+	columns := c.columns()
 	var texts []Mark
-	for i := range n {
-		for k := range n {
+	for i := range c.Names {
+		for k := range columns {
 			v := c.Cell(i, k)
 			box := Area{area.X + float64(k)*cell + 0.3, area.Y + float64(i)*cell + 0.3, cell - 0.6, cell - 0.6}
 			tag := Tag{}
 			// Tips of large matrices would be most of the page; the script has the values.
-			if n <= mostTips && v.Tip != "" {
-				tag.Tip = clip(c.Names[i]) + " → " + clip(c.Names[k]) + ": " + v.Tip
+			if len(c.Names) <= mostTips && v.Tip != "" {
+				tag.Tip = clip(c.Names[i]) + " → " + clip(columns[k]) + ": " + v.Tip
 			}
 			switch {
 			case v.Paint != None:
@@ -106,10 +117,10 @@ func (c *Matrix) large(d *Drawing, area Area, cell float64) {
 
 // small returns cells without texts.
 func (c *Matrix) small(area Area) *Cells {
-	n := len(c.Names)
-	m := &Cells{Area: area, Rows: n, Columns: n}
+	n := len(c.columns())
+	m := &Cells{Area: area, Rows: len(c.Names), Columns: n}
 	of := map[Paint]int{}
-	levels := make([]int16, n*n)
+	levels := make([]int16, m.Rows*n)
 	for i := range levels {
 		v := c.Cell(i/n, i%n)
 		if v.Paint == None && v.Few {
@@ -132,11 +143,16 @@ func (c *Matrix) small(area Area) *Cells {
 
 // Data implements Chart.
 func (c *Matrix) Data() *Data {
-	n := len(c.Names)
-	d := &Data{Kind: KindMatrix, Name: c.Name, X: AxisOf{Name: "To", Max: float64(n)}, Y: AxisOf{Name: "From", Max: float64(n)}, Value: c.Value.data()}
+	n := len(c.columns())
+	d := &Data{Kind: KindMatrix, Name: c.Name, X: AxisOf{Name: "To", Max: float64(n)}, Y: AxisOf{Name: "From", Max: float64(len(c.Names))}, Value: c.Value.data()}
+	if c.Columns != nil {
+		d.X.Name, d.Y.Name = "Column", "Row"
+	}
 	d.Value.Names = c.Values
-	for i := range n {
-		d.X.Names = append(d.X.Names, clip(c.Names[i]))
+	for _, name := range c.columns() {
+		d.X.Names = append(d.X.Names, clip(name))
+	}
+	for i := range c.Names {
 		s := Series{Name: clip(c.Names[i]), Values: make(Numbers, n)}
 		for k := range n {
 			s.Values[k] = c.Cell(i, k).Value
