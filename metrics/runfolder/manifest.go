@@ -64,7 +64,7 @@ type Manifest struct {
 	Ports         []Port         `json:"ports" doc:"both ends of each link, its rate and name, and the port's name, tier and direction"`
 	Flows         []Flow         `json:"flows" doc:"number, name, hosts and size of each flow; of a connection of a job its 'messages', ranks and 'channel' too"`
 	Jobs          []Job          `json:"jobs,omitempty" doc:"of each job hosts by rank, steps, phases and collectives; what [operations.parquet](telemetry.md#operationsparquet) has ('firstSteps', 'messages'); jobs with shared ports ('shares'); the 'prediction'"`
-	Variants      []Variant      `json:"variants" doc:"in the order of the experiment: CC with 'actions' and 'constants', LB, AQM, CSIG format, MTU, [notes](#notes), [locators](#locators), the switches without CSIG ('silent'), [parameters](#parameters)"`
+	Variants      []Variant      `json:"variants" doc:"in the order of the experiment: CC with 'actions' and 'constants', LB, AQM, CSIG format, MTU, [notes](#notes), [locators](#locators), the switches without CSIG ('silent'), 'tunnels', [parameters](#parameters)"`
 
 	Published    []Published      `json:"published,omitempty" doc:"figures to compare with"`
 	Expectations []string         `json:"expectations,omitempty" doc:"as the experiment states them"`
@@ -287,6 +287,7 @@ type Variant struct {
 
 	Notes    []string      `json:"notes,omitempty"`    // what a reader of the results should know of the configuration
 	Locators *LocatorTable `json:"locators,omitempty"` // of CSIG tags; nil without tags
+	Tunnels  string        `json:"tunnels,omitempty"`  // where CSIG tags are in them, outer or inner; "" without
 	Silent   []string      `json:"silent,omitempty"`   // names of the switches that do not speak CSIG, though there are tags
 
 	Parameters *Parameters `json:"parameters,omitempty"`

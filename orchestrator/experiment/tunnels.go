@@ -6,6 +6,14 @@ type Tunnels struct {
 	VNI  int    `yaml:"vni" is:"0 to 16777215" default:"1" doc:"VXLAN network identifier"`
 }
 
+// Where returns where tags are, "" without tunnels.
+func (t *Tunnels) Where() string {
+	if t == nil {
+		return ""
+	}
+	return t.Tags
+}
+
 // TagsOuter is the value of Tunnels.Tags for tags that move.
 const TagsOuter = "outer"
 

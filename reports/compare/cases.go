@@ -153,6 +153,9 @@ func variantFacts(m *runfolder.Manifest, v *reading.Variant) []fact {
 	}
 	facts = append(facts, fact{"cc", v.CC}, fact{"lb", v.LB}, fact{"aqm", v.AQM}, fact{"routing", cmp.Or(v.Routing, "ecmp")}, fact{"csig", v.CSIG},
 		fact{"MTU", fmt.Sprintf("%d B", v.MTU)}, fact{"header", fmt.Sprintf("%d B", v.Header)})
+	if i := slices.IndexFunc(m.Variants, func(of runfolder.Variant) bool { return of.Name == v.Name }); i >= 0 {
+		facts = append(facts, fact{"tunnels", m.Variants[i].Tunnels}, fact{"switches without CSIG", strings.Join(m.Variants[i].Silent, " ")})
+	}
 	if v.Parameters != nil {
 		facts = append(facts, parameterFacts(v.Parameters)...)
 	}

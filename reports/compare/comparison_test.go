@@ -318,7 +318,7 @@ func TestComparisonSaysWhatDiffers(t *testing.T) {
 		for i := range m.Variants {
 			m.Variants[i].LB = "reps"
 		}
-		m.Variants[1].MTU = 9000
+		m.Variants[1].MTU, m.Variants[1].Tunnels, m.Variants[1].Silent = 9000, "inner", []string{"tor0", "tor1"}
 		for i := range m.Ports {
 			m.Ports[i].RateBPS /= 2
 		}
@@ -331,7 +331,7 @@ func TestComparisonSaysWhatDiffers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]compare.Disparity{{What: "MTU", A: "4150 B", B: "9000 B"}}, c.Cases[1].Differs); diff != "" {
+	if diff := cmp.Diff([]compare.Disparity{{What: "MTU", A: "4150 B", B: "9000 B"}, {What: "tunnels", B: "inner"}, {What: "switches without CSIG", B: "tor0 tor1"}}, c.Cases[1].Differs); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]compare.Disparity{{What: "queue of ports tor to host", B: "5000 B"}}, c.Cases[2].Differs); diff != "" {

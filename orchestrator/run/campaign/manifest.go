@@ -108,6 +108,7 @@ func describe(m *runfolder.Manifest, e *experiment.Experiment, j job) {
 		Routing:  e.Routing.Name,
 		Notes:    p.Notes,
 		Silent:   p.Silent,
+		Tunnels:  e.Tunnels.Where(),
 
 		Parameters: p.Parameters(),
 	}

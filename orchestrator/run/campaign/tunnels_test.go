@@ -67,6 +67,9 @@ func TestTunnels(t *testing.T) {
 		if told := strings.Contains(strings.Join(v.Notes, "\n"), "tunnels.tags: inner"); told != (v.Name == "inner") {
 			t.Errorf("%s has the notes %q", v.Name, v.Notes)
 		}
+		if want := map[string]string{"outer": "outer", "inner": "inner", "lossless": "outer"}[v.Name]; v.Tunnels != want {
+			t.Errorf("%s has tunnels %q in the manifest, want %q", v.Name, v.Tunnels, want)
+		}
 	}
 	buildNodes(t)
 	real, err := Run(context.Background(), parseText(t, tunnelText+"runtime: netns\nclock: lockstep\n"), Options{Out: filepath.Join(t.TempDir(), "run"), CheckParity: true})
