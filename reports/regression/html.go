@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -145,6 +146,10 @@ func (v *view) part(e *experiment, i int, drawn *int) section.Part {
 	if e.Noise != nil {
 		t.Columns = append(t.Columns, section.Column{Name: "Noise floor", Number: true})
 	}
+	finds := slices.ContainsFunc(e.metrics, func(m metric) bool { return m.Found != nil })
+	if finds {
+		t.Columns = append(t.Columns, section.Column{Name: "Found in 9 of 10", Number: true})
+	}
 	var shown, folded []chart.Panel // of metrics that need attention, and of others
 	for k := range e.metrics {
 		m := &e.metrics[k]
@@ -165,6 +170,13 @@ func (v *view) part(e *experiment, i int, drawn *int) section.Part {
 				floor = share(f)
 			}
 			row = append(row, section.Cell{Text: floor})
+		}
+		if finds {
+			found := words.None
+			if m.Found != nil {
+				found = m.change(*m.Found)
+			}
+			row = append(row, section.Cell{Text: found})
 		}
 		t.Rows = append(t.Rows, section.Row{Cells: row})
 		attention := m.outcome == verdict.Fail || m.outcome == verdict.Inconclusive

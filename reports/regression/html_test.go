@@ -205,3 +205,17 @@ func TestHTMLInABrowser(t *testing.T) {
 		}
 	}
 }
+
+// The page says of each metric what worsening the suite finds, if that is known of one.
+func TestPageSaysWhatIsFound(t *testing.T) {
+	const column = "Found in 9 of 10"
+	d := examples()["fail"]
+	if page := htmlOf(t, d); strings.Contains(page, column) {
+		t.Error("the column is there without values")
+	}
+	found := 0.0825
+	d.Experiments[0].Metrics[0].Found = &found
+	if page := html.UnescapeString(htmlOf(t, d)); !strings.Contains(page, column) || !regexp.MustCompile(`\+8\.25\W%`).MatchString(page) {
+		t.Error("the value is not on the page")
+	}
+}

@@ -151,7 +151,9 @@ func (s *Session) Run(ctx context.Context) (*verdict.Document, error) {
 	view.End()
 	if err == nil {
 		counting := time.Now()
-		err = s.execution(ctx, document, programs)
+		if err = s.execution(ctx, document, programs); err == nil {
+			err = c.power(ctx, document)
+		}
 		document.Seconds += time.Since(counting).Seconds()
 	}
 	s.Plan.Sessions[len(s.Plan.Sessions)-1].Ended = time.Now().UTC()

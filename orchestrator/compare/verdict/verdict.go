@@ -151,6 +151,9 @@ type Metric struct {
 	Low    *float64 `json:"low"`
 	High   *float64 `json:"high"`
 	P      *float64 `json:"p"` // of "no worse than Delta", corrected for looks and metrics
+	// Found is the smallest worsening that is found in nine of ten comparisons with all seeds of the
+	// suite, with the noise of Pairs (statistics.Found); nil: not known, or none is.
+	Found  *float64 `json:"found,omitempty"`
 	Pairs  []Pair   `json:"pairs"`
 	Reason string   `json:"reason,omitempty"` // in words, where the numbers do not say it
 }
