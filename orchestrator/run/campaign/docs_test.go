@@ -13,6 +13,8 @@ import (
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/nodes/host/congestion"
+	"github.com/csiglab/csiglab/orchestrator/plan"
+	"github.com/csiglab/csiglab/orchestrator/run/measure"
 )
 
 // described returns the first column, a name in backquotes, of the rows below a
@@ -91,6 +93,14 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 	spine := strings.Replace(slowSpine, "name: rpc", "name: calls", 1)
 	collected, _ := runVirtual(t, parseText(t, spine).Variants[0].Experiment, 1)
 	maps.Copy(m, collected)
+	// A foreign switch, which a run in real time alone has.
+	foreign, err := plan.Compile(foreignText(t, "{name: agg0, forwards: bridge}", generated).Variants[0].Experiment, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range measure.Names(foreign).Match("foreign_*") {
+		m[name] = 0
+	}
 	var actions, outcomes []string
 	for _, a := range congestion.Table {
 		actions = append(actions, a.ActionNames()...)
@@ -117,7 +127,7 @@ workload: {traffic: [{name: calls, rpc: {clients: [0], servers: [8], size: 1kB, 
 			"<flow>", `[0-9]+-[0-9]+(#[0-9]+)?`, "<action>", "("+strings.Join(actions, "|")+")", "<outcome>", "("+strings.Join(outcomes, "|")+")",
 			"<signal>", "(abw_gbps|abwc|delay_us|nqd|abw|abw-c|delay)", "<statistic>", "(mean|min|max|p50|p95|p99|p999)",
 			"<class>", "(host|up|down|core)", "<group>", "(all|job-[0-9]+|calls)", "<fault>", "[a-z0-9-]+", "<constant>", "[a-z]+_qdelay_us",
-			"<port>", "([a-z]+[0-9]+-[a-z]+[0-9]+|locator-[0-9]+|none)",
+			"<effect>", "(untouched|updated|damaged|removed|added)", "<switch>", "[a-z]+[0-9]+", "<port>", "([a-z]+[0-9]+-[a-z]+[0-9]+|locator-[0-9]+|none)",
 		).Replace(regexp.QuoteMeta(name)) + "$"
 		is, found := regexp.MustCompile(pattern), false
 		for metric := range m {
