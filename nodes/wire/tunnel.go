@@ -100,10 +100,10 @@ func (p *Packet) HeaderOnWire(b []byte, t *Tunnel) []byte {
 		inner.StripTag()
 	}
 	from, to := t.end(p.SourceHost()), t.end(p.DestinationHost())
-	outer := NewMACs(MAC(to, 0), MAC(from, 0))
+	macs := NewMACs(MAC(to, 0), MAC(from, 0))
 	ttl := uint8(initialTTL)
 	if p.family == ours {
-		outer = MACs(p.buf[:12])
+		macs = MACs(p.buf[:12])
 		inner.SetMACs(MAC(p.DestinationHost(), 0), MAC(p.SourceHost(), 0))
 		ttl = p.buf[p.front.L3+ipTTL]
 		inner.setTTL(p.innerTTL)
@@ -111,7 +111,7 @@ func (p *Packet) HeaderOnWire(b []byte, t *Tunnel) []byte {
 	if was := uint8(p.tunnel & innerECN); p.family <= rawIPv4 && was != p.ECN() {
 		inner.setTOS(p.DSCP()<<2 | was)
 	}
-	b = append(append(b[:0], outer[:]...), tag...)
+	b = append(append(b[:0], macs[:]...), tag...)
 	b = binary.BigEndian.AppendUint16(b, EtherTypeIPv4)
 	b = appendOuter(b, p.DSCP()<<2|p.ECN(), ttl, from, to, int(inner.len)+p.PayloadLen, p.Hash(0))
 	b = append(b, vxlanValid, 0, 0, 0)
