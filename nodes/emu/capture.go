@@ -112,7 +112,7 @@ func (n *Node) spoolReceived(e event) {
 	if p := &n.ports[e.port]; !p.raw() {
 		n.taps.trailer = AppendTrailer(n.taps.trailer, p.receives, e.at, e.sequence)
 	}
-	n.taps.write(int(e.port), &spool.Record{At: e.at}, e.packet, n.outbox.header(e.packet), payload, n.taps.trailer)
+	n.taps.write(int(e.port), &spool.Record{At: e.at}, e.packet, e.packet.HeaderOnWire(nil, n.cfg.Format.Tunnel), payload, n.taps.trailer)
 }
 
 // spoolSent captures the frame that was put into the outbox last.

@@ -122,7 +122,7 @@ func (o *outbox) add(mark uint32, d node.Departure, payload []byte, arrival unit
 	}
 	at := len(o.trailers)
 	o.trailers = AppendTrailer(o.trailers, mark, arrival, sequence)
-	header := o.header(d.Packet)
+	header := d.Packet.HeaderOnWire(nil, o.tunnel)
 	if flip {
 		// The last bit of each transport header is reserved, or the least of a number:
 		// the packet still parses and only the trace hash shows the change.
@@ -133,14 +133,6 @@ func (o *outbox) add(mark uint32, d node.Departure, payload []byte, arrival unit
 		Port: d.Port, Header: header, Payload: payload, Trailer: o.trailers[at:],
 	})
 	o.packets = append(o.packets, d.Packet)
-}
-
-// header returns the headers of a packet's frame.
-func (o *outbox) header(p *wire.Packet) []byte {
-	if !p.InTunnel() {
-		return p.Header()
-	}
-	return p.HeaderOnWire(make([]byte, 0, wire.MaxHeader+wire.TunnelLen), o.tunnel)
 }
 
 // addRaw adds a raw frame, of any length.

@@ -92,10 +92,11 @@ func (p *Packet) Tag() []byte {
 	if p.tunnel&tagInside != 0 {
 		return nil
 	}
-	return p.carried()
+	return p.CarriedTag()
 }
 
-func (p *Packet) carried() []byte {
+// CarriedTag returns the CSIG tag, hidden or not.
+func (p *Packet) CarriedTag() []byte {
 	at, n := p.front.Tag, uint8(p.front.Format.Size())
 	if n == 0 {
 		return nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/csiglab/csiglab/units"
 )
@@ -55,7 +56,7 @@ func (p *Packet) HiddenTag() []byte {
 	if p.tunnel&tagInside == 0 {
 		return nil
 	}
-	return p.carried()
+	return p.CarriedTag()
 }
 
 // EnterTunnel puts a packet that is in none into a tunnel. Its CSIG tag moves to the outer header
@@ -88,7 +89,7 @@ func (p *Packet) setTTL(v uint8) {
 }
 
 // HeaderOnWire returns the headers of the packet as its frame has them: Header, or in a tunnel
-// those of both frames, in b. It is valid until b or the packet changes.
+// those of both frames, in the room of b, which may be nil. It is valid until b or the packet changes.
 func (p *Packet) HeaderOnWire(b []byte, t *Tunnel) []byte {
 	if p.tunnel == 0 {
 		return p.Header()
@@ -111,7 +112,7 @@ func (p *Packet) HeaderOnWire(b []byte, t *Tunnel) []byte {
 	if was := uint8(p.tunnel & innerECN); p.family <= rawIPv4 && was != p.ECN() {
 		inner.setTOS(p.DSCP()<<2 | was)
 	}
-	b = append(append(b[:0], macs[:]...), tag...)
+	b = append(append(slices.Grow(b[:0], MaxHeader+TunnelLen), macs[:]...), tag...)
 	b = binary.BigEndian.AppendUint16(b, EtherTypeIPv4)
 	b = appendOuter(b, p.DSCP()<<2|p.ECN(), ttl, from, to, int(inner.len)+p.PayloadLen, p.Hash(0))
 	b = append(b, vxlanValid, 0, 0, 0)

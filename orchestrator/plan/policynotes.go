@@ -92,15 +92,20 @@ func (p *portSet) where() string {
 
 // ports returns the ports in words: the first few names.
 func (p *portSet) ports() string {
-	const shown = 3
 	if len(p.names) == 1 {
 		return "port " + p.names[0]
 	}
-	text := fmt.Sprintf("%d ports (%s", len(p.names), strings.Join(p.names[:min(shown, len(p.names))], ", "))
-	if len(p.names) > shown {
+	return fmt.Sprintf("%d ports (%s)", len(p.names), firstOf(p.names))
+}
+
+// firstOf returns the first few names.
+func firstOf(names []string) string {
+	const shown = 3
+	text := strings.Join(names[:min(shown, len(names))], ", ")
+	if len(names) > shown {
 		text += ", …"
 	}
-	return text + ")"
+	return text
 }
 
 // hiddenLastHop finds ports that lead to receivers and do not report their own queue,

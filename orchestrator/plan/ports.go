@@ -28,6 +28,17 @@ type portTags struct {
 	ingress  dataplane.Ingress
 }
 
+// allTags returns the same policy for tags of all types and formats; outside says that none comes in.
+func allTags(policy dataplane.Policy, outside bool) (p portTags) {
+	for i := range p.policies {
+		for t := range p.policies[i] {
+			p.policies[i][t] = policy
+		}
+	}
+	p.ingress.Outside = outside
+	return p
+}
+
 // updates reports whether tags of a type that leave by the port are updated. second says
 // that they are of the fabric's second format.
 func (p *portTags) updates(second bool, t csig.Type) bool {
@@ -62,11 +73,7 @@ func newPortTags(c experiment.CSIG, node *topologies.Node, at *switchPort, end b
 	var outside *bool
 	first := c.Format
 	if end {
-		for i := range p.policies {
-			for t := range csig.Types {
-				p.policies[i][t] = dataplane.Terminate
-			}
-		}
+		p = allTags(dataplane.Terminate, false)
 	}
 	for i := range c.Ports {
 		rule := &c.Ports[i]

@@ -64,25 +64,10 @@ func matchesName(pattern string, n *topologies.Node) bool {
 func (s *signals) speaks(node int) bool { return s.speakers == nil || s.speakers[node] }
 
 // silence is what a port of a switch without CSIG does to tags.
-var silence = func() (p portTags) {
-	for i := range p.policies {
-		for t := range p.policies[i] {
-			p.policies[i][t] = dataplane.Pass
-		}
-	}
-	return p
-}()
+var silence = allTags(dataplane.Pass, false)
 
 // fence is what a port does to tags whose peer is a switch that has not agreed on them.
-var fence = func() (p portTags) {
-	for i := range p.policies {
-		for t := range p.policies[i] {
-			p.policies[i][t] = dataplane.Strip
-		}
-	}
-	p.ingress.Outside = true
-	return p
-}()
+var fence = allTags(dataplane.Strip, true)
 
 // silentNames returns the names of the switches that do not speak, and how many switches there are.
 func (s *signals) silentNames(g *topologies.Graph) (names []string, all int) {

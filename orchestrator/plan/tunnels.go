@@ -2,7 +2,7 @@ package plan
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/csiglab/csiglab/nodes/switch/dataplane"
 	"github.com/csiglab/csiglab/nodes/wire"
@@ -42,12 +42,7 @@ func (s *signals) hides(from, to int) bool {
 
 // hasHosts reports whether a switch has a port that leads to a host.
 func (w *wiring) hasHosts(n int) bool {
-	for _, p := range w.portsOf(n) {
-		if p.toHost {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.portsOf(n), func(p switchPort) bool { return p.toHost })
 }
 
 // hiddenInTunnels finds what samples lack where tags stay inside of tunnels or are lost with them.
@@ -69,12 +64,7 @@ func hiddenInTunnels(c *signalling) (notes []string) {
 	case r.experiment.Tunnels.Tags != experiment.TagsOuter:
 		return []string{"tunnels.tags: inner: a tag in a tunnel is seen by no switch, so that samples of flows between racks are of the last hop alone"}
 	case len(keep) > 0:
-		const shown = 3
-		names := strings.Join(keep[:min(shown, len(keep))], ", ")
-		if len(keep) > shown {
-			names += ", …"
-		}
-		return []string{fmt.Sprintf("tunnels: %d of %d ends do not speak CSIG (%s): tags that enter a tunnel there stay inside, and those that come with an outer header are lost there", len(keep), ends, names)}
+		return []string{fmt.Sprintf("tunnels: %d of %d ends do not speak CSIG (%s): tags that enter a tunnel there stay inside, and those that come with an outer header are lost there", len(keep), ends, firstOf(keep))}
 	}
 	return nil
 }

@@ -450,9 +450,11 @@ func (d *Design) judge(c *CaseComparison) {
 	c.Tested = len(tested)
 	seeds := len(c.Seeds)
 	c.Swapped = c.Paired && seeds < fewestSeeds(d.Confidence, c.Tested) && seeds >= statistics.FewestFlips(1-d.Confidence) && seeds <= statistics.MostFlips
-	corrected := statistics.Holm(p)
+	var corrected []float64
 	if c.Swapped {
 		corrected = statistics.Flips(moves)
+	} else {
+		corrected = statistics.Holm(p)
 	}
 	for k, corrected := range corrected {
 		m := &metrics[tested[k]]

@@ -121,16 +121,11 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 		out.record.Waited(now, starts, departs)
 	}
 	if s.domain != nil {
-		if tag := p.Tag(); tag != nil {
+		if tag := p.CarriedTag(); tag != nil {
 			if s.truth != nil {
 				s.recordTruth(starts, egress, p, tag)
 			}
 			s.updateTag(starts, out, p, tag)
-		} else if tag := p.HiddenTag(); tag != nil {
-			if s.truth != nil {
-				s.recordTruth(starts, egress, p, tag)
-			}
-			s.tags[tagPassed]++
 		}
 		// "Dropped or truncated packets are not part of" available bandwidth
 		// (docs/reference/references.md#available-bandwidth).
@@ -154,6 +149,10 @@ func (s *Switch) Transmit(now units.Time, egress int) (*wire.Packet, units.Time,
 // update is CSIG's compare-and-replace: csig.Domain.Update writes the port's own value and
 // locator into the tag if the value is worse than the tag's.
 func (s *Switch) updateTag(now units.Time, out *port, p *wire.Packet, tag []byte) {
+	if p.HiddenTag() != nil {
+		s.tags[tagPassed]++
+		return
+	}
 	if p.SecondTag() { // "a second tag: forward unchanged, count" (docs/reference/references.md#hop-update)
 		s.tags[tagSeveral]++
 		return

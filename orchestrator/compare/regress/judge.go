@@ -58,16 +58,20 @@ func (c *Campaign) expectations(one *cell, s *samples) (m verdict.Metric, ok boo
 	if failed[0] > 0 {
 		return m, false
 	}
-	level := c.Suite.FalseFail / float64(c.metrics())
-	p := min(1, float64(len(one.looks))*math.Pow(0.5, float64(failed[1])))
-	baseline, candidate := 0.0, float64(failed[1])
-	m = verdict.Metric{Name: "expectations", Better: verdict.Lower, Absolute: true, By: byExpectation, Outcome: verdict.Inconclusive,
-		Baseline: &baseline, Candidate: &candidate, P: &p, Pairs: []verdict.Pair{},
-		Reason: fmt.Sprintf("expectations of the experiment fail under %d of %d seeds of the candidate, and under none of the baseline", failed[1], seeds)}
-	if p <= level {
+	return c.bySigns(one, "expectations", byExpectation, failed[1],
+		fmt.Sprintf("expectations of the experiment fail under %d of %d seeds of the candidate, and under none of the baseline", failed[1], seeds)), true
+}
+
+// bySigns judges by a sign test what n seeds of the candidate do, and none of the baseline.
+func (c *Campaign) bySigns(one *cell, name, by string, n int, reason string) verdict.Metric {
+	p := min(1, float64(len(one.looks))*math.Pow(0.5, float64(n)))
+	baseline, candidate := 0.0, float64(n)
+	m := verdict.Metric{Name: name, Better: verdict.Lower, Absolute: true, By: by, Outcome: verdict.Inconclusive,
+		Baseline: &baseline, Candidate: &candidate, P: &p, Pairs: []verdict.Pair{}, Reason: reason}
+	if p <= c.Suite.FalseFail/float64(c.metrics()) {
 		m.Outcome = verdict.Fail
 	}
-	return m, true
+	return m
 }
 
 // promised are the checks of a run that csiglab promises to pass whatever the machine does, unless
@@ -93,17 +97,9 @@ func (c *Campaign) promises(one *cell, s *samples) verdict.Metric {
 		}
 	}
 	slices.Sort(names)
-	level := c.Suite.FalseFail / float64(c.metrics())
-	p := min(1, float64(len(one.looks))*math.Pow(0.5, float64(s.broken)))
-	baseline, candidate := 0.0, float64(s.broken)
-	m := verdict.Metric{Name: "promises", Better: verdict.Lower, Absolute: true, By: byChecks, Outcome: verdict.Inconclusive,
-		Baseline: &baseline, Candidate: &candidate, P: &p, Pairs: []verdict.Pair{},
-		Reason: fmt.Sprintf("the candidate breaks what csiglab promises (%s) under %d of %d seeds, and the baseline under none: %s; the metrics of such runs mean nothing",
-			strings.Join(slices.Compact(names), ", "), s.broken, len(s.sides[1]), s.reasons[0])}
-	if p <= level {
-		m.Outcome = verdict.Fail
-	}
-	return m
+	return c.bySigns(one, "promises", byChecks, s.broken,
+		fmt.Sprintf("the candidate breaks what csiglab promises (%s) under %d of %d seeds, and the baseline under none: %s; the metrics of such runs mean nothing",
+			strings.Join(slices.Compact(names), ", "), s.broken, len(s.sides[1]), s.reasons[0]))
 }
 
 // failed returns under how many seeds an expectation failed, by side.

@@ -67,7 +67,6 @@ var effectNames = [effects]string{"untouched", "updated", "damaged", "removed", 
 
 // exchanged is what the neighbours of a foreign node have sent to it and got from it.
 type exchanged struct {
-	node     *plan.Foreign
 	name     string
 	to, from int64 // frames
 	tagged   [2]int64
@@ -94,7 +93,7 @@ func exchanges(r *Run) (list []exchanged) {
 		if f.Kernel {
 			continue // kernelSwitches
 		}
-		x := exchanged{node: f, name: r.Plan.Graph.Nodes[f.Node].Name}
+		x := exchanged{name: r.Plan.Graph.Nodes[f.Node].Name}
 		var peers []*emu.PortCount
 		var mask uint64
 		for port, a := range adjacency[f.Node] {
