@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{"pass-updates", "CSIG-PAS-01", egressFile, "\tcase Pass:\n", "\tcase Pass:\n\t\tdomain.Update(tag, s.signal(now, now, out, t, p), locator)\n", false},
 	{"terminate-keeps", "CSIG-TRM-01", egressFile, "\tcase Strip:\n\t\ts.tags[tagStripped]++\n\t}\n", "\tcase Strip:\n\t\ts.tags[tagStripped]++\n\t}\n\tif policies[t] == Terminate {\n\t\treturn\n\t}\n", false},
 	{"formats-mixed", "CSIG-LOC-03", egressFile, "return domain, out.Second.Locator, &out.Second.Policies", "return domain, out.Locator, &out.Second.Policies", false},
-	{"outside-known", "CSIG-EDG-03", ingressFile, "return in.Ingress.Outside || in.edge && (!t.Known() || refuses[t])", "return t.Known() && (in.Ingress.Outside || refuses[t])", false},
+	{"outside-known", "CSIG-EDG-03", ingressFile, "return in.Ingress.Outside || !t.Known() || refuses[t]", "return t.Known() && (in.Ingress.Outside || refuses[t])", false},
 	{"outside-first", "CSIG-EDG-04", "nodes/wire/raw.go", "\t\tremoved++\n\t\tp.cut(at, size)\n\t\tt.Walk(p.Header(), &p.front) //nolint:errcheck // likewise\n", "\t\tremoved++\n\t\tp.cut(at, size)\n\t\tt.Walk(p.Header(), &p.front) //nolint:errcheck // likewise\n\t\tif removed == 1 {\n\t\t\treturn removed\n\t\t}\n", false},
 	{"trim-no-d", "CSIG-TRI-01", domainFile, "binary.BigEndian.PutUint16(b[2:], binary.BigEndian.Uint16(b[2:])|d.dMask)", "_ = b", false},
 	{"trim-best", "CSIG-TRI-02", quantFile, "\td.worst = d.code[n-1]\n\tif t.Min() {", "\td.worst = d.code[n-1]\n\tif !t.Min() {", false},
