@@ -41,8 +41,9 @@ func TestSwitchesInTheKernel(t *testing.T) {
 	if rate := (m["rate_gbps.h0-h2 app"] + m["rate_gbps.h1-h2 app"]) * 1e3; rate < 12 || rate > 21 {
 		t.Errorf("%v Mb/s arrived, over a link of 20", rate)
 	}
-	if abw := m["abw_gbps.h0-h2 app"] * 1e3; abw <= 0 || abw > 15 {
-		t.Errorf("tags say that %v Mb/s are available, of 20", abw)
+	// None is available at all while both programs send.
+	if abw, known := m["abw_gbps.h0-h2 app"]; !known || abw > 0.015 {
+		t.Errorf("tags say that %v Gb/s are available, of 0.02 (known: %t)", abw, known)
 	}
 	notes := strings.Join(f.Manifest.Runs[0].Notes, "\n")
 	for _, name := range []string{"tor0", "tor1"} {
