@@ -61,7 +61,7 @@ func (c CollectiveJob) Auto(key string, in JobInput) string {
 func (c CollectiveJob) Build(in JobInput) (graph.Source, error) {
 	config := collective.Config{
 		Call: collective.Call{
-			Kind: c.Kind, Algorithm: c.Algorithm, Bytes: c.Size, Channels: c.Channels, Chunk: c.Chunk, Root: c.Root, Local: c.Local, Places: in.Places,
+			Kind: c.Kind, Algorithm: c.Algorithm, Bytes: c.Size, Channels: c.Channels, Chunk: c.Chunk, Root: c.Root, Local: c.Local, Servers: in.Servers,
 		},
 		Groups: make([][]int, c.Groups), Ranks: in.Ranks, Iterations: in.Steps, Warmup: c.Warmup, Gap: c.Gap,
 	}

@@ -28,6 +28,8 @@ type Job struct {
 	Order        string   `yaml:"order" is:"order" default:"given" doc:"order of the ranks in rings and trees of kind collective: 'given', by their numbers; 'topology', rack after rack; 'random'"`
 	OrderSeed    uint64   `yaml:"order_seed" default:"1" doc:"of order 'random'; the run's seeds do not change it"`
 
+	Protocol collective.Protocol `yaml:"protocol" default:"none" doc:"how ranks hand over what collectives bring, as NCCL's protocols: 'll' and 'll128' make messages 2 and 16/15 times as long, 'simple' does not, and [each takes its time](../how-to/fabrics.md#protocols); 'fastest', by size; 'none' takes no time"`
+
 	Start      units.Duration `yaml:"start" is:"time" default:"0s" doc:"when the job starts"`
 	Steps      int            `yaml:"steps" is:"steps" default:"1" doc:"training steps; of kind collective, iterations"`
 	Jitter     float64        `yaml:"jitter" default:"0" doc:"coefficient of variation of compute times, which are lognormal then: 0.02 is 2 %"`
@@ -48,6 +50,7 @@ type Straggler struct {
 type Local struct {
 	Rate  units.Rate     `yaml:"rate" is:"local rate or unlimited" default:"3.6Tbps" doc:"at which a rank sends to ranks of its server, which does not cross the fabric; 'unlimited'"`
 	Delay units.Duration `yaml:"delay" is:"link delay or auto" default:"auto" doc:"of messages between ranks of a server; auto: the smallest link delay, which is the least where the ranks are hosts of a rail fabric"`
+	NVLS  bool           `yaml:"nvls" default:"false" doc:"switches inside the servers reduce and copy, as NVLink SHARP does: algorithm hierarchical reduces and gathers there in one step, not by a ring"`
 	PXN   bool           `yaml:"pxn" default:"false" doc:"a message to another rail goes inside the server first, to the rank on that rail, and stays on the rail then, as NCCL's PXN; otherwise it leaves by the NIC of its sender"`
 }
 
@@ -67,13 +70,12 @@ type JobSpec interface {
 
 // JobInput is what the programs of a job are built for.
 type JobInput struct {
-	Ranks  int // as JobSpec.Ranks has returned it, more than 0
-	Steps  int
-	Jitter jitter.Config
-	Held   bool // Holds stand where the job's schedule applies
-	Local  int  // ranks of a server
-	// Places are the servers and NICs of the ranks; nil: no two share a server.
-	Places []collective.Place
+	Ranks   int // as JobSpec.Ranks has returned it, more than 0
+	Steps   int
+	Jitter  jitter.Config
+	Held    bool               // Holds stand where the job's schedule applies
+	Local   int                // ranks of a server
+	Servers collective.Servers // of the ranks
 	// Order is the ranks in the order in which they stand in rings, those that are near
 	// each other in the fabric side by side if the job asks for it.
 	Order []int
@@ -135,6 +137,12 @@ func (d *decoder) jobs(e *Experiment, hosts int) {
 		if _, ok := j.Spec.(CollectiveJob); j.Order != orderGiven && !ok {
 			d.failAt(path+".order", "is for kind collective; with other kinds placement says which rank is where", "")
 		}
+		if _, ok := j.Spec.(PipelineJob); ok && j.Protocol != collective.NoProtocol {
+			d.failAt(path+".protocol", "is of collectives, of which a pipeline has none", "")
+		}
+		if j.Local.NVLS && !hierarchical(j.Spec) {
+			d.failAt(path+".local.nvls", "is for algorithm hierarchical, which reduces inside servers", "")
+		}
 		switch j.Spec.(type) {
 		case CollectiveJob, TraceJob:
 			if j.Jitter != 0 || len(j.Stragglers) > 0 {
@@ -159,6 +167,22 @@ func (d *decoder) jobs(e *Experiment, hosts int) {
 	for i := range e.Jobs {
 		d.stragglers(&e.Jobs[i], fmt.Sprintf("jobs[%d]", i), len(placed[i]))
 	}
+}
+
+// hierarchical reports whether a job's collectives may be hierarchical.
+func hierarchical(spec JobSpec) bool {
+	is := func(a collective.Algorithm) bool { return a == collective.Hierarchical }
+	switch s := spec.(type) {
+	case CollectiveJob:
+		return is(s.Algorithm)
+	case ModelJob:
+		return is(s.Algorithms.DP) || is(s.Algorithms.TP)
+	case ProfileJob:
+		return is(s.Algorithm)
+	case TraceJob:
+		return is(s.Algorithm) || s.System != ""
+	}
+	return false
 }
 
 // BuildJobs returns the jobs, each with the host of each rank. Notes are what the user
@@ -190,7 +214,7 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 	}
 	for i := range loaded.Jobs {
 		j, ranks := &loaded.Jobs[i], placed[i]
-		source, err := j.Spec.Build(j.input(ranks, f))
+		source, err := j.Spec.Build(j.input(ranks, g, f))
 		if err != nil {
 			return nil, nil, e.inJob(i, err)
 		}
@@ -203,10 +227,13 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 }
 
 // input returns what the programs of the job are built for. hosts are those of the ranks.
-func (j *Job) input(hosts []int, f *fabric) JobInput {
+func (j *Job) input(hosts []int, g *topologies.Graph, f *fabric) JobInput {
 	return JobInput{
 		Ranks: len(hosts), Steps: j.Steps, Jitter: j.variation(), Held: j.Schedule.Period != noSchedule, Local: j.RanksPerHost * f.nics, Order: j.order(hosts, f),
-		Places: j.places(hosts, f),
+		Servers: collective.Servers{
+			Places: j.places(hosts, f), Protocol: j.Protocol, Switched: j.Local.NVLS,
+			Inside: collective.Link{Rate: j.Local.Rate, Latency: j.localDelay(g)}, Across: collective.Link{Rate: f.link.Rate, Latency: 2 * f.link.Delay},
+		},
 	}
 }
 
@@ -240,7 +267,7 @@ func (e *Experiment) AutoJob(i int, key string, g *topologies.Graph, hosts []int
 		return placePacked
 	}
 	_, key, _ = strings.Cut(key, ".") // of the kind
-	return j.Spec.(JobDeriver).Auto(key, j.input(hosts, newFabric(g)))
+	return j.Spec.(JobDeriver).Auto(key, j.input(hosts, g, newFabric(g)))
 }
 
 // localDelay returns the delay of messages between ranks of a server.

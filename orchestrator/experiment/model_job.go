@@ -214,7 +214,7 @@ func (m ModelJob) config(in JobInput) training.Config {
 		Compute:   training.Compute{FLOPS: m.TFLOPS * 1e12, MFU: m.MFU, Optimizer: m.Optimizer},
 		Gradients: training.Gradients{Bytes: m.Gradient, Bucket: m.Bucket, Sharded: m.Sharded, Embedding: model.Tied && p.PP > 1},
 		Precision: m.Precision, SequenceParallel: m.SequenceParallel, Skew: m.Skew,
-		Collectives: training.Collectives{TP: m.Algorithms.TP, DP: m.Algorithms.DP, Channels: m.Channels, Chunk: m.Chunk, Local: m.Local, Places: in.Places},
+		Collectives: training.Collectives{TP: m.Algorithms.TP, DP: m.Algorithms.DP, Channels: m.Channels, Chunk: m.Chunk, Local: m.Local, Servers: in.Servers},
 		Granularity: m.Granularity, Scale: m.Scale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter,
 	}
 	if m.Forward > 0 || m.Backward > 0 {

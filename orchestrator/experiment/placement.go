@@ -40,6 +40,7 @@ type location struct{ rack, server, nic int }
 type fabric struct {
 	nics int // per server
 	of   []location
+	link topologies.Link // of host 0
 }
 
 // newFabric finds the rack of each host: the switch of the server's first NIC.
@@ -50,6 +51,7 @@ func newFabric(g *topologies.Graph) *fabric {
 		first := h - h%f.nics
 		f.of[h] = location{rack: adjacency[first][0].Peer.Node, server: g.Server(h), nic: h % f.nics}
 	}
+	f.link = g.Links[adjacency[0][0].Link]
 	return f
 }
 

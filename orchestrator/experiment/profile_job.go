@@ -97,7 +97,7 @@ func (p ProfileJob) Build(in JobInput) (graph.Source, error) {
 func (p ProfileJob) config(in JobInput) training.Profile {
 	c := training.Profile{
 		Ranks: in.Ranks, Compute: p.Compute, Bytes: p.Bytes, Overlap: p.Overlap, Pairs: p.Pairs, Algorithm: p.Algorithm, Channels: p.Channels,
-		Chunk: p.Chunk, Local: p.Local, Scale: p.Scale, BytesScale: p.BytesScale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter, Places: in.Places,
+		Chunk: p.Chunk, Local: p.Local, Scale: p.Scale, BytesScale: p.BytesScale, Steps: in.Steps, Held: in.Held, Jitter: in.Jitter, Servers: in.Servers,
 	}
 	preset, _ := training.FindProfile(p.Preset)
 	if c.Compute == autoCompute {

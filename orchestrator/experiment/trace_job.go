@@ -146,23 +146,23 @@ func (t loadedTrace) Ranks(asked, _ int) (int, error) {
 
 // Build implements JobSpec.
 func (t loadedTrace) Build(in JobInput) (graph.Source, error) {
-	return placed(t.source, in.Places), nil
+	return placed(t.source, in.Servers), nil
 }
 
-// placed returns a source whose collectives know where the ranks are.
-func placed(source graph.Source, places []collective.Place) graph.Source {
+// placed returns a source whose collectives know what the ranks run on.
+func placed(source graph.Source, on collective.Servers) graph.Source {
 	switch s := source.(type) {
 	case *trace.Source:
 		with := *s
-		with.Places = places
+		with.Servers = on
 		return &with
 	case *simai.Source:
 		with := *s
-		with.Choices.Places = places
+		with.Choices.Servers = on
 		return &with
 	case *graph.Scaled:
 		with := *s
-		with.Of = placed(s.Of, places)
+		with.Of = placed(s.Of, on)
 		return &with
 	}
 	return source

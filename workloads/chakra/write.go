@@ -112,6 +112,7 @@ func (w *writer) rank(rank int) error {
 		if op.NotBefore > 0 {
 			w.loss.Add("times before which an operation does not begin", place)
 		}
+		w.loss.LeaveTime(&op, place)
 		nothing := op.Kind != graph.Send && op.Kind != graph.Recv && op.Duration == 0
 		if nothing && len(deps) < 2 {
 			if is = append(is, left); len(deps) == 1 {

@@ -262,7 +262,7 @@ func TestRefused(t *testing.T) {
 		"own index -1":                                  func(c *Call) { c.Me = -1 },
 		"messages of a rank":                            func(c *Call) { c.Bytes, c.Chunk = 1<<62, 1 },
 		"want at most 65536 streams":                    func(c *Call) { c.Channel, c.Channels = 65535, 2 },
-		"rank 4 has none of the 4 places":               func(c *Call) { c.Places = make([]Place, 4) },
+		"rank 4 has none of the 4 places":               func(c *Call) { c.Servers.Places = make([]Place, 4) },
 		"uneven sizes are those of a direct all_to_all": func(c *Call) { c.Split, c.From = make([]units.Size, 6), make([]units.Size, 6) },
 		"a size to or from index 3 is negative":         func(c *Call) { c.Kind, c.Split, c.From = AllToAll, make([]units.Size, 6), []units.Size{3: -1, 5: 0} },
 		"chunk of -1 bytes":                             func(c *Call) { c.Chunk = -1 },

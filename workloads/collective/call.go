@@ -36,9 +36,7 @@ type Call struct {
 	// Split and From are of an uneven AllToAll: what the rank sends to, and receives from, each
 	// rank of the group by index; 0: no message. Both, or neither. The own entry is ignored.
 	Split, From []units.Size
-	// Places are where ranks are, by rank: the channels of Ring and Tree take turns at the NICs
-	// of a server, see Place. nil: each rank has a server for itself.
-	Places []Place
+	Servers     Servers
 	// Fences lets Append put fences (see graph.Op) into the collective, and makes the end one,
 	// which bounds memory. The caller promises that the rank does nothing beside the
 	// collective: all that it appends behind depends on the end.
@@ -61,11 +59,11 @@ func (c *Call) Streams() int {
 // the sends and receives, and End, whose id it returns, with the tag of b. End is complete
 // when the rank has received all that it waits for, and all that it sent is acknowledged. The
 // error, before anything is appended, is that of Validate.
-func Append(b *graph.Builder, c *Call, deps ...uint32) (end uint32, err error) {
+func Append(b *graph.Builder, c *Call, deps ...uint32) (uint32, error) {
 	if err := c.Validate(); err != nil {
 		return 0, err
 	}
-	e := emitter{b: b, call: c, last: -1}
+	e := emitter{b: b, call: c, last: -1, handover: c.handovers()[c.protocol()]}
 	begin := b.Begin(deps...)
 	first := len(b.Ops)
 	e.expand(begin)
@@ -80,7 +78,11 @@ func Append(b *graph.Builder, c *Call, deps ...uint32) (end uint32, err error) {
 	if len(e.ends) == 0 {
 		e.ends = append(e.ends, begin)
 	}
-	return b.Add(graph.Op{Kind: graph.End, Fence: c.Fences}, e.ends...), nil
+	end := graph.Op{Kind: graph.End, Fence: c.Fences}
+	if len(c.Group) > 1 {
+		end.Duration = e.handover.once
+	}
+	return b.Add(end, e.ends...), nil
 }
 
 // Validate reports why the call cannot be expanded. Its error wraps graph.ErrInvalid.
@@ -136,8 +138,8 @@ func (c *Call) check() error {
 		}
 	}
 	for _, rank := range c.Group {
-		if c.Places != nil && (rank < 0 || rank >= len(c.Places)) {
-			return fmt.Errorf("rank %d has none of the %d places", rank, len(c.Places))
+		if c.Servers.Places != nil && (rank < 0 || rank >= len(c.Servers.Places)) {
+			return fmt.Errorf("rank %d has none of the %d places", rank, len(c.Servers.Places))
 		}
 	}
 	return nil

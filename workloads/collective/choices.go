@@ -15,7 +15,7 @@ type Choices struct {
 	Peers      int         // Channels of AllToAll; 0: as those of the others
 	Chunk      units.Size  // see Call
 	Local      int         // see Call
-	Places     []Place     // see Call
+	Servers    Servers     // see Call
 }
 
 // Everywhere returns Choices.Algorithms with an algorithm for each kind that has it.
@@ -31,7 +31,7 @@ func Everywhere(a Algorithm) []Algorithm {
 
 // Call returns a call of a kind without its group.
 func (c *Choices) Call(kind Kind, bytes units.Size, root int) Call {
-	call := Call{Kind: kind, Bytes: bytes, Root: root, Channels: c.Channels, Chunk: c.Chunk, Local: c.Local, Places: c.Places}
+	call := Call{Kind: kind, Bytes: bytes, Root: root, Channels: c.Channels, Chunk: c.Chunk, Local: c.Local, Servers: c.Servers}
 	if int(kind) < len(c.Algorithms) {
 		call.Algorithm = c.Algorithms[kind]
 	}

@@ -11,27 +11,12 @@ func (e *emitter) direct(l line, bytes units.Size, after []uint32) []uint32 {
 	p := pieces{bytes, n}
 	var got []uint32
 	switch e.call.Kind {
-	case AllReduce, ReduceScatter, AllGather:
-		if e.call.Kind != AllGather {
-			for k := 1; k < n; k++ {
-				e.send(l.at(k), l.on, p.of(l.index(k)), after...)
-			}
-			for k := 1; k < n; k++ {
-				got = append(got, e.recv(l.at(-k), l.on, p.of(l.me), after...)...)
-			}
-		}
-		if e.call.Kind == AllReduce {
-			after = e.join(got)
-			got = nil
-		}
-		if e.call.Kind != ReduceScatter {
-			for k := 1; k < n; k++ {
-				e.send(l.at(k), l.on, p.of(l.me), after...)
-			}
-			for k := 1; k < n; k++ {
-				got = append(got, e.recv(l.at(-k), l.on, p.of(l.index(-k)), after...)...)
-			}
-		}
+	case AllReduce:
+		return e.directAllGather(l, p, e.join(e.directReduceScatter(l, p, after)))
+	case ReduceScatter:
+		return e.directReduceScatter(l, p, after)
+	case AllGather:
+		return e.directAllGather(l, p, after)
 	case Gather:
 		if l.me != root {
 			e.send(l.ranks[root], l.on, p.of(l.me), after...)
@@ -50,6 +35,28 @@ func (e *emitter) direct(l line, bytes units.Size, after []uint32) []uint32 {
 	case SendRecv:
 		e.send(l.at(1), l.on, bytes, after...)
 		got = e.recv(l.at(-1), l.on, bytes, after...)
+	}
+	return got
+}
+
+// directReduceScatter appends the step that leaves piece l.me of the sum at the rank.
+func (e *emitter) directReduceScatter(l line, p pieces, after []uint32) (got []uint32) {
+	for k := 1; k < p.n; k++ {
+		e.send(l.at(k), l.on, p.of(l.index(k)), after...)
+	}
+	for k := 1; k < p.n; k++ {
+		got = append(got, e.recv(l.at(-k), l.on, p.of(l.me), after...)...)
+	}
+	return got
+}
+
+// directAllGather appends the step that brings the pieces of the others.
+func (e *emitter) directAllGather(l line, p pieces, after []uint32) (got []uint32) {
+	for k := 1; k < p.n; k++ {
+		e.send(l.at(k), l.on, p.of(l.me), after...)
+	}
+	for k := 1; k < p.n; k++ {
+		got = append(got, e.recv(l.at(-k), l.on, p.of(l.index(-k)), after...)...)
 	}
 	return got
 }

@@ -21,6 +21,7 @@ type emitter struct {
 	last    int      // stream of the last send, or -1
 	ends    []uint32 // that the end of the collective waits for, beside the last send of each stream
 	ids     []uint32 // memory of the slices that recv returns
+	handover
 }
 
 // stream is what a rank sends to a peer on one stream number.
@@ -68,9 +69,9 @@ func (e *emitter) send(to int, on uint16, bytes units.Size, deps ...uint32) {
 	for bytes > 0 {
 		size := e.message(bytes)
 		s := e.stream(to, on)
-		op := graph.Op{Kind: graph.Send, Peer: int32(to), Channel: on, Bytes: size, Total: units.Size(s)}
+		op := graph.Op{Kind: graph.Send, Peer: int32(to), Channel: on, Bytes: e.wire(size), Total: units.Size(s)}
 		e.streams[s].send = e.b.Add(op, deps...)
-		e.streams[s].total += size
+		e.streams[s].total += op.Bytes
 		bytes -= size
 	}
 }
@@ -80,11 +81,20 @@ func (e *emitter) send(to int, on uint16, bytes units.Size, deps ...uint32) {
 func (e *emitter) recv(from int, on uint16, bytes units.Size, deps ...uint32) []uint32 {
 	for bytes > 0 {
 		size := e.message(bytes)
-		e.ids = append(e.ids, e.b.Recv(from, on, size, deps...))
+		op := graph.Op{Kind: graph.Recv, Peer: int32(from), Channel: on, Bytes: e.wire(size), Duration: e.takes(from)}
+		e.ids = append(e.ids, e.b.Add(op, deps...))
 		deps = e.ids[len(e.ids)-1 : len(e.ids) : len(e.ids)]
 		bytes -= size
 	}
 	return deps
+}
+
+// takes returns how long a message from a rank takes after it has arrived.
+func (e *emitter) takes(from int) units.Duration {
+	if p := e.call.Servers.Places; p != nil && p[from].Server == p[e.call.Group[e.call.Me]].Server {
+		return e.inside
+	}
+	return e.across
 }
 
 func (e *emitter) message(bytes units.Size) units.Size {
@@ -158,7 +168,7 @@ func (e *emitter) channel(i int, bytes units.Size, begin uint32) []uint32 {
 	l := line{ranks: c.Group, me: c.Me, on: c.Channel + uint16(i*c.Streams()/max(1, c.Channels))}
 	root, after := c.Root, []uint32{begin}
 	if a := c.algorithm(); a == Ring || a == Tree {
-		l, root = l.ofChannel(i, c.Places, root)
+		l, root = l.ofChannel(i, c.Servers.Places, root)
 	}
 	n := len(l.ranks)
 	switch c.algorithm() {

@@ -14,8 +14,8 @@ func (l line) inner(local int) (within, across line) {
 }
 
 // hierarchical appends an all-reduce in three stages: a reduce-scatter by rings within the inner
-// groups, an all-reduce by rings across them, of one piece each, and an all-gather within. With chunks
-// the stages work on different loops at the same time.
+// groups, an all-reduce by rings across them, of one piece each, and an all-gather within. With switches
+// in the servers the first and the last have one step. With chunks the stages work on different loops at the same time.
 func (e *emitter) hierarchical(l line, bytes units.Size, after []uint32) []uint32 {
 	within, across := l.inner(e.call.Local)
 	back := within
@@ -23,16 +23,32 @@ func (e *emitter) hierarchical(l line, bytes units.Size, after []uint32) []uint3
 	scatter, between, gather := after, after, after
 	for loop := range e.loops(bytes, len(within.ranks)) {
 		p := pieces{loop, len(within.ranks)}
-		scatter = e.ringReduceScatter(within, p, scatter)
+		scatter = e.scatterWithin(within, p, scatter)
 		ready := both(scatter, between)
 		if q := (pieces{p.of(within.me), len(across.ranks)}); q.bytes > 0 && q.n > 1 {
 			ready = e.ringReduceScatter(across, q, ready)
 			ready = e.ringAllGather(across, q, ready)
 			between = ready
 		}
-		gather = e.ringAllGather(back, p, both(ready, gather))
+		gather = e.gatherWithin(back, p, both(ready, gather))
 	}
 	return both(both(scatter, between), gather)
+}
+
+// scatterWithin appends the reduce-scatter within an inner group.
+func (e *emitter) scatterWithin(l line, p pieces, after []uint32) []uint32 {
+	if e.call.Servers.Switched {
+		return e.join(e.directReduceScatter(l, p, after))
+	}
+	return e.ringReduceScatter(l, p, after)
+}
+
+// gatherWithin appends the all-gather within an inner group.
+func (e *emitter) gatherWithin(l line, p pieces, after []uint32) []uint32 {
+	if e.call.Servers.Switched {
+		return e.join(e.directAllGather(l, p, after))
+	}
+	return e.ringAllGather(l, p, after)
 }
 
 // both joins dependencies.

@@ -1,5 +1,28 @@
 package collective
 
+import "github.com/csiglab/csiglab/units"
+
+// Servers are what the ranks of a job run on. The zero value has a server for each rank.
+type Servers struct {
+	// Places are where ranks are, by rank: the channels of Ring and Tree take turns at the NICs of a
+	// server. nil: each rank has a server for itself.
+	Places   []Place
+	Protocol Protocol
+	// Inside is how a rank sends to others of its server, Across how a NIC sends to other servers, on
+	// the shortest way. Fastest alone asks for them.
+	Inside, Across Link
+	// Switched says that switches inside the servers reduce and copy, as NVLink SHARP does. Hierarchical
+	// reduces and gathers inside a server in one step then. A rank sends as many bytes as in a ring,
+	// which is what its link takes in one of both directions while one stage runs at a time.
+	Switched bool
+}
+
+// Link is how fast messages are.
+type Link struct {
+	Rate    units.Rate // 0: messages take no time to send
+	Latency units.Duration
+}
+
 // Place is where a rank is: its server, and which NIC of the server it sends and receives by.
 //
 // Ranks of one server that follow each other in a group are a run. Channel c of a ring or a tree

@@ -49,7 +49,7 @@ func crossing(s graph.Source, places []Place) (out, in []units.Size, ways map[ui
 func TestRotate(t *testing.T) {
 	const S, nics, ranks = 64 * units.MiB, 8, 64
 	places := servers(ranks, nics, 1)
-	s := job(t, Call{Bytes: S, Channels: nics, Places: places}, ranks)
+	s := job(t, Call{Bytes: S, Channels: nics, Servers: Servers{Places: places}}, ranks)
 	if err := graph.Check(s, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestRotate(t *testing.T) {
 		places   []Place
 		channels int
 	}{{places, 1}, {servers(ranks, 1, 1), 8}, {servers(ranks, 1, 4), 8}} {
-		with, without := job(t, Call{Bytes: S, Channels: c.channels, Places: c.places}, ranks), job(t, Call{Bytes: S, Channels: c.channels}, ranks)
+		with, without := job(t, Call{Bytes: S, Channels: c.channels, Servers: Servers{Places: c.places}}, ranks), job(t, Call{Bytes: S, Channels: c.channels}, ranks)
 		var a, b graph.Op
 		for p, q := with.Program(9, 1), without.Program(9, 1); p.Next(&a); {
 			if q.Next(&b); a.Kind != b.Kind || a.Peer != b.Peer || a.Bytes != b.Bytes {
@@ -85,7 +85,7 @@ func TestRotate(t *testing.T) {
 func TestTreeOfServers(t *testing.T) {
 	const S, nics, ranks = 64 * units.MiB, 4, 32
 	places := servers(ranks, nics, 1)
-	s := job(t, Call{Algorithm: Tree, Bytes: S, Channels: nics, Places: places}, ranks)
+	s := job(t, Call{Algorithm: Tree, Bytes: S, Channels: nics, Servers: Servers{Places: places}}, ranks)
 	if err := graph.Check(s, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -112,9 +112,9 @@ func TestPlacesOfAnyShape(t *testing.T) {
 	odd[0], odd[11], odd[5] = odd[11], odd[0], Place{Server: 7, NIC: 9}
 	for _, places := range [][]Place{servers(12, 4, 1), servers(12, 8, 1), servers(12, 3, 2), odd} {
 		for _, kind := range []Kind{AllReduce, ReduceScatter, AllGather, Broadcast, Reduce} {
-			remainder(t, Call{Kind: kind, Bytes: 4001, Channel: 7, Channels: 5, Places: places, Root: 6}, 12)
+			remainder(t, Call{Kind: kind, Bytes: 4001, Channel: 7, Channels: 5, Servers: Servers{Places: places}, Root: 6}, 12)
 		}
-		remainder(t, Call{Algorithm: Tree, Bytes: 4001, Channel: 7, Channels: 5, Places: places}, 12)
+		remainder(t, Call{Algorithm: Tree, Bytes: 4001, Channel: 7, Channels: 5, Servers: Servers{Places: places}}, 12)
 	}
 }
 

@@ -58,7 +58,7 @@ func (c *Call) exchanged() units.Size {
 func (c *Call) share(i int, bytes units.Size) units.Size {
 	l, root := line{ranks: c.Group, me: c.Me}, c.Root
 	if a := c.algorithm(); a == Ring || a == Tree {
-		l, root = l.ofChannel(i, c.Places, root)
+		l, root = l.ofChannel(i, c.Servers.Places, root)
 	}
 	n := len(l.ranks)
 	p, place := pieces{bytes, n}, mod(l.me-root, n)
@@ -114,7 +114,7 @@ func (c *Call) share(i int, bytes units.Size) units.Size {
 		return sum
 	case algorithm == Tree:
 		sum, half := units.Size(0), pieces{bytes, 2}
-		heads, mine, before, behind := l.servers(c.Places)
+		heads, mine, before, behind := l.servers(c.Servers.Places)
 		for t, at := range inTrees(mine, len(heads)) {
 			edges := len(before) + len(behind)
 			if len(before) == 0 {

@@ -95,7 +95,8 @@ func (s *Source) Steps() int { return s.Config.Warmup + s.Config.Iterations }
 // Labels implements graph.Source.
 func (s *Source) Labels() *graph.Labels {
 	c := &s.Config
-	what := graph.Collective{Name: c.Name, Kind: c.Call.Kind.String(), Algorithm: c.Call.algorithm().String(), Ranks: len(c.Groups[0]), Bytes: c.Call.Bytes}
+	call := s.call(0, 0)
+	what := graph.Collective{Name: c.Name, Kind: c.Call.Kind.String(), Algorithm: call.How(), Ranks: len(c.Groups[0]), Bytes: c.Call.Bytes}
 	if what.Name == "" {
 		what.Name = what.Kind
 	}

@@ -64,7 +64,7 @@ func (e *emitter) trees(l line, bytes units.Size, after []uint32) []uint32 {
 	var up, down [2]flow
 	var rest [2]units.Size
 	half := pieces{bytes, 2}
-	heads, mine, before, behind := l.servers(e.call.Places)
+	heads, mine, before, behind := l.servers(e.call.Servers.Places)
 	for t, at := range inTrees(mine, len(heads)) {
 		parent, children := before, behind
 		if len(before) == 0 {

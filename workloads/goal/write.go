@@ -78,6 +78,7 @@ func (w *writer) rank(p graph.Program, rank int) {
 	}
 	var op graph.Op
 	for id := 0; p.Next(&op); id++ {
+		w.loss.LeaveTime(&op, place)
 		w.line = strconv.AppendInt(append(w.line[:0], 'l'), int64(id), 10)
 		switch op.Kind {
 		case graph.Send:

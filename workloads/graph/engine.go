@@ -87,10 +87,12 @@ type live struct {
 	unit    uint8
 	state   state
 	arrived bool       // of Recv
-	amount  int64      // bytes, or ps of Compute
+	amount  int64      // of Send and Recv: bytes
 	total   units.Size // of Send
+	takes   units.Duration
 	tag     metrics.Tag
-	// ready is NotBefore until the operation is ready.
+	// ready is NotBefore until the operation is ready. Until then start is, of Recv, when its message
+	// arrived.
 	ready, start units.Time
 }
 
@@ -99,8 +101,8 @@ type state uint8
 const (
 	waiting state = iota
 	ready         // of Send: to be posted, or posted. Of Compute: in its unit's queue. Of Recv: its message has not arrived
-	running       // of Compute and Hold
-	ended         // its message was sent, or has arrived: it is complete in this instant
+	running       // of those that take time, and Hold
+	ended         // its message was sent, or has arrived: it is complete in this instant, or once it has taken its time
 )
 
 // edge leads from an operation to one that depends on it.
@@ -243,7 +245,9 @@ func (e *Engine) Received(now units.Time, number, messages int) {
 		}
 		o.arrived = true
 		if o.state == ready {
-			e.end(now, slot)
+			e.end(now.Add(o.takes), slot)
+		} else {
+			o.start = now
 		}
 	}
 }
@@ -279,6 +283,7 @@ func (e *Engine) step(now units.Time, slot int32) {
 		e.complete(now, slot)
 		return
 	}
+	arrival := o.start
 	o.state, o.ready, o.start = ready, now, now
 	switch o.kind {
 	case Send:
@@ -287,7 +292,7 @@ func (e *Engine) step(now units.Time, slot int32) {
 		}
 	case Recv:
 		if o.arrived {
-			e.complete(now, slot)
+			e.run(now, arrival.Add(o.takes), slot)
 		}
 	case Compute:
 		e.enqueue(now, slot)
@@ -299,8 +304,18 @@ func (e *Engine) step(now units.Time, slot int32) {
 		}
 		e.complete(now, slot)
 	default:
-		e.complete(now, slot)
+		e.run(now, now.Add(o.takes), slot)
 	}
+}
+
+// run completes an operation at a time, which may be over.
+func (e *Engine) run(now, until units.Time, slot int32) {
+	if until <= now {
+		e.complete(now, slot)
+		return
+	}
+	e.ops[slot].state = running
+	e.at(until, slot)
 }
 
 // post posts a send, the next one of its stream. The one behind it is due if it is ready.
@@ -331,13 +346,13 @@ func (e *Engine) enqueue(now units.Time, slot int32) {
 func (e *Engine) compute(now units.Time, slot int32) {
 	o := &e.ops[slot]
 	o.state, o.start = running, now
-	e.at(now.Add(units.Duration(o.amount)), slot)
+	e.at(now.Add(o.takes), slot)
 }
 
-// end makes an operation complete in this instant.
-func (e *Engine) end(now units.Time, slot int32) {
+// end makes an operation complete at a time.
+func (e *Engine) end(at units.Time, slot int32) {
 	e.ops[slot].state = ended
-	e.at(now, slot)
+	e.at(at, slot)
 }
 
 // at makes an operation due.
@@ -437,7 +452,7 @@ func (e *Engine) add(now units.Time, at int32) {
 	r, op := &e.ranks[at], &e.next
 	slot := e.slot()
 	o := &e.ops[slot]
-	*o = live{id: r.id, rank: at, out: nothing, next: nothing, stream: nothing, after: r.after, kind: op.Kind, unit: op.Unit, tag: op.Tag.Record()}
+	*o = live{id: r.id, rank: at, out: nothing, next: nothing, stream: nothing, after: r.after, kind: op.Kind, unit: op.Unit, takes: op.Duration, tag: op.Tag.Record()}
 	if op.NotBefore > 0 {
 		o.ready = e.config.Start.Add(op.NotBefore)
 	}
@@ -451,9 +466,8 @@ func (e *Engine) add(now units.Time, at int32) {
 	case Send:
 		e.addSend(r, slot)
 	case Recv:
-		e.addRecv(r, slot)
+		e.addRecv(now, r, slot)
 	case Compute:
-		o.amount = int64(op.Duration)
 		for len(r.units) <= int(op.Unit) {
 			r.units = append(r.units, unit{nothing, nothing})
 		}
@@ -489,7 +503,7 @@ func (e *Engine) addSend(r *rank, slot int32) {
 	}
 }
 
-func (e *Engine) addRecv(r *rank, slot int32) {
+func (e *Engine) addRecv(now units.Time, r *rank, slot int32) {
 	o := &e.ops[slot]
 	o.stream = int32(e.Stream(Stream{e.next.Peer, r.number, e.next.Channel}, metrics.Absent))
 	o.amount = int64(e.next.Bytes)
@@ -497,6 +511,7 @@ func (e *Engine) addRecv(r *rank, slot int32) {
 	o.message = s.received
 	s.received++
 	if o.arrived = o.message < s.arrived; o.arrived {
+		o.start = now
 		return
 	}
 	if s.lastRecv == nothing {

@@ -70,8 +70,11 @@ type Op struct {
 	Bytes   units.Size // of Send and Recv, at least 1
 	// Total is how much the rank sends on this stream under the same tag; 0: not known. Of
 	// Send.
-	Total    units.Size
-	Duration units.Duration // of Compute, not negative
+	Total units.Size
+	// Duration is how long it takes, not negative: of Recv from when its message has arrived, if the
+	// program is that far, of others from when their dependencies are complete; of Send and Hold 0.
+	// Those of a rank take their time beside each other, but for Computes of one unit.
+	Duration units.Duration
 	// NotBefore is a time since the job's start before which the operation does not become
 	// ready.
 	NotBefore units.Duration
@@ -96,6 +99,8 @@ func (o *Op) check(rank int32, id uint32, ranks int) error {
 		return fmt.Errorf("unknown kind %d", o.Kind)
 	case o.Duration < 0 || o.NotBefore < 0:
 		return errors.New("a time is negative")
+	case o.Duration > 0 && (o.Kind == Send || o.Kind == Hold):
+		return errors.New("it has a duration")
 	case o.Kind > Recv:
 		return nil
 	case o.Peer < 0 || int(o.Peer) >= ranks || o.Peer == rank:

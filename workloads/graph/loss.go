@@ -31,6 +31,15 @@ type Lost struct {
 // together.
 func (l *Loss) Add(what, place string) { l.AddN(what, place, 1) }
 
+// LeaveTime forgets the time that an operation takes which is no Compute, as formats have none of
+// messages and marks, and counts it.
+func (l *Loss) LeaveTime(op *Op, place string) {
+	if op.Kind != Compute && op.Duration > 0 {
+		l.Add("times that protocols of collectives take", place)
+		op.Duration = 0
+	}
+}
+
 // AddN counts n more of what, of which the first was found at place. It does nothing if n
 // is 0.
 func (l *Loss) AddN(what, place string, n int) {

@@ -110,6 +110,7 @@ func (c *converter) rank(p graph.Program, rank int, received map[streamKey]int) 
 	sent := map[streamKey]int{}
 	for id := 0; p.Next(&op); id++ {
 		var now reached
+		c.loss.LeaveTime(&op, fmt.Sprintf("rank %d, operation %d", rank, id))
 		for _, d := range op.Deps {
 			if int(d) >= id {
 				return fmt.Errorf("%w: rank %d: operation %d depends on operation %d, which is not before it", graph.ErrInvalid, rank, id, d)

@@ -54,13 +54,13 @@ type Call struct {
 // Source is the trace of a job, or a part of it. Collectives are expanded while it is played. It
 // implements graph.Source.
 type Source struct {
-	Names  graph.Labels
-	All    int      // ranks
-	Repeat int      // steps: how often the trace is played
-	Nodes  [][]Node // by rank
-	Calls  []Call
-	Groups [][]int            // ranks
-	Places []collective.Place // of the ranks, see collective.Call
+	Names   graph.Labels
+	All     int      // ranks
+	Repeat  int      // steps: how often the trace is played
+	Nodes   [][]Node // by rank
+	Calls   []Call
+	Groups  [][]int            // ranks
+	Servers collective.Servers // of the ranks
 }
 
 // Ranks implements graph.Source.
@@ -96,7 +96,7 @@ func (s *Source) Only(ranks []int) graph.Source {
 func (s *Source) call(c *Call, rank int) collective.Call {
 	call := c.Call
 	call.Group = s.Groups[c.Group]
-	call.Me, call.Places = -1, s.Places
+	call.Me, call.Servers = -1, s.Servers
 	for i, r := range call.Group {
 		if r == rank {
 			call.Me = i

@@ -138,5 +138,5 @@ type Collectives struct {
 	Channels   int                // of each collective, see collective.Call; 0: 1
 	Chunk      units.Size         // see collective.Call; 0: no slicing
 	Local      int                // size of an inner group of DP, if hierarchical
-	Places     []collective.Place // of the ranks, see collective.Call
+	Servers    collective.Servers // of the ranks
 }

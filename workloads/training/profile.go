@@ -28,7 +28,7 @@ type Profile struct {
 	Channels  int                  // see collective.Call; 0: 1
 	Chunk     units.Size           // see collective.Call; 0: no slicing
 	Local     int                  // see collective.Call
-	Places    []collective.Place   // see collective.Call
+	Servers   collective.Servers   // see collective.Call
 	Scale     float64              // of Compute and Bytes, see Config.Scale; 0: 1
 	// BytesScale is that of Bytes alone, above 0 and at most 1: on links as much slower, phases
 	// take the times that they take on fast ones. 0: 1.
@@ -117,7 +117,7 @@ func (c *Profile) call(rank int) collective.Call {
 		all[i] = i
 	}
 	return collective.Call{
-		Kind: collective.AllReduce, Algorithm: c.Algorithm, Group: all, Me: rank, Bytes: c.bytes(), Channels: c.Channels, Chunk: c.Chunk, Local: c.Local, Places: c.Places,
+		Kind: collective.AllReduce, Algorithm: c.Algorithm, Group: all, Me: rank, Bytes: c.bytes(), Channels: c.Channels, Chunk: c.Chunk, Local: c.Local, Servers: c.Servers,
 	}
 }
 
@@ -147,12 +147,10 @@ const (
 // Labels implements graph.Source.
 func (s *ProfileSource) Labels() *graph.Labels {
 	c := &s.Config
-	what := graph.Collective{Name: "gradients", Kind: collective.AllReduce.String(), Algorithm: c.Algorithm.String(), Ranks: c.Ranks, Bytes: c.bytes()}
-	switch {
-	case c.Pairs:
+	call := c.call(0)
+	what := graph.Collective{Name: "gradients", Kind: collective.AllReduce.String(), Algorithm: call.How(), Ranks: c.Ranks, Bytes: c.bytes()}
+	if c.Pairs {
 		what.Name, what.Kind, what.Algorithm, what.Ranks = "messages", collective.SendRecv.String(), collective.Direct.String(), 2
-	case c.Algorithm == collective.Auto:
-		what.Algorithm = collective.AlgorithmsOf(collective.AllReduce)[0].String()
 	}
 	return &graph.Labels{Phases: []string{"compute", "communication"}, Collectives: []graph.Collective{what}}
 }

@@ -286,14 +286,14 @@ func (p *program) join(b *graph.Builder, other uint32) {
 // collective appends a collective of a group and returns its end, or after if there is none.
 func (p *program) collective(b *graph.Builder, t traffic, kind collective.Kind, a collective.Algorithm, g group, on int, after ...uint32) uint32 {
 	o := &p.layout.config.Collectives
-	call := collective.Call{Kind: kind, Algorithm: a, Bytes: t.bytes, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local, Places: o.Places}
+	call := collective.Call{Kind: kind, Algorithm: a, Bytes: t.bytes, Channels: o.Channels, Chunk: o.Chunk, Local: o.Local, Servers: o.Servers}
 	return p.run(b, t, &call, g, on, after...)
 }
 
 // allToAll appends an all-to-all of expert parallelism, in which all ranks send to all others
 // at the same time.
 func (p *program) allToAll(b *graph.Builder, t traffic, to, from []units.Size) {
-	call := collective.Call{Kind: collective.AllToAll, Algorithm: collective.Direct, Channels: len(to), Chunk: p.layout.config.Collectives.Chunk, Split: to, From: from}
+	call := collective.Call{Kind: collective.AllToAll, Algorithm: collective.Direct, Channels: len(to), Chunk: p.layout.config.Collectives.Chunk, Split: to, From: from, Servers: p.layout.config.Collectives.Servers}
 	p.tail = p.run(b, t, &call, p.groups.ep, onEP, p.tail)
 }
 

@@ -51,7 +51,8 @@ func CompileJobs(t testing.TB, text string, jobs ...workloads.Job) *plan.Plan {
 }
 
 // RingJob returns a job of a ring all-reduce of so many bytes, step after step, in each of
-// which rank r first computes for r+1 microseconds. Every step begins with a fence.
+// which rank r first computes for r+1 microseconds. A message takes half of one after it has arrived. Every
+// step begins with a fence.
 func RingJob(hosts []int, steps int, bytes units.Size) workloads.Job {
 	ranks := len(hosts)
 	s := &graph.Static{Count: steps, All: ranks, Of: map[int][]graph.Op{}}
@@ -71,6 +72,7 @@ func RingJob(hosts []int, steps int, bytes units.Size) workloads.Job {
 			for range 2 * (ranks - 1) {
 				b.Send((rank+1)%ranks, 0, bytes/units.Size(ranks), last)
 				last = b.Recv((rank+ranks-1)%ranks, 0, bytes/units.Size(ranks), last)
+				b.Ops[last].Duration = 500 * units.Nanosecond
 			}
 			end := b.End(last, last-1)
 			b.Tag.Collective, b.Tag.Group = graph.None, graph.None

@@ -13,7 +13,10 @@ import (
 // rails is what all-reduces take on 8 servers of 8 GPUs with a NIC each, at 100 Gb/s (closed forms of
 // docs/how-to/fabrics.md#channels-and-nics), in seconds. Of a NIC's rate headers leave 4086 of 4150 B, and
 // the ACK for every four packets that its server receives takes 64 B: 98.1 Gb/s are left.
-type rails struct{ size float64 }
+type rails struct {
+	size                 float64
+	once, inside, across float64 // of a protocol, and of a message
+}
 
 const (
 	railServers, railGPUs = 8, 8
@@ -29,8 +32,8 @@ func (rails) hop(bytes float64) float64 { return railHop + min(bytes, mss+header
 func (r rails) ring() float64 {
 	const steps, crossings = 2 * (railServers*railGPUs - 1), 2 * railServers
 	piece := r.size / railGPUs / (railServers * railGPUs)
-	cross, inside := r.hop(piece)+localHop+piece/railNIC, localHop+piece/railLocal
-	return max(steps*piece/railNIC+r.hop(piece)+localHop, crossings*cross+(steps-crossings)*inside)
+	cross, inside := r.hop(piece)+localHop+piece/railNIC+r.across, localHop+piece/railLocal+r.inside
+	return r.once + max(steps*piece/railNIC+r.hop(piece)+localHop+r.across, crossings*cross+(steps-crossings)*inside)
 }
 
 // tree is 2 S by the channel's NIC of a server that has children in one of the two trees, and the way of
@@ -40,10 +43,10 @@ func (r rails) tree(chunk float64) float64 {
 	return 2*r.size/railGPUs/railNIC + 2*depth
 }
 
-// hierarchical is the stages one after the other.
-func (r rails) hierarchical() float64 {
+// hierarchical is the stages one after the other, those inside servers of so many steps.
+func (r rails) hierarchical(inside float64) float64 {
 	piece := r.size / railGPUs
-	return 2*(railGPUs-1)*(localHop+piece/railLocal) + 2*(railServers-1)*(r.hop(piece/railServers)+piece/railServers/railNIC)
+	return 2*(inside*localHop+(railGPUs-1)*piece/railLocal) + 2*(railServers-1)*(r.hop(piece/railServers)+piece/railServers/railNIC)
 }
 
 // TestRailBandwidth: on rails the channels of ring and tree use all NICs of a server, with PXN also where no
@@ -62,25 +65,74 @@ func TestRailBandwidth(t *testing.T) {
 		row = strings.Replace(row, "1GiB", "1 GiB", 1)
 		for _, c := range []struct {
 			keys  string
+			nvls  bool
 			want  float64
 			apart float64
 		}{
-			{"algorithm: ring, channels: 8", rails{bytes[size]}.ring(), 0.005},
-			{"algorithm: tree, channels: 8", rails{bytes[size]}.tree(chunks[size]), 0.1},
-			{"algorithm: hierarchical", rails{bytes[size]}.hierarchical(), 0.005},
+			{"algorithm: ring, channels: 8", false, rails{size: bytes[size]}.ring(), 0.005},
+			{"algorithm: tree, channels: 8", false, rails{size: bytes[size]}.tree(chunks[size]), 0.1},
+			{"algorithm: hierarchical", false, rails{size: bytes[size]}.hierarchical(railGPUs - 1), 0.005},
+			{"algorithm: hierarchical", true, rails{size: bytes[size]}.hierarchical(1), 0.005},
 		} {
 			got := metricsOf(t, fmt.Sprintf(`
 schema: 1
 name: rails
 topology: {rail: {servers: 8, nics: 8, rate: 100Gbps, delay: 1us}}
 fidelity: flow
-jobs: [{name: j, local: {pxn: true}, collective: {size: %s, %s}}]
-`, size, c.keys))["busbw_gbps.p50.j.all_reduce"]
+jobs: [{name: j, local: {pxn: true, nvls: %t}, collective: {size: %s, %s}}]
+`, c.nvls, size, c.keys))["busbw_gbps.p50.j.all_reduce"]
 			closed := bytes[size] * 8 / c.want * 2 * 63 / 64 / 1e9
 			if math.Abs(got/closed-1) > c.apart {
 				t.Errorf("%s, %s: %.1f Gb/s, closed form %.1f", size, c.keys, got, closed)
 			}
 			row += fmt.Sprintf(" %.0f; %.0f |", got, closed)
+		}
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/how-to/fabrics.md has no row %s", row)
+		}
+	}
+}
+
+// TestRailProtocols: what NCCL's protocols take on the same rails, with 8 channels, as closed forms and the
+// table in docs say it. What is fastest is chosen.
+func TestRailProtocols(t *testing.T) {
+	checkout.SkipSlowRace(t)
+	page, err := os.ReadFile("../../../docs/how-to/fabrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []struct {
+		name  string
+		bytes float64
+	}{{"64 KiB", 64 << 10}, {"1 MiB", 1 << 20}, {"8 MiB", 8 << 20}, {"64 MiB", 64 << 20}, {"512 MiB", 512 << 20}} {
+		row, best, took := "| "+size.name+" |", math.Inf(1), 0.0
+		for _, p := range []struct {
+			name         string
+			data, line   float64
+			once, in, by float64 // us
+		}{{"none", 1, 1, 0, 0, 0}, {"ll", 8, 16, 6.6, 0.6, 2.7}, {"ll128", 120, 128, 14, 1.9, 4}, {"simple", 1, 1, 8.4, 3.4, 14}, {name: "fastest"}} {
+			took = metricsOf(t, fmt.Sprintf(`
+schema: 1
+name: rails
+topology: {rail: {servers: 8, nics: 8, rate: 100Gbps, delay: 1us}}
+fidelity: flow
+jobs: [{name: j, protocol: %s, local: {pxn: true}, collective: {size: %s, algorithm: ring, channels: 8}}]
+`, p.name, strings.ReplaceAll(size.name, " ", "")))["cct_us.p50.j.all_reduce"]
+			row += fmt.Sprintf(" %.0f |", took)
+			if p.data == 0 {
+				continue
+			}
+			piece := size.bytes / 8 / 64
+			r := rails{math.Ceil(piece/p.data) * p.line * 8 * 64, p.once * 1e-6, p.in * 1e-6, p.by * 1e-6}
+			if closed := r.ring() * 1e6; math.Abs(took/closed-1) > 0.02 {
+				t.Errorf("%s by %s takes %.1f us, closed form %.1f", size.name, p.name, took, closed)
+			}
+			if p.name != "none" {
+				best = min(best, took)
+			}
+		}
+		if took > 1.2*best {
+			t.Errorf("%s: the fastest takes %.1f us, the best %.1f", size.name, took, best)
 		}
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/how-to/fabrics.md has no row %s", row)
