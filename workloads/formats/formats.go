@@ -118,6 +118,9 @@ func Open(path string, o Options) (*Input, error) {
 		}
 		return nil, fmt.Errorf("%s: a size is for algorithms of MSCCL; files of format %s say their sizes", path, f.name)
 	}
+	if o.DataOnly && f.name != "chakra" {
+		return nil, fmt.Errorf("%s: dependencies of data alone (data_only) are for traces of Chakra; files of format %s have one kind of them", path, f.name)
+	}
 	in, err := f.read(path, o)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -59,14 +60,34 @@ func unpackArchive(name string, most int64) (archived, error) {
 	}
 }
 
-// find returns the files of the one trace that an archive holds, as Find does.
-func (m archived) find(archive string, endings []string) ([]File, error) {
-	families := map[string][]File{}
-	var alone []File // whose names have no rank
+// inArchive returns the archive of a path that leads into one, and what is asked for there: "" is
+// everything.
+func inArchive(name string) (archive, inside string, ok bool) {
+	for archive = name; archive != "." && archive != "/"; archive = filepath.Dir(archive) {
+		if info, err := os.Stat(archive); IsArchive(archive) && (err != nil || info.Mode().IsRegular()) {
+			inside, _ = filepath.Rel(archive, name) // one is the beginning of the other
+			return archive, strings.TrimPrefix(filepath.ToSlash(inside), "."), true
+		}
+	}
+	return "", "", false
+}
+
+// find returns the files of the one trace that an archive holds where Find is asked for.
+func (m archived) find(archive, inside string, endings []string) ([]File, error) {
+	families, alone := map[string][]File{}, map[string][]File{} // of names with a rank, and without
+	want := func(name, _ string) bool { return strings.HasPrefix(name, inside) }
+	if _, ok := m[inside]; ok {
+		dir, base := path.Split(inside)
+		if own, rank, ok := split(base, endings); ok && rank != Unknown {
+			want = func(_, family string) bool { return family == dir+own }
+		} else {
+			want = func(name, _ string) bool { return name == inside }
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		dir, base := path.Split(name)
 		family, rank, ok := split(base, endings)
-		if !ok {
+		if !ok || !want(name, dir+family) {
 			continue
 		}
 		data := m[name]
@@ -74,13 +95,13 @@ func (m archived) find(archive string, endings []string) ([]File, error) {
 			return io.NopCloser(bytes.NewReader(data)), nil
 		}}
 		if rank == Unknown {
-			alone = append(alone, f)
+			alone[name] = []File{f}
 		} else {
 			families[dir+family] = append(families[dir+family], f)
 		}
 	}
-	if len(families) == 0 && len(alone) == 1 {
-		return alone, nil
+	if len(families) == 0 {
+		families = alone
 	}
-	return only(archive, "unpack it and name one of them", slices.Sorted(maps.Keys(families)), families, endings)
+	return only(filepath.Join(archive, inside), slices.Sorted(maps.Keys(families)), families, endings)
 }

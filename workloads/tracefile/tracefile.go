@@ -40,14 +40,15 @@ const maxFiles = 1 << 17
 // and without a letter behind it, is the rank (resnet_2gpu.5.json is of rank 5, resnet_2gpu.json of
 // an unknown one); the names of one trace differ in it alone. endings are those of the format,
 // such as .et; .gz may follow. A file on its own, in whose name no rank has its place, is
-// Unknown. An archive (.tgz, .tar.gz, .tar) is as the folder of all its files.
+// Unknown. An archive (.tgz, .tar.gz, .tar) is as the folder of all its files; a path may go on
+// behind it, as if it were a folder.
 func Find(path string, endings ...string) ([]File, error) {
-	if IsArchive(path) {
-		members, err := unpackArchive(path, DefaultBytes)
+	if archive, inside, ok := inArchive(path); ok {
+		members, err := unpackArchive(archive, DefaultBytes)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", archive, err)
 		}
-		return members.find(path, endings)
+		return members.find(archive, inside, endings)
 	}
 	dir, base := filepath.Split(path)
 	want := func(name, family string) bool { return strings.HasPrefix(name, base) }
@@ -84,19 +85,20 @@ func Find(path string, endings ...string) ([]File, error) {
 	if len(keys) == 0 && err != nil {
 		return nil, err
 	}
-	return only(path, "name one of them", keys, families, endings)
+	return only(path, keys, families, endings)
 }
 
-// only returns the files of the one trace of a path, by rank. keys name its families; remedy
-// is what to do where there are several.
-func only(path, remedy string, keys []string, families map[string][]File, endings []string) ([]File, error) {
+// only returns the files of the one trace of a path, by rank. keys name its families.
+func only(path string, keys []string, families map[string][]File, endings []string) ([]File, error) {
 	switch len(keys) {
 	case 0:
 		return nil, fmt.Errorf("%s: no file <name>.<rank>%s", path, strings.Join(endings, " or "))
 	case 1:
 	default:
-		return nil, fmt.Errorf("%s: files of several traces, such as %s and %s; %s", path,
-			filepath.Base(families[keys[0]][0].Name), filepath.Base(families[keys[1]][0].Name), remedy)
+		name := func(i int) string {
+			return strings.TrimPrefix(families[keys[i]][0].Name, strings.TrimSuffix(path, "/")+"/")
+		}
+		return nil, fmt.Errorf("%s: files of several traces, such as %s and %s; name one of them", path, name(0), name(1))
 	}
 	files := families[keys[0]]
 	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(a.Rank, b.Rank) })
