@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -149,7 +151,7 @@ func choose(path, name string) (*format, error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() || tracefile.IsArchive(path) {
 		if files, e := find(path); e == nil && len(files) > 0 {
 			sample = files[0]
-		} else if err == nil {
+		} else if !errors.Is(err, fs.ErrNotExist) { // it is a folder, or goes on behind a file
 			return nil, cmp.Or(e, fmt.Errorf("%s: there is no trace in this folder", path))
 		}
 	}
