@@ -117,7 +117,7 @@ func TestArchive(t *testing.T) {
 		{write("a.tar.gz", "a.1.et", "a.0.et.gz"), "0 a.0.et.gz, 1 a.1.et"},
 		{write("a.tar", "a.1.et"), "1 a.1.et"},
 		{write("one.tar", "x/only.et", "README"), "-1 x/only.et"},
-		{write("two.tar", "x/a.0.et", "y/a.0.et"), "two.tar/x/a.0.et and " + filepath.Join(dir, "two.tar/y/a.0.et; name one of them")},
+		{write("two.tar", "x/a.0.et", "y/a.0.et"), "two.tar: files of several traces, such as x/a.0.et and y/a.0.et; name one of them"},
 		{filepath.Join(dir, "two.tar/y"), "0 y/a.0.et"},
 		{filepath.Join(dir, "two.tar/x/a.0.et"), "0 x/a.0.et"},
 		{filepath.Join(dir, "two.tar/z"), "no file <name>.<rank>.et"},
