@@ -1,6 +1,8 @@
 package conformance_test
 
 import (
+	"fmt"
+
 	"github.com/csiglab/csiglab/conformance"
 )
 
@@ -66,6 +68,34 @@ func (g *generator) tunnels() {
 	around("CSIG-TUN-03/both", policy("strip", both), stack{c(delay, 0, 0)}, nil, c(delay, 1, 2))
 	around("CSIG-TUN-03/inner", policy("strip", both), nil, nil, c(delay, 1, 2))
 
+	enter := func(id, tags string, in, outer, inner stack) {
+		f := g.frame(1, 3, inner, plain(1, 3, 60))
+		into := g.frame(self, other, outer, tunnelled(self, other, f.Bytes))
+		into.Tags = append(into.Tags, f.Tags...)
+		at := len(into.Bytes) - len(f.Bytes) - outerHeaders // of IPv4: identification and flags, TTL and checksums, source port
+		into.Free = [][2]int{{at + 4, 5}, {at + 10, 2}, {at + 20, 2}, {at + 26, 2}}
+		g.frames(id, end(tags, self, other), late(2000), g.frame(1, 3, in, plain(1, 3, 60)), into)
+	}
+	leave := func(id, tags string, outer, inner, out stack) {
+		f := g.frame(1, 3, inner, plain(1, 3, 60))
+		from := g.frame(other, self, outer, tunnelled(other, self, f.Bytes))
+		from.Tags = append(from.Tags, f.Tags...)
+		g.frames(id, end(tags, other, self), late(2000), from, g.frame(1, 3, out, plain(1, 3, 60)))
+	}
+	enter("CSIG-TUN-04/compact", "outer", stack{c(delay, 0, 0)}, stack{c(delay, 3, 13)}, nil) // shorter than others: 1984 ns
+	enter("CSIG-TUN-04/wide", "outer", stack{w(delay, 0, 0)}, stack{w(delay, 124, 10003)}, nil)
+	enter("CSIG-TUN-04/kept", "outer", stack{c(delay, 9, 5)}, stack{c(delay, 9, 5)}, nil)
+	enter("CSIG-TUN-04/none", "outer", nil, nil, nil)
+	leave("CSIG-TUN-05/compact", "outer", stack{c(delay, 0, 0)}, nil, stack{c(delay, 4, 13)})
+	leave("CSIG-TUN-05/wide", "outer", stack{w(delay, 0, 0)}, nil, stack{w(delay, 126, 10003)})
+	leave("CSIG-TUN-05/kept", "outer", stack{c(delay, 9, 5)}, nil, stack{c(delay, 9, 5)})
+	leave("CSIG-TUN-05/none", "outer", nil, nil, nil)
+	enter("CSIG-TUN-06/compact", "inner", stack{c(delay, 0, 0)}, nil, stack{c(delay, 0, 0)})
+	enter("CSIG-TUN-06/wide", "inner", stack{w(delay, 0, 0)}, nil, stack{w(delay, 0, 0)})
+	leave("CSIG-TUN-07/compact", "inner", nil, stack{c(delay, 0, 0)}, stack{c(delay, 4, 13)})
+	leave("CSIG-TUN-07/wide", "inner", nil, stack{w(delay, 0, 0)}, stack{w(delay, 126, 10003)})
+	leave("CSIG-TUN-07/outer", "inner", stack{c(delay, 9, 5)}, nil, nil)
+
 	hop := func(id string, s scene, in, out stack) {
 		g.routed(id, asUsual, s, in, out, data, data, 100, false, false)
 	}
@@ -92,6 +122,19 @@ func (g *generator) tunnels() {
 		}
 		g.put("CSIG-HSH-01/"+x.name, twoPaths, in, out).OnePort = true
 	}
+}
+
+// self and other are the numbers of ends of tunnels, and outerHeaders the octets of IPv4, UDP and VXLAN.
+const (
+	self, other  = 9, 10
+	outerHeaders = 20 + 8 + 8
+)
+
+// end makes the switch an end of tunnels: of those that hosts 1 and 3 belong to, it is number 9.
+func end(tags string, first, third int) change {
+	return change{fmt.Sprintf("tunnels from %d to %d, tags %s", first, third, tags), func(d *conformance.Setup) {
+		d.Tunnel = &conformance.Tunnel{VNI: 42, Self: self, Ends: []int{self, first, self, third}, Tags: tags}
+	}}
 }
 
 // passAll has all ports pass tags.

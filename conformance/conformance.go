@@ -81,8 +81,21 @@ type Setup struct {
 	OverrideD []string          `json:"override_d,omitempty"` // types that are updated in spite of D
 	// Trim says that frames beyond a port's queue are cut, and what the tag then gets: force_local
 	// the worst code, measured what the port measures, none nothing. "" drops such frames.
-	Trim  string `json:"trim,omitempty"`
-	Ports []Port `json:"ports"`
+	Trim   string  `json:"trim,omitempty"`
+	Tunnel *Tunnel `json:"tunnel,omitempty"`
+	Ports  []Port  `json:"ports"`
+}
+
+// Tunnel makes a switch an end of VXLAN tunnels (RFC 7348), which carry whole frames of hosts: what
+// hosts that belong to it send to those of another end enters a tunnel.
+type Tunnel struct {
+	VNI int `json:"vni"`
+	// Self is the end's own number, and Ends has the number of each host's end, by host. End i has the
+	// addresses that host i would have; no host has them.
+	Self int   `json:"self"`
+	Ends []int `json:"ends"`
+	// Tags says where the CSIG tag of a frame in a tunnel is: outer, in the outer header, or inner.
+	Tags string `json:"tags"`
 }
 
 // Format is one format of a domain.

@@ -30,6 +30,7 @@ const (
 	egressFile  = "nodes/switch/dataplane/egress.go"
 	ingressFile = "nodes/switch/dataplane/ingress.go"
 	signalsFile = "nodes/switch/dataplane/signals.go"
+	tunnelFile  = "nodes/wire/tunnel.go"
 )
 
 // kept is the condition of both formats, in front of what differs.
@@ -78,6 +79,10 @@ var mutants = []mutant{
 	{"delay-without-pipeline", "CSIG-SIG-07", signalsFile, "return starts.Sub(p.EnqueuedAt) + s.cameIn(p)", "return s.waited(starts, p) + s.cameIn(p)", false},
 	{"other-port", "CSIG-SIG-06", egressFile, "out.abw.Transmit(starts, departs, size)", "for i := range s.ports {\n\t\t\t\ts.ports[i].abw.Transmit(starts, departs, size)\n\t\t\t}", false},
 	{"depth-with-itself", "CSIG-SIG-08", signalsFile, "out.depth.PPM(out.queueWithFluid(now))", "out.depth.PPM(out.queueWithFluid(now) + p.Size)", false},
+	{"enters-inside", "CSIG-TUN-04", tunnelFile, "if p.front.Tag != 0 && (!moves || p.front.Second) {", "if p.front.Tag != 0 {", false},
+	{"end-drops", "CSIG-TUN-05", tunnelFile, "lost = !moves && p.Tag() != nil", "lost = p.Tag() != nil", false},
+	{"inside-seen", "CSIG-TUN-06", tunnelFile, "if p.front.Tag != 0 && (!moves || p.front.Second) {", "if p.front.Second {", false},
+	{"end-moves-back", "CSIG-TUN-07", tunnelFile, "lost = !moves && p.Tag() != nil", "lost = false", false},
 	{"hash-of-tag", "CSIG-HSH-01", "nodes/wire/raw.go", "\tvar ports uint64\n\tif p.ports != 0 {", "\tvar ports uint64\n\tfor _, b := range p.Tag() {\n\t\tseed = Mix(seed, uint64(b))\n\t}\n\tif p.ports != 0 {", false},
 	{"echo-without-reserved", "CSIG-REF-03", "nodes/wire/transport.go", "\tcopy(p.buf[at+1:], tag[2:])\n", "\tcopy(p.buf[at+1:], tag[2:])\n\tif len(tag) == 4 {\n\t\tp.buf[at+1] &^= 0x10\n\t}\n", false},
 }

@@ -45,7 +45,7 @@ func (Device) Run(_ context.Context, r *conformance.Request) ([]conformance.Fram
 	if err != nil {
 		return nil, err
 	}
-	format := formatOf(domain, r.Device.Role == conformance.RoleSwitch)
+	format := formatOf(domain, r.Device)
 	pool, sink := new(wire.Pool), metrics.Discard
 	var m node.Machine
 	ports := len(r.Device.Ports)
@@ -79,7 +79,7 @@ func drive(s *node.Stepper, pool *wire.Pool, format wire.Format, in []conformanc
 	busy := map[int]units.Time{} // until PortFree
 	take := func() {
 		for _, d := range s.Departures {
-			frame := append(slices.Clone(d.Packet.Header()), d.Packet.Payload...)
+			frame := append(slices.Clone(d.Packet.HeaderOnWire(nil, format.Tunnel)), d.Packet.Payload...)
 			out = append(out, conformance.Frame{Port: d.Port, Bytes: frame})
 			pool.Put(d.Packet)
 		}
@@ -182,8 +182,19 @@ func domainOf(d *conformance.Setup) (c csig.Config, err error) {
 	return filled.Config(), nil
 }
 
-func formatOf(domain csig.Config, raw bool) wire.Format {
-	return wire.Format{Sizes: sizes, TPIDCompact: domain.TPIDCompact, TPIDWide: domain.TPIDWide, Raw: raw}
+func formatOf(domain csig.Config, d *conformance.Setup) wire.Format {
+	f := wire.Format{Sizes: sizes, TPIDCompact: domain.TPIDCompact, TPIDWide: domain.TPIDWide, Raw: d.Role == conformance.RoleSwitch}
+	if t := d.Tunnel; t != nil {
+		f.Tunnel = &wire.Tunnel{VNI: uint32(t.VNI), Ends: endsOf(t)}
+	}
+	return f
+}
+
+func endsOf(t *conformance.Tunnel) (ends []int32) {
+	for _, end := range t.Ends {
+		ends = append(ends, int32(end))
+	}
+	return ends
 }
 
 // Switch returns what csiglab's switch is built from for a setup, and the format of its frames.
@@ -192,7 +203,7 @@ func Switch(d *conformance.Setup) (c dataplane.Config, f wire.Format, err error)
 	if err == nil {
 		c, err = switchConfig(d, domain)
 	}
-	return c, formatOf(domain, true), err
+	return c, formatOf(domain, d), err
 }
 
 func switchConfig(d *conformance.Setup, domain csig.Config) (c dataplane.Config, err error) {
@@ -216,6 +227,14 @@ func switchConfig(d *conformance.Setup, domain csig.Config) (c dataplane.Config,
 		}
 	}
 	c.Forward = forward.Config{Routes: topologies.NewRoutes(routes...)}
+	if t := d.Tunnel; t != nil {
+		c.Node, c.Tunnel = t.Self, &dataplane.Tunnel{Ends: endsOf(t), Moves: t.Tags == "outer"}
+		for i := range d.Ports {
+			for _, h := range d.Ports[i].Hosts {
+				c.Ports[i].LastHop = h < len(t.Ends) && t.Ends[h] == t.Self
+			}
+		}
+	}
 	return c, nil
 }
 
