@@ -28,16 +28,22 @@ const mostNamed = 8
 // executed. It builds the candidate once more, so that it counts what it executes in packages
 // that changed, and runs all of the suite under one seed on this machine. It does so if both
 // sides were built from source, without modules, and all experiments run in virtual time. That it
-// cannot is a note, unless the context has ended.
+// cannot although the sources differ is a note, unless the context has ended.
 func (s *Session) execution(ctx context.Context, d *verdict.Document, into string) error {
 	c := &s.campaign
 	changed := builder.Changed(c.Baseline.functions, c.Candidate.functions)
-	if c.Baseline.functions == nil || c.Candidate.functions == nil || len(changed) == 0 || len(s.Plan.Candidate.With) > 0 {
+	if c.Baseline.functions == nil || c.Candidate.functions == nil || len(changed) == 0 {
+		return nil
+	}
+	unknown := func(why string) { d.Notes = append(d.Notes, "it is not known what the runs executed of the code that changed: "+why) }
+	if len(s.Plan.Candidate.With) > 0 {
+		unknown("modules were built in")
 		return nil
 	}
 	var trials []trial.Trial
 	for _, one := range c.cells {
 		if !one.way().Has(runtimes.SideBySide) {
+			unknown(fmt.Sprintf("experiment %s runs in real time", one.result.Name))
 			return nil
 		}
 		trials = append(trials, c.trial(one, 1, coveredSeed))
@@ -47,7 +53,7 @@ func (s *Session) execution(ctx context.Context, d *verdict.Document, into strin
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		d.Notes = append(d.Notes, "it is not known what the runs executed of the code that changed: "+err.Error())
+		unknown(err.Error())
 		return nil
 	}
 	d.Execution = &verdict.Execution{Changed: len(changed), NotRun: []string{}}
