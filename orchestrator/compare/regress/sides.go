@@ -62,7 +62,8 @@ func (s *SideFlags) Spec(with []string) (Spec, error) {
 	return p, nil
 }
 
-// arguments returns the flags that give the side of a spec again: revisions by their hash.
+// arguments returns the flags that give the side of a spec again: revisions by their hash. What is built
+// into both sides is with the candidate.
 func (s *SideFlags) arguments(spec *Spec) (list []string) {
 	text := s.Text
 	if hash, ok := strings.CutPrefix(spec.Side, KindGit+":"); ok {
@@ -73,6 +74,11 @@ func (s *SideFlags) arguments(spec *Spec) (list []string) {
 	}
 	for _, text := range s.Set {
 		list = append(list, "--"+s.Name+"-set", text)
+	}
+	if s.Name == "candidate" {
+		for _, module := range spec.With {
+			list = append(list, "--with", module)
+		}
 	}
 	return list
 }

@@ -34,3 +34,13 @@ func TestModulesApart(t *testing.T) {
 		}
 	}
 }
+
+// TestModulesAreReproduced: what is built into both sides is in the command of a verdict, once.
+func TestModulesAreReproduced(t *testing.T) {
+	for side, want := range map[string]string{"baseline": "--baseline git:main", "candidate": "--candidate git:main --with example.org/cc=/x"} {
+		flags := SideFlags{Name: side, Text: "git:main"}
+		if got := strings.Join(flags.arguments(&Spec{Side: "git:main", With: []string{"example.org/cc=/x"}}), " "); got != want {
+			t.Errorf("%s: %s, want %s", side, got, want)
+		}
+	}
+}
