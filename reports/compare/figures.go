@@ -290,7 +290,7 @@ func effectsFigure(c *Comparison, one *CaseComparison, id string) *chart.Figure 
 	}
 	end = 100 * min(end, mostEffect) * 1.08
 	f := &chart.Figure{ID: id + "-effects", Title: "Differences with their intervals",
-		Caption: fmt.Sprintf("By how much B is greater than A, as a share of A, in the median of the seeds; the line is the interval of %s %%. The band is ±%s %%: what lies in it is the same.", words.Number(100*c.Confidence), words.Number(100*c.Delta)),
+		Caption: fmt.Sprintf("By how much %s is greater than A, as a share of A, in the median of the seeds; the line is the interval of %s %%. The band is ±%s %%: what lies in it is the same.", c.named(), words.Number(100*c.Confidence), words.Number(100*c.Delta)),
 		Legend:  []chart.Key{{Name: "worse", Sign: signs[variants.Worse]}, {Name: "better", Sign: signs[variants.Better]}, {Name: "changed, without a direction", Sign: signs[Changed]}, {Name: "inconclusive", Sign: signs[Inconclusive]}},
 		Panels:  []chart.Panel{{Chart: &chart.Intervals{Name: "Differences with their intervals", X: chart.Scaling{Name: "Difference", Unit: "%", Min: -end, Max: end}, Signed: true, Zero: true, Band: [2]float64{-100 * c.Delta, 100 * c.Delta}, Rows: rows}}}}
 	if rest := total - len(rows); rest > 0 {

@@ -32,20 +32,22 @@ var defaultDelta = fmt.Sprintf("%g%%", 100*compare.DefaultDelta)
 func compareCommand(a *command.App) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare A[:VARIANT] B[:VARIANT]",
-		Short: "Compare the metrics of two run folders, or of two sweeps",
-		Long: "Compare the metrics of two run folders, or of two sweeps. Of each metric it prints by how much B is\n" +
-			"greater than A, an interval, and one of better, worse, same and inconclusive; changed, of metrics\n" +
-			"without a direction. Variants of one name are compared, or those that are named. Seeds that both\n" +
-			"have are compared in pairs. A CSV file with the columns metric, seed, value and, if there are\n" +
-			"several, variant stands for runs of another program.\n\n" +
+		Use:   "compare A[:VARIANT] [B[:VARIANT]]...",
+		Short: "Compare the metrics of run folders, or of sweeps, with those of the first",
+		Long: "Compare the metrics of run folders, or of sweeps, with those of the first. Of each metric it prints by\n" +
+			"how much B is greater than A, an interval, and one of better, worse, same and inconclusive; changed, of\n" +
+			"metrics without a direction. Variants of one name are compared, or those that are named; of one folder\n" +
+			"alone, its variants with the first. Seeds that both have are compared in pairs. A CSV file with the\n" +
+			"columns metric, seed, value and, if there are several, variant stands for runs of another program.\n\n" +
 			"The exit code is 0 whatever came out; csiglab regress gives verdicts.",
 		Example: "  csiglab compare runs/before runs/after\n" +
 			"  csiglab compare runs/a:baseline runs/a:csig --html compare.html\n" +
+			"  csiglab compare runs/a:baseline runs/a:csig runs/b:csig\n" +
+			"  csiglab compare runs/a\n" +
 			"  csiglab compare htsim.csv runs/a:baseline",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return command.Usage("want two run folders, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
+			if len(args) == 0 {
+				return command.Usage("name run folders to compare; see %s --help", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -54,7 +56,7 @@ func compareCommand(a *command.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`; - prints it instead")
-	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`, with figures over each other and heatmaps of differences")
+	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`; of two sides with figures over each other and heatmaps of differences")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
 	cmd.Flags().BoolVar(&f.asCSV, "csv", false, "print a row for each metric as CSV instead")
 	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, "compare the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
@@ -83,7 +85,10 @@ func (f *compareFlags) design() (compare.Design, error) {
 
 // whole returns the command that shows all of what the text has a screen of.
 func (f *compareFlags) whole(args []string) string {
-	parts := []string{"csiglab compare", spelling.ShellWord(args[0]), spelling.ShellWord(args[1])}
+	parts := []string{"csiglab compare"}
+	for _, side := range args {
+		parts = append(parts, spelling.ShellWord(side))
+	}
 	for _, pattern := range f.metrics {
 		parts = append(parts, "--metric", spelling.ShellWord(pattern))
 	}
@@ -126,20 +131,20 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		}
 		taken = taken || name == command.StdoutName
 	}
-	pair, err := command.Interruptible(ctx, func() (*compare.Pair, error) { return compare.Open(args[0], args[1], design) })
+	sides, err := command.Interruptible(ctx, func() (*compare.Sides, error) { return compare.Open(args, design) })
 	if err != nil {
 		return comparedError(err)
 	}
-	c, err := command.Interruptible(ctx, pair.Compare)
+	c, err := command.Interruptible(ctx, sides.Result)
 	switch {
 	case err != nil:
 		return comparedError(err)
 	case len(f.metrics) > 0 && !c.Any():
-		return command.Usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), command.DidYouMean(f.metrics[0], pair.Metrics()))
+		return command.Usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), command.DidYouMean(f.metrics[0], sides.Metrics()))
 	}
 	if f.markdown != "" {
 		var text bytes.Buffer
-		if err := compare.WriteMarkdown(&text, c); err != nil {
+		if err := c.WriteMarkdown(&text); err != nil {
 			return command.Infrastructure(err)
 		}
 		if err := writeFlag(a, "--markdown", f.markdown, text.Bytes()); err != nil {
@@ -149,7 +154,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 	if f.html != "" {
 		page, err := command.Interruptible(ctx, func() ([]byte, error) {
 			var page bytes.Buffer
-			err := pair.WriteHTML(&page, c)
+			err := sides.WriteHTML(&page, c)
 			return page.Bytes(), err
 		})
 		if err != nil {
@@ -164,7 +169,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		return a.PrintJSON(c)
 	case f.asCSV:
 		var text bytes.Buffer
-		if err := compare.WriteCSV(&text, c); err != nil {
+		if err := c.WriteCSV(&text); err != nil {
 			return command.Infrastructure(err)
 		}
 		return a.Print(text.String())
@@ -173,7 +178,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		return nil
 	}
 	var text bytes.Buffer
-	if err := compare.WriteText(&text, c, f.whole(args)); err != nil {
+	if err := c.WriteText(&text, f.whole(args)); err != nil {
 		return command.Infrastructure(err)
 	}
 	return a.Print(text.String())
