@@ -88,7 +88,9 @@ func TestCompareForms(t *testing.T) {
 // Three sides and more are compared with the first; of one folder alone the variants are the sides,
 // and two of them are compared as two folders are.
 func TestCompareSeveral(t *testing.T) {
-	longer := func(windows int) string { return comparable(t, func(s *readingtest.Experiment) { s.Windows = windows }) }
+	longer := func(windows int) string {
+		return comparable(t, func(s *readingtest.Experiment) { s.Windows = windows })
+	}
 	a, b := comparable(t, nil), longer(100)
 	page := filepath.Join(t.TempDir(), "c.html")
 	args := []string{"compare", a + ":baseline", longer(90) + ":csig", b + ":csig", "--metric", "fct_us.*"}

@@ -105,6 +105,7 @@ type Design struct {
 	Only       func(metric string) bool // nil: all
 	Single     bool                     // also those of single flows and ports
 	Named      []string                 // metrics of single flows and ports that are wanted all the same
+	Together   bool                     // the metrics of all cases share the confidence; otherwise those of each
 }
 
 // Folders compares two folders. It returns an *Error if there is nothing to compare.
@@ -113,8 +114,12 @@ func Folders(a, b *Measured, d Design) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.Cases {
-		d.judge([]*CaseComparison{&c.Cases[i]})
+	if d.Together {
+		d.judgeTogether(c.Cases)
+	} else {
+		for i := range c.Cases {
+			d.judge([]*CaseComparison{&c.Cases[i]})
+		}
 	}
 	c.end(pairs, &d)
 	return c, nil

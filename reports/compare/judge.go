@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
 	"github.com/csiglab/csiglab/reports/section/variants"
@@ -47,6 +48,28 @@ func (d *Design) judge(sides []*CaseComparison) {
 			d.decide(m, corrected[i], c)
 		}
 		corrected = corrected[len(own):]
+	}
+}
+
+// judgeTogether judges the metrics of all cases as one family. Cases of the same seeds are swapped
+// together, as if they were one: a seed of theirs runs under both sides.
+func (d *Design) judgeTogether(cases []CaseComparison) {
+	var all []*CaseComparison
+	of := make([]int, len(cases)) // of each case, the place in all
+	for i := range cases {
+		c := &cases[i]
+		of[i] = slices.IndexFunc(all, func(o *CaseComparison) bool { return o.Paired == c.Paired && slices.Equal(o.Seeds, c.Seeds) })
+		if of[i] < 0 {
+			of[i], all = len(all), append(all, &CaseComparison{Paired: c.Paired, Seeds: c.Seeds})
+		}
+		all[of[i]].Metrics = append(all[of[i]].Metrics, c.Metrics...)
+	}
+	d.judge(all)
+	for i := range cases {
+		c, from := &cases[i], all[of[i]]
+		n := copy(c.Metrics, from.Metrics)
+		from.Metrics = from.Metrics[n:]
+		c.Tested, c.Sides, c.Swapped = from.Tested, from.Sides, from.Swapped
 	}
 }
 

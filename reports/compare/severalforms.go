@@ -203,7 +203,7 @@ func (s *Several) document() *page.Document {
 				if o == nil {
 					cells = append(cells, section.Cell{Text: words.None})
 				} else {
-					cells = append(cells, pageCell(outcomeCell(o.Outcome), words.Change(o.Effect), o.interval()))
+					cells = append(cells, pageCell(OutcomeCell(o.Outcome), words.Change(o.Effect), o.interval()))
 				}
 			}
 			t.Rows = append(t.Rows, section.Row{Cells: cells})
@@ -273,7 +273,7 @@ func (s *Several) metrics(rows []row, same bool) *section.Table {
 				cells = append(cells, section.Cell{Text: words.None})
 				continue
 			}
-			cells = append(cells, pageCell(outcomeCell(m.Outcome), effectText(m), intervalText(m)))
+			cells = append(cells, pageCell(OutcomeCell(m.Outcome), effectText(m), intervalText(m)))
 			if m.Reason != "" && m.Outcome != variants.Same {
 				remark = append(remark, s.Comparisons[k].named()+": "+m.Reason)
 			}

@@ -225,7 +225,7 @@ func metricsTable(one *CaseComparison, same bool) *section.Table {
 		}
 		a, b := metricValues(m)
 		remarks = remarks || m.Reason != ""
-		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: m.Name}, {Text: a}, {Text: b}, {Text: effectText(m)}, {Text: intervalText(m)}, outcomeCell(m.Outcome), {Text: m.Reason}}})
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: m.Name}, {Text: a}, {Text: b}, {Text: effectText(m)}, {Text: intervalText(m)}, OutcomeCell(m.Outcome), {Text: m.Reason}}})
 	}
 	if !remarks {
 		t.Columns = t.Columns[:6]
@@ -254,7 +254,8 @@ func importance(m *MetricComparison) int {
 	return len(important)
 }
 
-func outcomeCell(o variants.Effect) section.Cell {
+// OutcomeCell is the cell of a table that has an outcome.
+func OutcomeCell(o variants.Effect) section.Cell {
 	switch o {
 	case variants.Better:
 		return section.Cell{Text: "✓ better", State: section.Good}
@@ -314,6 +315,9 @@ func intervalText(m *MetricComparison) string {
 	}
 	return low + " … " + high
 }
+
+// Texts returns the difference and its interval as people read them.
+func (m *MetricComparison) Texts() (effect, interval string) { return effectText(m), intervalText(m) }
 
 // rule says what the words mean. Where several sides are compared with A, B is each of them, and
 // all stands behind the metrics that share the confidence.

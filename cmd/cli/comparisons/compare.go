@@ -20,11 +20,52 @@ import (
 
 // compareFlags are the flags of csiglab compare.
 type compareFlags struct {
+	chosen
 	markdown, html string
 	asJSON, asCSV  bool
 	single         bool
-	metrics        []string
-	delta          string
+}
+
+// chosen are the flags that say which metrics are compared, and what is no difference.
+type chosen struct {
+	metrics []string
+	delta   string
+}
+
+func (f *chosen) metricsFlag(cmd *cobra.Command, do string) {
+	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, do+" the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
+}
+
+func (f *chosen) deltaFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&f.delta, "delta", defaultDelta, usage)
+}
+
+// design returns how values are compared.
+func (f *chosen) design() (compare.Design, error) {
+	d := compare.NewDesign(measure.Meaning)
+	share, err := strconv.ParseFloat(strings.TrimSuffix(f.delta, "%"), 64)
+	if err != nil || !strings.HasSuffix(f.delta, "%") || !(share >= 0 && share < 100) {
+		return d, command.Usage("--delta %q: want a share from 0%% to below 100%%, such as 1%%", f.delta)
+	}
+	d.Delta = share / 100
+	if len(f.metrics) > 0 {
+		d.Named = f.metrics
+		d.Only = func(metric string) bool {
+			return slices.ContainsFunc(f.metrics, func(pattern string) bool { return wildcard.Match(pattern, metric) })
+		}
+	}
+	return d, nil
+}
+
+// given returns the flags as words of a command.
+func (f *chosen) given() (words []string) {
+	for _, pattern := range f.metrics {
+		words = append(words, "--metric", spelling.ShellWord(pattern))
+	}
+	if f.delta != defaultDelta {
+		words = append(words, "--delta", spelling.ShellWord(f.delta))
+	}
+	return words
 }
 
 var defaultDelta = fmt.Sprintf("%g%%", 100*compare.DefaultDelta)
@@ -59,28 +100,10 @@ func compareCommand(a *command.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`; of two sides with figures over each other and heatmaps of differences")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
 	cmd.Flags().BoolVar(&f.asCSV, "csv", false, "print a row for each metric as CSV instead")
-	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, "compare the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
+	f.metricsFlag(cmd, "compare")
 	cmd.Flags().BoolVar(&f.single, "single", false, "compare the metrics of single flows and ports too")
-	cmd.Flags().StringVar(&f.delta, "delta", defaultDelta, "what is no difference: a `SHARE` of A's value")
+	f.deltaFlag(cmd, "what is no difference: a `SHARE` of A's value")
 	return cmd
-}
-
-// design returns how folders are compared.
-func (f *compareFlags) design() (compare.Design, error) {
-	d := compare.NewDesign(measure.Meaning)
-	d.Single = f.single
-	share, err := strconv.ParseFloat(strings.TrimSuffix(f.delta, "%"), 64)
-	if err != nil || !strings.HasSuffix(f.delta, "%") || !(share >= 0 && share < 100) {
-		return d, command.Usage("--delta %q: want a share from 0%% to below 100%%, such as 1%%", f.delta)
-	}
-	d.Delta = share / 100
-	if len(f.metrics) > 0 {
-		d.Named = f.metrics
-		d.Only = func(metric string) bool {
-			return slices.ContainsFunc(f.metrics, func(pattern string) bool { return wildcard.Match(pattern, metric) })
-		}
-	}
-	return d, nil
 }
 
 // whole returns the command that shows all of what the text has a screen of.
@@ -89,14 +112,9 @@ func (f *compareFlags) whole(args []string) string {
 	for _, side := range args {
 		parts = append(parts, spelling.ShellWord(side))
 	}
-	for _, pattern := range f.metrics {
-		parts = append(parts, "--metric", spelling.ShellWord(pattern))
-	}
+	parts = append(parts, f.given()...)
 	if f.single {
 		parts = append(parts, "--single")
-	}
-	if f.delta != defaultDelta {
-		parts = append(parts, "--delta", spelling.ShellWord(f.delta))
 	}
 	return strings.Join(append(parts, "--html compare.html"), " ")
 }
@@ -121,6 +139,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 	if err != nil {
 		return err
 	}
+	design.Single = f.single
 	taken := f.asJSON || f.asCSV // standard output has one form
 	if f.asJSON && f.asCSV {
 		return command.Usage("--json and --csv exclude each other")
