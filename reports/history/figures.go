@@ -56,13 +56,18 @@ func (h *History) part(metrics []Metric, number int, drawn *int) section.Part {
 	return p
 }
 
-// lines draws a metric over the numbers of revisions.
-func (h *History) lines(m *Metric) *chart.Lines {
+// scale returns the unit in which people read the values, and how many of it the metric's are.
+func (m *Metric) scale() (unit string, factor float64) {
 	var all []float64
 	for _, p := range m.Points {
 		all = append(all, p.Median)
 	}
-	unit, factor := words.ScaleOf(m.Unit, all...)
+	return words.ScaleOf(m.Unit, all...)
+}
+
+// lines draws a metric over the numbers of revisions.
+func (h *History) lines(m *Metric) *chart.Lines {
+	unit, factor := m.scale()
 	c := &chart.Lines{Name: m.Experiment + " " + m.Name, X: chart.Scaling{Name: "Revision", Min: 0.5, Max: float64(len(h.Revisions)) + 0.5, Counts: true}, Y: chart.Scaling{Name: "Median", Unit: unit}}
 	line := chart.Line{Name: "median", Look: chart.Nth(0), Dots: true}
 	for _, p := range m.Points {
@@ -135,10 +140,12 @@ func (h *History) table(metrics []Metric) *section.Table {
 
 // cell shows a point: "2.46 ms (2.4 … 2.5) ✗ fail, +14 % ✗ worse".
 func (m *Metric) cell(p *Point) section.Cell {
-	unit, factor := words.ScaleOf(m.Unit, p.Median)
+	unit, factor := m.scale()
 	parts := []string{strings.TrimRight(words.Three(p.Median*factor)+"\u00a0"+unit, "\u00a0")}
-	if p.Low != nil && p.High != nil && *p.Low < *p.High {
-		parts[0] += " (" + words.Three(*p.Low*factor) + " … " + words.Three(*p.High*factor) + ")"
+	if p.Low != nil && p.High != nil {
+		if low, high := words.Three(*p.Low*factor), words.Three(*p.High*factor); low != high {
+			parts[0] += " (" + low + " … " + high + ")"
+		}
 	}
 	c := section.Cell{}
 	if outcome, ok := outcomes[p.Verdict]; ok {
