@@ -184,6 +184,15 @@ func TestSeveralForms(t *testing.T) {
 	}
 }
 
+// A side that is equal for every seed is the same in the means too.
+func TestSeveralOfEqualSides(t *testing.T) {
+	a := sideOf("a", 2, 2, 8, 1)
+	text := severalText(t, severalSides(t, a, sideOf("b", 2, 2, 8, 1.3), a))
+	if !strings.Contains(text, "; C has the same traces, 4 the same.") || !strings.Contains(text, "  fct_us.p0     WORSE +30 % (+30 % … +30 %)   same\n") {
+		t.Error(text)
+	}
+}
+
 // Many sides fit: intervals give way.
 func TestManySides(t *testing.T) {
 	all := []*Measured{sideOf("a", 1, 30, 12, 1)}

@@ -53,7 +53,7 @@ func (s *Several) WriteText(w io.Writer, more string) error {
 		for _, name := range names[:min(len(names), screenOverall)] {
 			line := []string{words.Shortened(name, 40), ""}
 			for _, o := range of[name] {
-				line = append(line, s.cell(o != nil, func() (variants.Effect, string, string) { return o.Outcome, words.Change(o.Effect), o.interval() }))
+				line = append(line, s.cell(o != nil, func() (variants.Effect, string, string) { return o.outcome(), words.Change(o.Effect), o.interval() }))
 			}
 			table = append(table, line)
 		}
@@ -97,6 +97,14 @@ func (s *Several) WriteText(w io.Writer, more string) error {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
+}
+
+// outcome is that of a mean among those of several sides, of which some may be equal in all cases.
+func (o *Overall) outcome() variants.Effect {
+	if o.Low != nil && o.High != nil && *o.Low == 0 && *o.High == 0 {
+		return variants.Same
+	}
+	return o.Outcome
 }
 
 // leastRoom is how many lines metrics have, however many sides there are.
@@ -203,7 +211,7 @@ func (s *Several) document() *page.Document {
 				if o == nil {
 					cells = append(cells, section.Cell{Text: words.None})
 				} else {
-					cells = append(cells, pageCell(OutcomeCell(o.Outcome), words.Change(o.Effect), o.interval()))
+					cells = append(cells, pageCell(OutcomeCell(o.outcome()), words.Change(o.Effect), o.interval()))
 				}
 			}
 			t.Rows = append(t.Rows, section.Row{Cells: cells})

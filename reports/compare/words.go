@@ -128,7 +128,7 @@ func caseHelp(c *Comparison, one *CaseComparison) string {
 		seeds = len(one.Seeds)
 	}
 	enough, both := c.FewestSeeds(one.Tested), "both"
-	if one.Sides > 0 {
+	if c.side != "" {
 		both = "all"
 	}
 	if one.Swapped {
