@@ -98,7 +98,7 @@ func TestCompareSeveral(t *testing.T) {
 	if code != 0 || stderr != "" || !strings.HasPrefix(stdout, "Against A: B ") || !strings.Contains(stdout, "Variant baseline of A, csig of B, csig of C: 10 seeds in pairs: B ") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
-	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "C against A") {
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "C against A") || !strings.Contains(string(text), `id="side-B-queues"`) || !strings.Contains(string(text), `id="side-C-signature"`) || !strings.Contains(string(text), "more in C") {
 		t.Errorf("%d bytes: %v", len(text), err)
 	}
 	var several compare.Several

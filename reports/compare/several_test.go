@@ -159,7 +159,7 @@ func TestSeveralForms(t *testing.T) {
 	if got := strings.ReplaceAll(markdown.String(), "\u00a0", " "); !strings.Contains(got, "| Metric | A | B against A | C against A |") || !strings.Contains(got, "+40 % ✗ worse |") || !strings.Contains(got, "In C fct\\_us.p0 is 140 µs instead of 100 µs in A (+40 %).") {
 		t.Error(got)
 	}
-	if err := s.writeHTML(&page); err != nil || !strings.Contains(page.String(), `id="case-1"`) {
+	if err := s.writeHTML(&page, nil); err != nil || !strings.Contains(page.String(), `id="case-1"`) {
 		t.Errorf("%v: %d bytes", err, page.Len())
 	}
 	// A comparison in the list is as one of two folders.
@@ -216,7 +216,7 @@ func TestHostileSides(t *testing.T) {
 	s := severalSides(t, a, b, c)
 	s.Comparisons[1].Differs = []Disparity{{What: name, A: name, B: name + "b"}}
 	var page, markdown strings.Builder
-	if err := s.writeHTML(&page); err != nil {
+	if err := s.writeHTML(&page, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.WriteMarkdown(&markdown); err != nil {

@@ -167,21 +167,22 @@ func (s *Several) overallTitle() string {
 
 // WriteMarkdown writes the comparison as Markdown: what changed first.
 func (s *Several) WriteMarkdown(w io.Writer) error {
-	if err := s.document().WriteMarkdown(w); err != nil {
+	if err := s.document(nil).WriteMarkdown(w); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
 }
 
-// writeHTML writes the comparison as one HTML file that needs no network.
-func (s *Several) writeHTML(w io.Writer) error {
-	if err := s.document().WriteHTML(w); err != nil {
+// writeHTML writes the comparison as one HTML file that needs no network. overlays has the figures of
+// each comparison, nil where there are none; it may be nil.
+func (s *Several) writeHTML(w io.Writer, overlays []*Overlay) error {
+	if err := s.document(overlays).WriteHTML(w); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
 }
 
-func (s *Several) document() *page.Document {
+func (s *Several) document(overlays []*Overlay) *page.Document {
 	s = s.plain()
 	a := &s.Comparisons[0].A
 	d := &page.Document{Title: "Comparison: " + a.Experiment, Banner: s.banner(), Notes: s.notes()}
@@ -222,8 +223,26 @@ func (s *Several) document() *page.Document {
 	for i, g := range s.groups() {
 		d.Parts = append(d.Parts, s.parts(&g, fmt.Sprintf("case-%d", i), &helped)...)
 	}
+	drawn := false
+	for k, o := range overlays {
+		if o == nil {
+			continue
+		}
+		c := s.Comparisons[k]
+		title := c.named() + " over A"
+		if len(c.Cases) > 1 {
+			title += ", " + c.caseTitle(c.told())
+		}
+		for _, p := range words.Plain(o).parts("side-"+c.named(), title) {
+			if drawn { // the figures of one are enough to begin with
+				p.Level = section.Quiet
+			}
+			d.Parts = append(d.Parts, p)
+		}
+		drawn = true
+	}
 	d.Parts = append(d.Parts, section.Part{ID: "how", Title: "What was compared", Blocks: []section.Block{sides,
-		section.Paragraph("A's values are medians over the seeds, and every other side is compared with A as B is. " + rule(s.Comparisons[0], ", of all sides together") + " Of two sides the page has figures over each other too.")}})
+		section.Paragraph("A's values are medians over the seeds, and every other side is compared with A as B is. " + rule(s.Comparisons[0], ", of all sides together"))}})
 	return d
 }
 

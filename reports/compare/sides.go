@@ -162,34 +162,57 @@ func (s *Sides) designOf(i int) Design {
 	return d
 }
 
-// WriteHTML writes a result as one page: of two runs with their figures over each other.
+// WriteHTML writes a result as one page, with figures of runs over each other: of several sides with
+// those of the variant that tells most, each over the first.
 func (s *Sides) WriteHTML(w io.Writer, r Result) error {
-	c, ok := r.(*Comparison)
-	if !ok {
-		return r.(*Several).writeHTML(w)
+	if c, ok := r.(*Comparison); ok {
+		overlays, err := s.overlays(1, c.overlaid())
+		if err != nil {
+			return err
+		}
+		return WriteHTML(w, c, overlays)
 	}
-	a, b := s.Runs()
+	several := r.(*Several)
+	figures := make([]*Overlay, len(several.Comparisons))
+	for i, c := range several.Comparisons[:min(len(figures), maxOverlaid)] {
+		told := c.told()
+		if told == nil {
+			continue
+		}
+		overlays, err := s.overlays(i+1, []VariantPair{c.pairOf(told)})
+		if err != nil {
+			return err
+		}
+		if len(overlays) > 0 {
+			figures[i] = &overlays[0]
+		}
+	}
+	return several.writeHTML(w, figures)
+}
+
+// overlays lays variants of the i-th side over those of the first; none unless both are runs.
+func (s *Sides) overlays(i int, pairs []VariantPair) ([]Overlay, error) {
+	a, b := s.all[0].folder, s.all[i].folder
 	if a == nil || b == nil {
-		return WriteHTML(w, c, nil)
+		return nil, nil
 	}
-	overlays, err := ReadOverlays(a, b, s.design.Meaning, c.overlaid())
-	if err != nil {
-		return err
-	}
-	return WriteHTML(w, c, overlays)
+	return ReadOverlays(a, b, s.design.Meaning, pairs)
 }
 
 // overlaid names the variants whose figures are laid over each other.
 func (c *Comparison) overlaid() (pairs []VariantPair) {
 	for i := range c.Cases {
-		one := &c.Cases[i]
-		p := VariantPair{A: one.VariantA, B: one.VariantB, LabelA: "A", LabelB: "B"}
-		if p.A != p.B {
-			p.LabelA, p.LabelB = "A: "+p.A, "B: "+p.B
-		}
-		pairs = append(pairs, p)
+		pairs = append(pairs, c.pairOf(&c.Cases[i]))
 	}
 	return pairs
+}
+
+func (c *Comparison) pairOf(one *CaseComparison) VariantPair {
+	p := VariantPair{A: one.VariantA, B: one.VariantB, LabelA: "A", LabelB: c.named(), side: c.side}
+	if p.A != p.B {
+		p.LabelA, p.LabelB = "A: "+p.A, c.named()+": "+p.B
+	}
+	return p
 }
 
 // Any reports whether a comparison has a metric.

@@ -97,7 +97,7 @@ func compareCommand(a *command.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`; - prints it instead")
-	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`; of two sides with figures over each other and heatmaps of differences")
+	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`, with figures over each other and heatmaps of differences")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
 	cmd.Flags().BoolVar(&f.asCSV, "csv", false, "print a row for each metric as CSV instead")
 	f.metricsFlag(cmd, "compare")
