@@ -40,7 +40,7 @@ type Comparison struct {
 	Overall []Overall `json:"overall,omitempty"`
 	Notes   []string  `json:"notes,omitempty"`
 
-	side string // what sentences call B; "": B
+	side string // see Design
 }
 
 // CaseComparison compares a case of A with one of B.
@@ -106,6 +106,8 @@ type Design struct {
 	Single     bool                     // also those of single flows and ports
 	Named      []string                 // metrics of single flows and ports that are wanted all the same
 	Together   bool                     // the metrics of all cases share the confidence; otherwise those of each
+
+	side string // what sentences call B; "": B
 }
 
 // Folders compares two folders. It returns an *Error if there is nothing to compare.
@@ -130,7 +132,7 @@ func (d *Design) measure(a, b *Measured) (c *Comparison, pairs [][2]*Case, err e
 	if pairs, err = pairCases(a, b, d); err != nil {
 		return nil, nil, err
 	}
-	c = &Comparison{Schema: Schema, A: *a, B: *b, Confidence: d.Confidence, Delta: d.Delta, Differs: disparities(a.facts, b.facts), Cases: []CaseComparison{}}
+	c = &Comparison{Schema: Schema, A: *a, B: *b, Confidence: d.Confidence, Delta: d.Delta, Differs: disparities(a.facts, b.facts), Cases: []CaseComparison{}, side: d.side}
 	for _, p := range pairs {
 		c.Cases = append(c.Cases, d.compare(p[0], p[1]))
 	}
@@ -349,7 +351,7 @@ func (d *Design) metric(name string, a, b *Case, paired bool, seeds []uint64) (M
 	m.A, m.B = variants.Side{Median: runfolder.Median(m.ValuesA), Seeds: reading.SpreadOf(m.ValuesA)}, variants.Side{Median: runfolder.Median(m.ValuesB), Seeds: reading.SpreadOf(m.ValuesB)}
 	// Seeds that lack a metric are often the bad ones, such as those in which a flow does not
 	// end. Where one side lacks more of them, those that are left say nothing of the two.
-	if why := lopsided(va, vb, a, b, paired, seeds); why != "" {
+	if why := d.lopsided(va, vb, a, b, paired, seeds); why != "" {
 		d.estimate(&m, paired)
 		m.Outcome, m.Reason = Inconclusive, why
 		return m, true
@@ -382,7 +384,7 @@ func (m *MetricComparison) setMoves(va, vb map[uint64]float64, seeds []uint64) {
 
 // lopsided returns why the seeds that have a metric on either side cannot be compared: in
 // pairs, a seed has it on one side alone; otherwise, the shares of seeds that have it differ.
-func lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64) string {
+func (d *Design) lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64) string {
 	ofA, ofB := len(a.Seeds), len(b.Seeds)
 	if !paired {
 		if len(va)*ofB == len(vb)*ofA {
@@ -398,7 +400,7 @@ func lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64
 			return ""
 		}
 	}
-	return fmt.Sprintf("A has it with %d of %d seeds, B with %d of %d: the others may be the worst", len(va), ofA, len(vb), ofB)
+	return fmt.Sprintf("A has it with %d of %d seeds, %s with %d of %d: the others may be the worst", len(va), ofA, cmp.Or(d.side, "B"), len(vb), ofB)
 }
 
 // equal reports whether all values of both sides are pairwise equal, or, unpaired, all equal.

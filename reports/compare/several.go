@@ -30,11 +30,11 @@ func (s *Sides) several() (*Several, error) {
 			continue
 		}
 		d := s.designOf(i)
+		d.side = letter(i)
 		c, of, err := d.measure(s.all[0].measured, o.measured)
 		if err != nil {
 			return nil, err
 		}
-		c.side = letter(i)
 		all.Comparisons, pairs = append(all.Comparisons, c), append(pairs, of)
 	}
 	for _, g := range all.groups() {

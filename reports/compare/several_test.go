@@ -193,6 +193,17 @@ func TestSeveralOfEqualSides(t *testing.T) {
 	}
 }
 
+// Remarks name the side.
+func TestSeveralWithRemarks(t *testing.T) {
+	c := sideOf("c", 1, 2, 8, 1.3)
+	delete(c.Cases[0].Seeds[3].Metrics, "fct_us.p0")
+	s := severalSides(t, sideOf("a", 1, 2, 8, 1), sideOf("b", 1, 2, 8, 1.3), c)
+	var markdown strings.Builder
+	if err := s.WriteMarkdown(&markdown); err != nil || !strings.Contains(markdown.String(), "| C: A has it with 8 of 8 seeds, C with 7 of 8: the others may be the worst |") {
+		t.Errorf("%v: %s", err, markdown.String())
+	}
+}
+
 // Many sides fit: intervals give way.
 func TestManySides(t *testing.T) {
 	all := []*Measured{sideOf("a", 1, 30, 12, 1)}
