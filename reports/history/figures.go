@@ -15,8 +15,11 @@ import (
 	"github.com/csiglab/csiglab/reports/words"
 )
 
-// mostDrawn is how many metrics the page draws.
-const mostDrawn = 200
+// Bounds of figures.
+const (
+	mostDrawn = 200 // metrics on the page
+	mostDots  = 40  // revisions that are dots of their own
+)
 
 // marks are the dots of changes.
 var marks = []struct {
@@ -69,7 +72,7 @@ func (m *Metric) scale() (unit string, factor float64) {
 func (h *History) lines(m *Metric) *chart.Lines {
 	unit, factor := m.scale()
 	c := &chart.Lines{Name: m.Experiment + " " + m.Name, X: chart.Scaling{Name: "Revision", Min: 0.5, Max: float64(len(h.Revisions)) + 0.5, Counts: true}, Y: chart.Scaling{Name: "Median", Unit: unit}}
-	line := chart.Line{Name: "median", Look: chart.Nth(0), Dots: true}
+	line := chart.Line{Name: "median", Look: chart.Nth(0), Dots: len(h.Revisions) <= mostDots}
 	for _, p := range m.Points {
 		line.X, line.Y = append(line.X, float64(p.Revision)), append(line.Y, p.Median*factor)
 		line.Low, line.High = append(line.Low, finite(p.Low)*factor), append(line.High, finite(p.High)*factor)
@@ -112,7 +115,7 @@ func (m *Metric) told() string {
 	return strings.Join(parts, "; ")
 }
 
-// table has a row for each revision, and a column for each metric: its value, the verdict, and by how
+// table has a row for each revision, the latest first, and a column for each metric: its value, the verdict, and by how
 // much it changed.
 func (h *History) table(metrics []Metric) *section.Table {
 	t := &section.Table{Label: "Values", Columns: []section.Column{{Name: "#", Number: true}, {Name: "Revision"}}}
@@ -135,6 +138,7 @@ func (h *History) table(metrics []Metric) *section.Table {
 			t.Rows = append(t.Rows, section.Row{Cells: cells})
 		}
 	}
+	slices.Reverse(t.Rows)
 	return t
 }
 
