@@ -230,7 +230,7 @@ func (h *History) revisionsTable() *section.Table {
 		cells := append(phrases.Cells(strconv.Itoa(i+1), r.Date.Format("2006-01-02 15:04"), r.Name), outcome)
 		t.Rows = append(t.Rows, section.Row{Cells: append(cells, phrases.Cells(cmp.Or(r.Against, words.None), cmp.Or(failed, words.None), changedText(h.moves(i+1)), r.Source)...)})
 	}
-	slices.Reverse(t.Rows) // the latest first
+	slices.Reverse(t.Rows)                          // the latest first
 	phrases.Same(t, "Verdict", "Against", "Failed") // baseline files have none
 	return t
 }
