@@ -85,6 +85,33 @@ func TestCompareForms(t *testing.T) {
 	}
 }
 
+// Three sides and more are compared with the first; of one folder alone the variants are the sides,
+// and two of them are compared as two folders are.
+func TestCompareSeveral(t *testing.T) {
+	longer := func(windows int) string {
+		return comparable(t, func(s *readingtest.Experiment) { s.Windows = windows })
+	}
+	a, b := comparable(t, nil), longer(100)
+	page := filepath.Join(t.TempDir(), "c.html")
+	args := []string{"compare", a + ":baseline", longer(90) + ":csig", b + ":csig", "--metric", "fct_us.*"}
+	code, stdout, stderr := csiglab(&fakeLab{}, nil, append(args, "--html", page)...)
+	if code != 0 || stderr != "" || !strings.HasPrefix(stdout, "Against A: B ") || !strings.Contains(stdout, "Variant baseline of A, csig of B, csig of C: 10 seeds in pairs: B ") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "C against A") || !strings.Contains(string(text), `id="side-B-queues"`) || !strings.Contains(string(text), `id="side-C-signature"`) || !strings.Contains(string(text), "more in C") {
+		t.Errorf("%d bytes: %v", len(text), err)
+	}
+	var several compare.Several
+	code, stdout, stderr = csiglab(&fakeLab{}, nil, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(stdout), &several); code != 0 || err != nil || len(several.Comparisons) != 2 || several.Comparisons[1].B.Folder != b || several.Comparisons[1].Cases[0].Sides != 2 {
+		t.Errorf("exit %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	_, named, _ := csiglab(&fakeLab{}, nil, "compare", a+":baseline", a+":csig", "--csv")
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, "--csv"); code != 0 || stdout != named || !strings.HasPrefix(stdout, "case,") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
 // "invalid or incomplete folders (exit 3; a wrong name exit 2)".
 func TestCompareRefuses(t *testing.T) {
 	checkout.SkipSlowRace(t)
@@ -110,8 +137,12 @@ func TestCompareRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{a}, command.ExitUsage, "want two run folders, got 1"},
-		{[]string{a, a, a}, command.ExitUsage, "want two run folders, got 3"},
+		{nil, command.ExitUsage, "name run folders to compare"},
+		{[]string{a + ":csig"}, command.ExitUsage, "with what is it to be compared?"},
+		{slices.Repeat([]string{a}, 27), command.ExitUsage, "27 sides: want at most 26"},
+		{[]string{a, a, a + ":csgi"}, command.ExitUsage, `has no variant "csgi"; known: baseline csig`},
+		{[]string{a, a, "nowhere"}, command.ExitUsage, "no such file"},
+		{[]string{a, a, a, "--metric", "fct_us.p9"}, command.ExitUsage, "no metric that both have matches (did you mean \"fct_us.p99\"?)"},
 		{[]string{a, "nowhere"}, command.ExitUsage, "no such file"},
 		{[]string{a, t.TempDir()}, command.ExitUsage, "not a run folder"},
 		{[]string{a, a + ":csgi"}, command.ExitUsage, `has no variant "csgi"; known: baseline csig`},
@@ -251,6 +282,9 @@ func TestCompareSweeps(t *testing.T) {
 	}
 	if n := len(names(c)); n < 50 || c.Cases[0].LeftOut < 100 {
 		t.Errorf("%d metrics, %d left out", n, c.Cases[0].LeftOut)
+	}
+	if code, stdout, stderr := csiglab(&fakeLab{}, nil, "compare", a, b, a); code != 0 || !strings.Contains(stdout, "links.mtu=4kB csig: ") || !strings.Contains(stdout, "; C has the same traces, ") {
+		t.Errorf("three sweeps: exit %d: %s%s", code, stdout, stderr)
 	}
 	page := filepath.Join(t.TempDir(), "c.html")
 	if c := compared(a, b, "--metric", "fct_us.p*", "--html", page); len(names(c)) != 4 {

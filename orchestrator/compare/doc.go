@@ -11,6 +11,7 @@
 //   - verdict: what a comparison of two sides came to, as data
 //   - revision: a program of a git revision, a folder or a module
 //   - regress: a suite on two sides, to a verdict
+//   - history: what is kept of many revisions
 //   - bisect: the first bad revision or value
 //   - batch: trials as the indices of a Job of a cluster
 package compare

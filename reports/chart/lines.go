@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -17,7 +18,8 @@ type Lines struct {
 
 // Line is a line of points; a NaN in Y is a gap. A point between two gaps is a dot; with Dots all
 // are. Low and High are the edges of a band around it, below and above the points, or left and right of
-// them when it is Beside. They are nil, or as long as Y. X ascends and is as long as Y.
+// them when it is Beside. They are nil, or as long as Y. X ascends and is as long as Y. Radius is that
+// of dots, 0 for 2.5.
 type Line struct {
 	Name      string
 	Look      Look
@@ -25,6 +27,7 @@ type Line struct {
 	Low, High []float64
 	Beside    bool
 	Dots      bool
+	Radius    float64
 }
 
 // LevelMark is a value of Y to compare lines with.
@@ -153,7 +156,7 @@ func (c *Lines) line(p *plotter, l *Line, series int) {
 		}
 		if to-from == 1 || l.Dots {
 			for i := from; i < to; i++ {
-				dots = append(dots, &Circle{Style: Style{Fill: l.Look.Paint}, Tag: tag, X: p.x(l.X[i]), Y: p.y(l.Y[i]), Radius: 2.5})
+				dots = append(dots, &Circle{Style: Style{Fill: l.Look.Paint}, Tag: tag, X: p.x(l.X[i]), Y: p.y(l.Y[i]), Radius: cmp.Or(l.Radius, 2.5)})
 			}
 		}
 		if to-from > 1 {

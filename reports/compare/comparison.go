@@ -39,6 +39,8 @@ type Comparison struct {
 	// Overall are the metrics over all cases, of two cases and more with the same seeds.
 	Overall []Overall `json:"overall,omitempty"`
 	Notes   []string  `json:"notes,omitempty"`
+
+	side string // see Design
 }
 
 // CaseComparison compares a case of A with one of B.
@@ -56,7 +58,9 @@ type CaseComparison struct {
 	// Identical: both have the same seeds, and each has the same trace hash on both sides.
 	Identical bool        `json:"identical"`
 	Differs   []Disparity `json:"differs,omitempty"` // of this case alone
-	Tested    int         `json:"tested"`            // metrics that share the confidence: those that are not equal for every seed
+	Tested    int         `json:"tested"`            // metrics that share the confidence, of all sides: those that are not equal for every seed
+	// Sides is how many sides have metrics that share the confidence, if there are several.
+	Sides int `json:"sides,omitempty"`
 	// Swapped: P comes from swapping the sides of the few seeds that there are (statistics.Flips), not
 	// from a rank test with Holm's correction.
 	Swapped bool               `json:"swapped,omitempty"`
@@ -81,7 +85,7 @@ type MetricComparison struct {
 	Effect   float64  `json:"effect"`
 	Low      *float64 `json:"low"`
 	High     *float64 `json:"high"`
-	// P is of "A and B are alike", corrected for the metrics of the case.
+	// P is of "A and B are alike", corrected for all metrics that share the confidence.
 	P       float64         `json:"p"`
 	Outcome variants.Effect `json:"outcome"`
 	Reason  string          `json:"reason,omitempty"` // where the numbers do not say it
@@ -101,17 +105,45 @@ type Design struct {
 	Only       func(metric string) bool // nil: all
 	Single     bool                     // also those of single flows and ports
 	Named      []string                 // metrics of single flows and ports that are wanted all the same
+	Together   bool                     // the metrics of all cases share the confidence; otherwise those of each
+
+	side string // what sentences call B; "": B
 }
 
 // Folders compares two folders. It returns an *Error if there is nothing to compare.
 func Folders(a, b *Measured, d Design) (*Comparison, error) {
-	pairs, err := pairCases(a, b, &d)
+	c, pairs, err := d.measure(a, b)
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Schema: Schema, A: *a, B: *b, Confidence: d.Confidence, Delta: d.Delta, Differs: disparities(a.facts, b.facts), Cases: []CaseComparison{}}
+	if d.Together {
+		d.judgeTogether(c.Cases)
+	} else {
+		for i := range c.Cases {
+			d.judge([]*CaseComparison{&c.Cases[i]})
+		}
+	}
+	c.end(pairs, &d)
+	return c, nil
+}
+
+// measure compares two folders without a judgement. pairs are the cases of both.
+func (d *Design) measure(a, b *Measured) (c *Comparison, pairs [][2]*Case, err error) {
+	if pairs, err = pairCases(a, b, d); err != nil {
+		return nil, nil, err
+	}
+	c = &Comparison{Schema: Schema, A: *a, B: *b, Confidence: d.Confidence, Delta: d.Delta, Differs: disparities(a.facts, b.facts), Cases: []CaseComparison{}, side: d.side}
 	for _, p := range pairs {
 		c.Cases = append(c.Cases, d.compare(p[0], p[1]))
+	}
+	return c, pairs, nil
+}
+
+// end orders the metrics, whose outcomes are known, and says what concerns all cases.
+func (c *Comparison) end(pairs [][2]*Case, d *Design) {
+	a, b := &c.A, &c.B
+	for i := range c.Cases {
+		slices.SortStableFunc(c.Cases[i].Metrics, func(a, b MetricComparison) int { return telling(&a, &b) })
 	}
 	c.hoist()
 	c.Overall = c.overall()
@@ -141,9 +173,11 @@ func Folders(a, b *Measured, d Design) (*Comparison, error) {
 		}
 	}
 	unpaired(a, b, "A")
-	unpaired(b, a, "B")
-	return c, nil
+	unpaired(b, a, c.named())
 }
+
+// named is what sentences call B.
+func (c *Comparison) named() string { return cmp.Or(c.side, "B") }
 
 // hoist moves what differs in every case to the folders' list.
 func (c *Comparison) hoist() {
@@ -260,8 +294,6 @@ func (d *Design) compare(a, b *Case) CaseComparison {
 			}
 		}
 	}
-	d.judge(&c)
-	slices.SortStableFunc(c.Metrics, func(a, b MetricComparison) int { return telling(&a, &b) })
 	return c
 }
 
@@ -319,7 +351,7 @@ func (d *Design) metric(name string, a, b *Case, paired bool, seeds []uint64) (M
 	m.A, m.B = variants.Side{Median: runfolder.Median(m.ValuesA), Seeds: reading.SpreadOf(m.ValuesA)}, variants.Side{Median: runfolder.Median(m.ValuesB), Seeds: reading.SpreadOf(m.ValuesB)}
 	// Seeds that lack a metric are often the bad ones, such as those in which a flow does not
 	// end. Where one side lacks more of them, those that are left say nothing of the two.
-	if why := lopsided(va, vb, a, b, paired, seeds); why != "" {
+	if why := d.lopsided(va, vb, a, b, paired, seeds); why != "" {
 		d.estimate(&m, paired)
 		m.Outcome, m.Reason = Inconclusive, why
 		return m, true
@@ -352,7 +384,7 @@ func (m *MetricComparison) setMoves(va, vb map[uint64]float64, seeds []uint64) {
 
 // lopsided returns why the seeds that have a metric on either side cannot be compared: in
 // pairs, a seed has it on one side alone; otherwise, the shares of seeds that have it differ.
-func lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64) string {
+func (d *Design) lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64) string {
 	ofA, ofB := len(a.Seeds), len(b.Seeds)
 	if !paired {
 		if len(va)*ofB == len(vb)*ofA {
@@ -368,7 +400,7 @@ func lopsided(va, vb map[uint64]float64, a, b *Case, paired bool, seeds []uint64
 			return ""
 		}
 	}
-	return fmt.Sprintf("A has it with %d of %d seeds, B with %d of %d: the others may be the worst", len(va), ofA, len(vb), ofB)
+	return fmt.Sprintf("A has it with %d of %d seeds, %s with %d of %d: the others may be the worst", len(va), ofA, cmp.Or(d.side, "B"), len(vb), ofB)
 }
 
 // equal reports whether all values of both sides are pairwise equal, or, unpaired, all equal.
@@ -433,49 +465,6 @@ func (m *MetricComparison) by(plan statistics.Plan, paired bool) statistics.Comp
 }
 
 func joined(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
-
-// judge gives each metric of a case its outcome. P is corrected for all metrics whose test could
-// reject: that of a metric that is equal for every seed could not, so that it is none of the chances
-// to be wrong. Where the seeds are too few for Holm's correction of so many, their sides are swapped.
-func (d *Design) judge(c *CaseComparison) {
-	metrics := c.Metrics
-	var tested []int
-	var p []float64
-	var moves [][]float64
-	for i := range metrics {
-		if m := &metrics[i]; !m.equal(c.Paired) {
-			tested, p, moves = append(tested, i), append(p, m.P), append(moves, m.moves)
-		}
-	}
-	c.Tested = len(tested)
-	seeds := len(c.Seeds)
-	c.Swapped = c.Paired && seeds < fewestSeeds(d.Confidence, c.Tested) && seeds >= statistics.FewestFlips(1-d.Confidence) && seeds <= statistics.MostFlips
-	var corrected []float64
-	if c.Swapped {
-		corrected = statistics.Flips(moves)
-	} else {
-		corrected = statistics.Holm(p)
-	}
-	for k, corrected := range corrected {
-		m := &metrics[tested[k]]
-		single := m.P
-		m.P = corrected
-		switch {
-		case m.Outcome != "":
-		case m.P > 1-d.Confidence:
-			m.Outcome = Inconclusive
-			if single <= 1-d.Confidence {
-				m.Reason = joined(m.Reason, fmt.Sprintf("alone it would count as a difference, but it is one of %d metrics", len(tested)))
-			}
-		case m.Better == "":
-			m.Outcome = Changed
-		case (m.Effect > 0) == (m.Better == "higher"):
-			m.Outcome = variants.Better
-		default:
-			m.Outcome = variants.Worse
-		}
-	}
-}
 
 // Effects of comparisons of two folders, in the order in which readers see them.
 var Effects = []variants.Effect{variants.Worse, variants.Better, Changed, Inconclusive, variants.Same}

@@ -27,8 +27,8 @@ func WriteHTML(w io.Writer, c *Comparison, overlays []Overlay) error {
 	return nil
 }
 
-// WriteMarkdown writes a comparison of two folders as Markdown: what changed first.
-func WriteMarkdown(w io.Writer, c *Comparison) error {
+// WriteMarkdown writes the comparison as Markdown: what changed first.
+func (c *Comparison) WriteMarkdown(w io.Writer) error {
 	if err := document(words.Plain(c), nil).WriteMarkdown(w); err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
@@ -47,7 +47,7 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 	}
 	add := func(p section.Part) { d.Parts = append(d.Parts, p) }
 	if len(c.Differs) > 0 {
-		add(section.Part{ID: "differs", Title: "What was set differently", Says: differences(c.Differs), Level: section.Loud, Blocks: []section.Block{differsTable(c.Differs)}})
+		add(section.Part{ID: "differs", Title: "What was set differently", Says: c.differences(c.Differs), Level: section.Loud, Blocks: []section.Block{c.differsTable(c.Differs)}})
 	}
 	if len(c.Overall) > 0 {
 		add(c.overallPart())
@@ -55,9 +55,9 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 	told, helped := c.told(), false
 	for i := range c.Cases {
 		one := &c.Cases[i]
-		id, title := fmt.Sprintf("case-%d", i), caseTitle(one)
-		if differs := differsTable(one.Differs); len(differs.Rows) > 0 {
-			add(section.Part{ID: id + "-differs", Title: title + ": what was set differently", Says: differences(one.Differs), Level: level(one), Blocks: []section.Block{differs}})
+		id, title := fmt.Sprintf("case-%d", i), c.caseTitle(one)
+		if differs := c.differsTable(one.Differs); len(differs.Rows) > 0 {
+			add(section.Part{ID: id + "-differs", Title: title + ": what was set differently", Says: c.differences(one.Differs), Level: level(one), Blocks: []section.Block{differs}})
 		}
 		p := section.Part{ID: id, Title: title, Says: words.Capital(caseText(c, one)) + ".", Level: level(one)}
 		if help := caseHelp(c, one); help != "" && !helped { // what helps the first one helps the others
@@ -88,7 +88,7 @@ func document(c *Comparison, overlays []Overlay) *page.Document {
 	for i, side := range []*Measured{&c.A, &c.B} {
 		sides.Rows = append(sides.Rows, section.Row{Cells: phrases.Cells(string(rune('A'+i)), side.Folder, side.Experiment, side.Version, strings.Join(side.Command, " "))})
 	}
-	add(section.Part{ID: "how", Title: "What was compared", Blocks: []section.Block{sides, section.Paragraph(rule(c))}})
+	add(section.Part{ID: "how", Title: "What was compared", Blocks: []section.Block{sides, section.Paragraph("A and B are medians over the seeds. " + rule(c, ""))}})
 	return d
 }
 
@@ -109,10 +109,10 @@ func level(c *CaseComparison) section.Level {
 const maxDiffering = 3
 
 // differences says what differs.
-func differences(all []Disparity) string {
+func (c *Comparison) differences(all []Disparity) string {
 	var texts []string
 	for _, d := range all[:min(len(all), maxDiffering)] {
-		texts = append(texts, fmt.Sprintf("%s: %s in A, %s in B", words.Shortened(d.What, 60), orNone(words.Shortened(d.A, 40)), orNone(words.Shortened(d.B, 40))))
+		texts = append(texts, fmt.Sprintf("%s: %s in A, %s in %s", words.Shortened(d.What, 60), orNone(words.Shortened(d.A, 40)), orNone(words.Shortened(d.B, 40)), c.named()))
 	}
 	text := strings.Join(texts, "; ")
 	if rest := len(all) - maxDiffering; rest > 0 {
@@ -164,13 +164,13 @@ func story(c *Comparison) (told []string) {
 	for _, m := range all {
 		texts = append(texts, fmt.Sprintf("%s is %s", nameOf(m.Name), valueText(m)))
 	}
-	text := "in B " + strings.Join(texts, ", and ") + end
+	text := "in " + c.named() + " " + strings.Join(texts, ", and ") + end
 	if len(c.Cases) > 1 || most.VariantA != most.VariantB {
-		text = caseTitle(most) + ": " + text
+		text = c.caseTitle(most) + ": " + text
 	}
 	told = append(told, words.Capital(text)+".")
 	if len(c.Differs)+len(most.Differs) > 0 {
-		told = append(told, "Set differently: "+differences(slices.Concat(most.Differs, c.Differs)))
+		told = append(told, "Set differently: "+c.differences(slices.Concat(most.Differs, c.Differs)))
 	}
 	return told
 }

@@ -70,9 +70,9 @@ func (o *Overlay) busier() (says string, level section.Level) {
 	case math.Abs(most) < muchBusier:
 		return fmt.Sprintf("On average no link is %d points busier on either side.", muchBusier), section.Quiet
 	case most < 0:
-		return fmt.Sprintf("On average %s is %s points less busy in B.", name, words.Number(math.Round(-most))), section.Plain
+		return fmt.Sprintf("On average %s is %s points less busy in %s.", name, words.Number(math.Round(-most)), o.named()), section.Plain
 	}
-	return fmt.Sprintf("On average %s is %s points busier in B.", name, words.Number(math.Round(most))), section.Plain
+	return fmt.Sprintf("On average %s is %s points busier in %s.", name, words.Number(math.Round(most)), o.named()), section.Plain
 }
 
 // charts returns the figures of lines: as the sections have them whose charts they are, and
@@ -167,8 +167,10 @@ func signed(v float64) string {
 	return words.Number(v)
 }
 
-// Words of the diverging scale.
-const lessInB, moreInB = "less in B", "more in B"
+// keys are those of the diverging scale.
+func (o *Overlay) keys(most float64, unit string) []chart.Key {
+	return chart.ChangeKeys(most, unit, "less in "+o.named(), "more in "+o.named())
+}
 
 // heatmapFigures draw, from block of hosts to block of hosts, by how much the mean of the
 // samples is greater in B.
@@ -178,19 +180,19 @@ func (o *Overlay) heatmapFigures(id string) (figures []*chart.Figure) {
 		signal := heatmap.SignalOf(c.Signal, false).Name
 		most := greatestChange(c.Change)
 		digit := math.Pow(10, math.Floor(math.Log10(most))-1)
-		m := heatmap.Matrix("Difference of the mean "+signal+", B minus A", c.Blocks)
-		m.Value = chart.Scaling{Name: "B − A", Unit: c.Unit, Min: -most, Max: most}
+		m := heatmap.Matrix("Difference of the mean "+signal+", "+o.named()+" minus A", c.Blocks)
+		m.Value = chart.Scaling{Name: o.named() + " − A", Unit: c.Unit, Min: -most, Max: most}
 		m.Cell = func(i, k int) chart.Cell {
 			v := c.Change[i][k]
 			if math.IsNaN(v) {
 				return chart.Cell{Value: v}
 			}
 			return chart.Cell{Value: v, Paint: chart.Change(chart.ChangeOf(v, most)), Text: signed(math.Round(v/digit) * digit),
-				Tip: fmt.Sprintf("%s %s: %s in A, %s in B", signed(v), c.Unit, words.Number(c.A[i][k]), words.Number(c.B[i][k]))}
+				Tip: fmt.Sprintf("%s %s: %s in A, %s in %s", signed(v), c.Unit, words.Number(c.A[i][k]), words.Number(c.B[i][k]), o.named())}
 		}
 		figures = append(figures, &chart.Figure{ID: id + "-heatmap-" + words.ID(c.Signal), Columns: 2, Title: "Between blocks of hosts: the difference of CSIG's " + signal,
-			Caption: fmt.Sprintf("B minus A, of the mean of the samples from the hosts of a row to those of a column, over all seeds. A cell is empty where either side has fewer than %d samples.", heat.LeastSamples),
-			Legend:  chart.ChangeKeys(most, c.Unit, lessInB, moreInB), Panels: []chart.Panel{{Title: "B − A (" + c.Unit + ")", Chart: m}}})
+			Caption: fmt.Sprintf("%s minus A, of the mean of the samples from the hosts of a row to those of a column, over all seeds. A cell is empty where either side has fewer than %d samples.", o.named(), heat.LeastSamples),
+			Legend:  o.keys(most, c.Unit), Panels: []chart.Panel{{Title: o.named() + " − A (" + c.Unit + ")", Chart: m}}})
 	}
 	return figures
 }
@@ -202,22 +204,22 @@ func (o *Overlay) signatureFigures(id string) (figures []*chart.Figure) {
 		c := &o.Signatures[i]
 		most := greatestChange(c.Change)
 		f := &chart.Figure{ID: id + "-signature", Title: "How busy each link is over the run: the difference",
-			Caption: "B minus A, in points of utilisation. Each row is a port, each column a slice of time; rows go from the hosts up (↑) and down again (↓). The number on the right is the greatest difference of the row.",
-			Legend:  chart.ChangeKeys(most, "points", lessInB, moreInB)}
+			Caption: o.named() + " minus A, in points of utilisation. Each row is a port, each column a slice of time; rows go from the hosts up (↑) and down again (↓). The number on the right is the greatest difference of the row.",
+			Legend:  o.keys(most, "points")}
 		name := "Difference of utilisation over the run"
 		if c.Job != "" {
 			f.ID += "-" + words.ID(c.Job)
 			f.Title = "How busy each link is over a step of " + words.Clipped(c.Job) + ": the difference"
-			f.Caption += fmt.Sprintf(" Steps take %s in A and %s in B; where those of either side have ended there is nothing.", stepSpan(c.StepsA), stepSpan(c.StepsB))
+			f.Caption += fmt.Sprintf(" Steps take %s in A and %s in %s; where those of either side have ended there is nothing.", stepSpan(c.StepsA), stepSpan(c.StepsB), o.named())
 			name = "Difference of utilisation: a step of " + words.Clipped(c.Job)
 		}
 		columns := signature.Columns{Job: c.Job, FromUS: c.FromUS, BinUS: c.BinUS, Bins: c.Bins, TotalUS: float64(c.Bins) * c.BinUS}
 		h := columns.Heat(name, c.Rows, func(row int) []float64 { return c.Change[row] })
-		h.Diverging, h.Value = true, chart.Scaling{Name: "B − A", Unit: "points", Min: -most, Max: most}
+		h.Diverging, h.Value = true, chart.Scaling{Name: o.named() + " − A", Unit: "points", Min: -most, Max: most}
 		for row := range h.Rows {
 			h.Rows[row].End = extreme(c.Change[row])
 		}
-		f.Panels = []chart.Panel{{Title: "B − A (points)", Subtitle: "Columns of " + words.Span(c.BinUS), Chart: h}}
+		f.Panels = []chart.Panel{{Title: o.named() + " − A (points)", Subtitle: "Columns of " + words.Span(c.BinUS), Chart: h}}
 		figures = append(figures, f)
 	}
 	return figures
@@ -290,7 +292,7 @@ func effectsFigure(c *Comparison, one *CaseComparison, id string) *chart.Figure 
 	}
 	end = 100 * min(end, mostEffect) * 1.08
 	f := &chart.Figure{ID: id + "-effects", Title: "Differences with their intervals",
-		Caption: fmt.Sprintf("By how much B is greater than A, as a share of A, in the median of the seeds; the line is the interval of %s %%. The band is ±%s %%: what lies in it is the same.", words.Number(100*c.Confidence), words.Number(100*c.Delta)),
+		Caption: fmt.Sprintf("By how much %s is greater than A, as a share of A, in the median of the seeds; the line is the interval of %s %%. The band is ±%s %%: what lies in it is the same.", c.named(), words.Number(100*c.Confidence), words.Number(100*c.Delta)),
 		Legend:  []chart.Key{{Name: "worse", Sign: signs[variants.Worse]}, {Name: "better", Sign: signs[variants.Better]}, {Name: "changed, without a direction", Sign: signs[Changed]}, {Name: "inconclusive", Sign: signs[Inconclusive]}},
 		Panels:  []chart.Panel{{Chart: &chart.Intervals{Name: "Differences with their intervals", X: chart.Scaling{Name: "Difference", Unit: "%", Min: -end, Max: end}, Signed: true, Zero: true, Band: [2]float64{-100 * c.Delta, 100 * c.Delta}, Rows: rows}}}}
 	if rest := total - len(rows); rest > 0 {

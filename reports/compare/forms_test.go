@@ -59,7 +59,7 @@ func compareSides(t *testing.T, a, b *Measured) *Comparison {
 func comparisonText(t *testing.T, c *Comparison) string {
 	t.Helper()
 	var b strings.Builder
-	if err := WriteText(&b, c, "csiglab compare a b --html compare.html"); err != nil {
+	if err := c.WriteText(&b, "csiglab compare a b --html compare.html"); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -134,7 +134,7 @@ func TestComparisonMarkdown(t *testing.T) {
 	c := compareSides(t, sideOf("a", 2, 30, 14, 1), sideOf("b", 2, 30, 14, 1.2))
 	c.Differs = []Disparity{{What: "cc", A: "nscc", B: "swift"}}
 	var b strings.Builder
-	if err := WriteMarkdown(&b, c); err != nil {
+	if err := c.WriteMarkdown(&b); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -343,7 +343,7 @@ func TestHostileComparison(t *testing.T) {
 			t.Errorf("name %d: %d bytes of text", i, len(text))
 		}
 		var b2 strings.Builder
-		if err := WriteMarkdown(&b2, c); err != nil {
+		if err := c.WriteMarkdown(&b2); err != nil {
 			t.Fatal(err)
 		}
 		if text := b2.String(); strings.Contains(text, "<script>") || strings.Contains(text, "<img") || strings.ContainsAny(text, "\x00\x07\u202e") {

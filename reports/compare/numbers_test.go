@@ -29,7 +29,7 @@ func TestNumbersOfOthers(t *testing.T) {
 		fmt.Fprintf(&a, "x,fct_us.p99,%d,%d,\"a, b\"\ny,fct_us.p99,%d,1,\n", seed, 100+seed%3, seed)
 		fmt.Fprintf(&b, "%d,%d,fct_us.p99\n", 150+seed%3, 11-seed)
 	}
-	pair, err := compare.Open(csvFile(t, "a.csv", a.String())+":x", csvFile(t, "b.csv", b.String()), design)
+	pair, err := compare.Open([]string{csvFile(t, "a.csv", a.String()) + ":x", csvFile(t, "b.csv", b.String())}, design)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestNumbersOfOthers(t *testing.T) {
 		t.Errorf("got %+v, differs %v", c.Cases[0], c.Differs)
 	}
 	var out strings.Builder
-	if err := compare.WriteText(&out, c, ""); err != nil {
+	if err := c.WriteText(&out, ""); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); !strings.Contains(text, "a.csv\n") || strings.Contains(text, "csiglab )") {
@@ -63,7 +63,7 @@ func TestWrongNumbers(t *testing.T) {
 		"metric,seed,value\na,1\n":          "wrong number of fields",
 	} {
 		name := csvFile(t, "n.csv", text)
-		if _, err := compare.Open(name, name, design); err == nil || !strings.Contains(err.Error(), "n.csv:") || !strings.Contains(err.Error(), want) {
+		if _, err := compare.Open([]string{name, name}, design); err == nil || !strings.Contains(err.Error(), "n.csv:") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -47,13 +47,13 @@ func (c *Comparison) overall() (all []Overall) {
 		e := statistics.Compare(pairs, statistics.Plan{Confidence: c.Confidence}).Estimate
 		all = append(all, newOverall(&c.Cases[0].Metrics[i], e))
 	}
-	rank := func(o Overall) int {
-		return slices.Index([]variants.Effect{variants.Worse, variants.Better, Changed, Inconclusive}, o.Outcome)
-	}
-	slices.SortStableFunc(all, func(a, b Overall) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(math.Abs(b.Effect), math.Abs(a.Effect)))
-	})
+	slices.SortStableFunc(all, func(a, b Overall) int { return a.telling(&b) })
 	return all
+}
+
+// telling orders means by outcome and size.
+func (o *Overall) telling(b *Overall) int {
+	return cmp.Or(cmp.Compare(slices.Index(Effects, o.Outcome), slices.Index(Effects, b.Outcome)), cmp.Compare(math.Abs(b.Effect), math.Abs(o.Effect)))
 }
 
 func newOverall(m *MetricComparison, e statistics.Estimate) Overall {

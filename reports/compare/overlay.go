@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,12 +30,18 @@ type Overlay struct {
 	Heatmaps   []HeatmapChange
 	Signatures []SignatureChange
 	LeftOut    []string // what cannot be laid over each other, and why
+
+	side string // what sentences call B; "": B
 }
+
+func (o *Overlay) named() string { return cmp.Or(o.side, "B") }
 
 // VariantPair names the variants of an Overlay, and the two sides in its legends.
 type VariantPair struct {
 	A, B           string
 	LabelA, LabelB string
+
+	side string // see Overlay
 }
 
 // HeatmapChange is the difference of two heatmaps of one signal, B minus A, by blocks of
@@ -226,7 +233,7 @@ func busyByName(r *reading.Reading, variant string) map[string]float64 {
 
 // newOverlay lays two variants over each other.
 func newOverlay(p VariantPair, sides [2]*side) Overlay {
-	o := Overlay{Facts: reading.Facts{Name: sides[0].Name, Setup: sides[0].Setup, PointUS: sides[0].PointUS, Slowest: sides[0].Slowest}}
+	o := Overlay{Facts: reading.Facts{Name: sides[0].Name, Setup: sides[0].Setup, PointUS: sides[0].PointUS, Slowest: sides[0].Slowest}, side: p.side}
 	if m := sides[1].Setup.Measure; m != o.Setup.Measure {
 		o.Setup.Measure = runfolder.Window{} // no span is shaded
 	}

@@ -21,48 +21,48 @@ const (
 )
 
 // WriteCSV writes a row for each metric that is compared, and for each geometric mean.
-func WriteCSV(w io.Writer, c *Comparison) error {
-	out := csv.NewWriter(w)
+func (c *Comparison) WriteCSV(w io.Writer) error {
+	return writeCSV(w, slices.Concat([][]string{columns}, c.rows()))
+}
+
+func writeCSV(w io.Writer, rows [][]string) error {
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+var columns = []string{"case", "metric", "unit", "better", "a", "b", "effect", "low", "high", "absolute", "p", "outcome"}
+
+// rows are those of CSV, with the columns.
+func (c *Comparison) rows() (rows [][]string) {
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
 		}
 		return strconv.FormatFloat(*v, 'g', -1, 64)
 	}
-	out.Write([]string{"case", "metric", "unit", "better", "a", "b", "effect", "low", "high", "absolute", "p", "outcome"}) //nolint:errcheck // Error has it
 	for i := range c.Cases {
 		for k := range c.Cases[i].Metrics {
 			m := &c.Cases[i].Metrics[k]
-			out.Write([]string{c.Cases[i].Name, m.Name, m.Unit, m.Better, number(&m.A.Median), number(&m.B.Median), number(&m.Effect), number(m.Low), number(m.High), strconv.FormatBool(m.Absolute), number(&m.P), string(m.Outcome)}) //nolint:errcheck // Error has it
+			rows = append(rows, []string{c.Cases[i].Name, m.Name, m.Unit, m.Better, number(&m.A.Median), number(&m.B.Median), number(&m.Effect), number(m.Low), number(m.High), strconv.FormatBool(m.Absolute), number(&m.P), string(m.Outcome)})
 		}
 	}
 	for i := range c.Overall {
 		o := &c.Overall[i]
-		out.Write([]string{"geometric mean of all cases", o.Name, "", "", "", "", number(&o.Effect), number(o.Low), number(o.High), "false", "", string(o.Outcome)}) //nolint:errcheck // Error has it
+		rows = append(rows, []string{"geometric mean of all cases", o.Name, "", "", "", "", number(&o.Effect), number(o.Low), number(o.High), "false", "", string(o.Outcome)})
 	}
-	out.Flush()
-	return out.Error()
+	return rows
 }
 
-// WriteText writes a comparison of two folders for a terminal: at most a screen, the
-// most telling first. more is the command that shows all.
-func WriteText(w io.Writer, c *Comparison, more string) error {
+// WriteText writes the comparison for a terminal: at most a screen, the most telling first.
+// more is the command that shows all.
+func (c *Comparison) WriteText(w io.Writer, more string) error {
 	c = words.Plain(c)
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	say("%s.", banner(c).Headline)
 	for i, side := range []*Measured{&c.A, &c.B} {
-		if side.foreign() {
-			say("%c  %s", 'A'+i, words.Shortened(side.Folder, 80))
-			continue
-		}
-		say("%c  %s (%s, csiglab %s)", 'A'+i, words.Shortened(side.Folder, 80), words.Shortened(side.Experiment, 40), words.Shortened(side.Version, 40))
+		say("%c  %s", 'A'+i, side.text(side.Folder))
 	}
-	if differs := allDiffers(c); len(differs) > 0 {
-		text := strings.Join(differs[:min(len(differs), screenDiffers)], "; ")
-		if rest := len(differs) - screenDiffers; rest > 0 {
-			text += fmt.Sprintf("; and %d more", rest)
-		}
+	if text := differsText(c, screenDiffers); text != "" {
 		say("differs: %s", text)
 	}
 	for _, note := range c.Notes {
@@ -79,7 +79,7 @@ func WriteText(w io.Writer, c *Comparison, more string) error {
 	left, help := 0, ""
 	for i := range cases[:shown] {
 		one := &cases[i]
-		say("%s: %s", words.Shortened(caseTitle(one), 80), caseText(c, one))
+		say("%s: %s", words.Shortened(c.caseTitle(one), 80), caseText(c, one))
 		rows, rest := caseRows(one, each)
 		lines = append(lines, rows...)
 		left += rest
@@ -102,6 +102,15 @@ func WriteText(w io.Writer, c *Comparison, more string) error {
 	return nil
 }
 
+// text names the side on a line of a terminal.
+func (m *Measured) text(name string) string {
+	name = words.Shortened(name, 80)
+	if m.foreign() {
+		return name
+	}
+	return fmt.Sprintf("%s (%s, csiglab %s)", name, words.Shortened(m.Experiment, 40), words.Shortened(m.Version, 40))
+}
+
 // tellingCase ranks cases: those with more that is worse first, then better, then changed.
 func tellingCase(c *CaseComparison) int {
 	const most = 1000
@@ -110,6 +119,16 @@ func tellingCase(c *CaseComparison) int {
 		rank = rank*most + min(len(c.With(o)), most-1)
 	}
 	return rank
+}
+
+// differsText names the first disparities; "" without.
+func differsText(c *Comparison, most int) string {
+	all := allDiffers(c)
+	text := strings.Join(all[:min(len(all), most)], "; ")
+	if rest := len(all) - most; rest > 0 {
+		text += fmt.Sprintf("; and %d more", rest)
+	}
+	return text
 }
 
 // allDiffers are the disparities in words, each once.

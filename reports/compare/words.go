@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csiglab/csiglab/orchestrator/compare/statistics"
 	"github.com/csiglab/csiglab/reports/phrases"
 	"github.com/csiglab/csiglab/reports/section"
 	"github.com/csiglab/csiglab/reports/section/variants"
@@ -15,14 +14,14 @@ import (
 )
 
 // caseTitle names a case.
-func caseTitle(c *CaseComparison) string {
-	if len(c.Point) > 0 {
-		return c.Name
+func (c *Comparison) caseTitle(one *CaseComparison) string {
+	if len(one.Point) > 0 {
+		return one.Name
 	}
-	if c.VariantA != c.VariantB {
-		return "Variant " + c.VariantA + " of A and " + c.VariantB + " of B"
+	if one.VariantA != one.VariantB {
+		return "Variant " + one.VariantA + " of A and " + one.VariantB + " of " + c.named()
 	}
-	return "Variant " + c.Name
+	return "Variant " + one.Name
 }
 
 // outcomeCounts says how many metrics came out how, those without any left out.
@@ -43,18 +42,23 @@ func outcomeCounts(count func(variants.Effect) int) string {
 	return strings.Join(parts, ", ")
 }
 
-// banner is the comparison in short.
-func banner(c *Comparison) section.Banner {
-	counts := map[variants.Effect]int{}
-	identical := 0
+// counts returns how many metrics came out how, and how many cases are identical.
+func (c *Comparison) counts() (metrics map[variants.Effect]int, identical int) {
+	metrics = map[variants.Effect]int{}
 	for i := range c.Cases {
 		if c.Cases[i].Identical {
 			identical++
 		}
 		for k := range c.Cases[i].Metrics {
-			counts[c.Cases[i].Metrics[k].Outcome]++
+			metrics[c.Cases[i].Metrics[k].Outcome]++
 		}
 	}
+	return metrics, identical
+}
+
+// banner is the comparison in short.
+func banner(c *Comparison) section.Banner {
+	counts, identical := c.counts()
 	b := section.Banner{State: section.Good, Headline: "B against A: " + outcomeCounts(func(o variants.Effect) int { return counts[o] })}
 	switch {
 	case counts[variants.Worse] > 0 && counts[variants.Better] == 0:
@@ -75,22 +79,29 @@ func banner(c *Comparison) section.Banner {
 
 // caseText says how a case was compared and what came out.
 func caseText(c *Comparison, one *CaseComparison) string {
-	seeds := ""
+	return c.seedsText(one) + ": " + c.outcomeText(one)
+}
+
+// seedsText says of which seeds a comparison is.
+func (c *Comparison) seedsText(one *CaseComparison) string {
 	switch {
 	case one.Identical:
-		seeds = "identical, " + words.Plural(one.SeedsA, "seed") + " with the same trace on both sides"
+		return "identical, " + words.Plural(one.SeedsA, "seed") + " with the same trace on both sides"
 	case one.Paired && len(one.Seeds) == one.SeedsA && one.SeedsA == one.SeedsB:
-		seeds = words.Plural(len(one.Seeds), "seed") + " in pairs"
+		return words.Plural(len(one.Seeds), "seed") + " in pairs"
 	case one.Paired:
-		seeds = fmt.Sprintf("%s in pairs, of %d of A and %d of B", words.Plural(len(one.Seeds), "seed"), one.SeedsA, one.SeedsB)
-	default:
-		seeds = fmt.Sprintf("%s of A, %s of B, not paired", words.Plural(one.SeedsA, "seed"), words.Plural(one.SeedsB, "seed"))
+		return fmt.Sprintf("%s in pairs, of %d of A and %d of %s", words.Plural(len(one.Seeds), "seed"), one.SeedsA, one.SeedsB, c.named())
 	}
-	text := seeds + ": " + outcomeCounts(func(o variants.Effect) int { return len(one.With(o)) })
+	return fmt.Sprintf("%s of A, %s of %s, not paired", words.Plural(one.SeedsA, "seed"), words.Plural(one.SeedsB, "seed"), c.named())
+}
+
+// outcomeText says what came out of a case.
+func (c *Comparison) outcomeText(one *CaseComparison) string {
+	text := outcomeCounts(func(o variants.Effect) int { return len(one.With(o)) })
 	for _, only := range []struct {
 		names []string
 		side  string
-	}{{one.OnlyA, "A"}, {one.OnlyB, "B"}} {
+	}{{one.OnlyA, "A"}, {one.OnlyB, c.named()}} {
 		if len(only.names) > 0 {
 			text += fmt.Sprintf("; only in %s: %s", only.side, shortList(only.names, 3))
 		}
@@ -116,25 +127,28 @@ func caseHelp(c *Comparison, one *CaseComparison) string {
 	if one.Paired {
 		seeds = len(one.Seeds)
 	}
-	enough := c.FewestSeeds(one.Tested)
+	enough, both := c.FewestSeeds(one.Tested), "both"
+	if c.side != "" {
+		both = "all"
+	}
 	if one.Swapped {
-		return fmt.Sprintf("%s show differences that all of them have alike; --seeds %d on both sides finds others, or fewer metrics with --metric.", words.Plural(seeds, "seed"), enough)
+		return fmt.Sprintf("%s show differences that all of them have alike; --seeds %d on %s sides finds others, or fewer metrics with --metric.", words.Plural(seeds, "seed"), enough, both)
 	}
 	if one.Paired {
-		enough = min(enough, statistics.FewestFlips(1-c.Confidence))
+		enough = min(enough, one.fewestSwapped(c.Confidence))
 	}
 	if seeds < enough {
 		are, fewer := " are", ""
 		if seeds == 1 {
 			are = " is"
 		}
-		if enough > c.FewestSeeds(1) {
+		if enough > c.FewestSeeds(max(one.Sides, 1)) {
 			fewer = ", or name fewer metrics with --metric"
 		}
-		return fmt.Sprintf("%s%s too few to rule out chance; run both with --seeds %d%s.", words.Plural(seeds, "seed"), are, enough, fewer)
+		return fmt.Sprintf("%s%s too few to rule out chance; run %s with --seeds %d%s.", words.Plural(seeds, "seed"), are, both, enough, fewer)
 	}
 	if slices.ContainsFunc(open, func(m *MetricComparison) bool { return m.Low == nil || m.High == nil || *m.High-*m.Low > wide }) {
-		return "More seeds make the intervals narrower: run both with a higher --seeds."
+		return "More seeds make the intervals narrower: run " + both + " with a higher --seeds."
 	}
 	return ""
 }
@@ -186,8 +200,8 @@ func inWords(c *Comparison) string {
 	return strings.Join(parts, "; ")
 }
 
-func differsTable(all []Disparity) *section.Table {
-	t := &section.Table{Label: "What was set differently", Columns: []section.Column{{Name: "What"}, {Name: "A"}, {Name: "B"}}}
+func (c *Comparison) differsTable(all []Disparity) *section.Table {
+	t := &section.Table{Label: "What was set differently", Columns: []section.Column{{Name: "What"}, {Name: "A"}, {Name: c.named()}}}
 	for _, d := range all {
 		t.Rows = append(t.Rows, section.Row{Cells: phrases.Cells(d.What, orNone(d.A), orNone(d.B))})
 	}
@@ -211,7 +225,7 @@ func metricsTable(one *CaseComparison, same bool) *section.Table {
 		}
 		a, b := metricValues(m)
 		remarks = remarks || m.Reason != ""
-		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: m.Name}, {Text: a}, {Text: b}, {Text: effectText(m)}, {Text: intervalText(m)}, outcomeCell(m), {Text: m.Reason}}})
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{{Text: m.Name}, {Text: a}, {Text: b}, {Text: effectText(m)}, {Text: intervalText(m)}, OutcomeCell(m.Outcome), {Text: m.Reason}}})
 	}
 	if !remarks {
 		t.Columns = t.Columns[:6]
@@ -240,8 +254,9 @@ func importance(m *MetricComparison) int {
 	return len(important)
 }
 
-func outcomeCell(m *MetricComparison) section.Cell {
-	switch m.Outcome {
+// OutcomeCell is the cell of a table that has an outcome.
+func OutcomeCell(o variants.Effect) section.Cell {
+	switch o {
 	case variants.Better:
 		return section.Cell{Text: "✓ better", State: section.Good}
 	case variants.Worse:
@@ -301,9 +316,13 @@ func intervalText(m *MetricComparison) string {
 	return low + " … " + high
 }
 
-// rule says what the words mean.
-func rule(c *Comparison) string {
+// Texts returns the difference and its interval as people read them.
+func (m *MetricComparison) Texts() (effect, interval string) { return effectText(m), intervalText(m) }
+
+// rule says what the words mean. Where several sides are compared with A, B is each of them, and
+// all stands behind the metrics that share the confidence.
+func rule(c *Comparison, all string) string {
 	delta, level := words.Number(100*c.Delta)+"\u00a0%", words.Number(100*c.Confidence)+"\u00a0%"
-	return fmt.Sprintf("A and B are medians over the seeds. Difference: by how much B is greater, in the median over pairs of the same seed, with an interval of %s; it is not the quotient of the two medians, which may be of different seeds. Same: the interval lies within ±%s, or all seeds are equal. Better, worse or, of metrics without a direction, changed: "+
-		"it does not, and a rank test corrected for all metrics of the variant (Holm), or with few seeds swapping the sides of each seed in all metrics at once, says at %s that there is a difference. Otherwise the seeds do not tell: inconclusive.", level, delta, level)
+	return fmt.Sprintf("Difference: by how much B is greater, in the median over pairs of the same seed, with an interval of %s; it is not the quotient of the two medians, which may be of different seeds. Same: the interval lies within ±%s, or all seeds are equal. Better, worse or, of metrics without a direction, changed: "+
+		"it does not, and a rank test corrected for all metrics of the variant%s (Holm), or with few seeds swapping the sides of each seed in all metrics at once, says at %s that there is a difference. Otherwise the seeds do not tell: inconclusive.", level, delta, all, level)
 }

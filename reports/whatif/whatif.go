@@ -59,7 +59,7 @@ type Asked struct {
 // folder.
 func (a *Asked) Check(first, second string, of meaning.Of) (*Result, error) {
 	r := &Result{Schema: Schema, First: first, Second: second, Variant: a.Variant, Set: a.Set, NoPrediction: a.Unknown, Jobs: []Job{}}
-	pair, err := compare.Open(first+":"+a.Variant, second+":"+a.Variant, compare.NewDesign(of))
+	pair, err := compare.Open([]string{first + ":" + a.Variant, second + ":" + a.Variant}, compare.NewDesign(of))
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (r *Result) Text(report, more string) string {
 		fmt.Fprintln(&w, leavesOut)
 	}
 	fmt.Fprintln(&w)
-	compare.WriteText(&w, r.Comparison, more) // cannot fail: text in memory
+	r.Comparison.WriteText(&w, more) // cannot fail: text in memory
 	fmt.Fprintf(&w, "\nrun     %s\nreport  %s\n", r.Second, report)
 	return w.String()
 }

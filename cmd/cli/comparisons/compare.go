@@ -20,53 +20,29 @@ import (
 
 // compareFlags are the flags of csiglab compare.
 type compareFlags struct {
+	chosen
 	markdown, html string
 	asJSON, asCSV  bool
 	single         bool
-	metrics        []string
-	delta          string
 }
 
-var defaultDelta = fmt.Sprintf("%g%%", 100*compare.DefaultDelta)
-
-func compareCommand(a *command.App) *cobra.Command {
-	var f compareFlags
-	cmd := &cobra.Command{
-		Use:   "compare A[:VARIANT] B[:VARIANT]",
-		Short: "Compare the metrics of two run folders, or of two sweeps",
-		Long: "Compare the metrics of two run folders, or of two sweeps. Of each metric it prints by how much B is\n" +
-			"greater than A, an interval, and one of better, worse, same and inconclusive; changed, of metrics\n" +
-			"without a direction. Variants of one name are compared, or those that are named. Seeds that both\n" +
-			"have are compared in pairs. A CSV file with the columns metric, seed, value and, if there are\n" +
-			"several, variant stands for runs of another program.\n\n" +
-			"The exit code is 0 whatever came out; csiglab regress gives verdicts.",
-		Example: "  csiglab compare runs/before runs/after\n" +
-			"  csiglab compare runs/a:baseline runs/a:csig --html compare.html\n" +
-			"  csiglab compare htsim.csv runs/a:baseline",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return command.Usage("want two run folders, got %d: %q; see %s --help", len(args), args, cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareFolders(cmd.Context(), a, args, &f)
-		},
-	}
-	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`; - prints it instead")
-	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`, with figures over each other and heatmaps of differences")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
-	cmd.Flags().BoolVar(&f.asCSV, "csv", false, "print a row for each metric as CSV instead")
-	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, "compare the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
-	cmd.Flags().BoolVar(&f.single, "single", false, "compare the metrics of single flows and ports too")
-	cmd.Flags().StringVar(&f.delta, "delta", defaultDelta, "what is no difference: a `SHARE` of A's value")
-	return cmd
+// chosen are the flags that say which metrics are compared, and what is no difference.
+type chosen struct {
+	metrics []string
+	delta   string
 }
 
-// design returns how folders are compared.
-func (f *compareFlags) design() (compare.Design, error) {
+func (f *chosen) metricsFlag(cmd *cobra.Command, do string) {
+	cmd.Flags().StringArrayVar(&f.metrics, "metric", nil, do+" the metrics that a `PATTERN` matches, such as 'fct_us.*', in place of all; may be repeated")
+}
+
+func (f *chosen) deltaFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&f.delta, "delta", defaultDelta, usage)
+}
+
+// design returns how values are compared.
+func (f *chosen) design() (compare.Design, error) {
 	d := compare.NewDesign(measure.Meaning)
-	d.Single = f.single
 	share, err := strconv.ParseFloat(strings.TrimSuffix(f.delta, "%"), 64)
 	if err != nil || !strings.HasSuffix(f.delta, "%") || !(share >= 0 && share < 100) {
 		return d, command.Usage("--delta %q: want a share from 0%% to below 100%%, such as 1%%", f.delta)
@@ -81,17 +57,64 @@ func (f *compareFlags) design() (compare.Design, error) {
 	return d, nil
 }
 
-// whole returns the command that shows all of what the text has a screen of.
-func (f *compareFlags) whole(args []string) string {
-	parts := []string{"csiglab compare", spelling.ShellWord(args[0]), spelling.ShellWord(args[1])}
+// given returns the flags as words of a command.
+func (f *chosen) given() (words []string) {
 	for _, pattern := range f.metrics {
-		parts = append(parts, "--metric", spelling.ShellWord(pattern))
-	}
-	if f.single {
-		parts = append(parts, "--single")
+		words = append(words, "--metric", spelling.ShellWord(pattern))
 	}
 	if f.delta != defaultDelta {
-		parts = append(parts, "--delta", spelling.ShellWord(f.delta))
+		words = append(words, "--delta", spelling.ShellWord(f.delta))
+	}
+	return words
+}
+
+var defaultDelta = fmt.Sprintf("%g%%", 100*compare.DefaultDelta)
+
+func compareCommand(a *command.App) *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare A[:VARIANT] [B[:VARIANT]]...",
+		Short: "Compare the metrics of run folders, or of sweeps, with those of the first",
+		Long: "Compare the metrics of run folders, or of sweeps, with those of the first. Of each metric it prints by\n" +
+			"how much B is greater than A, an interval, and one of better, worse, same and inconclusive; changed, of\n" +
+			"metrics without a direction. Variants of one name are compared, or those that are named; of one folder\n" +
+			"alone, its variants with the first. Seeds that both have are compared in pairs. A CSV file with the\n" +
+			"columns metric, seed, value and, if there are several, variant stands for runs of another program.\n\n" +
+			"The exit code is 0 whatever came out; csiglab regress gives verdicts.",
+		Example: "  csiglab compare runs/before runs/after\n" +
+			"  csiglab compare runs/a:baseline runs/a:csig --html compare.html\n" +
+			"  csiglab compare runs/a:baseline runs/a:csig runs/b:csig\n" +
+			"  csiglab compare runs/a\n" +
+			"  csiglab compare htsim.csv runs/a:baseline",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return command.Usage("name run folders to compare; see %s --help", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return compareFolders(cmd.Context(), a, args, &f)
+		},
+	}
+	cmd.Flags().StringVar(&f.markdown, "markdown", "", "also write the comparison as Markdown into `FILE`; - prints it instead")
+	cmd.Flags().StringVar(&f.html, "html", "", "also write it as one HTML page into `FILE`, with figures over each other and heatmaps of differences")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the comparison as JSON instead")
+	cmd.Flags().BoolVar(&f.asCSV, "csv", false, "print a row for each metric as CSV instead")
+	f.metricsFlag(cmd, "compare")
+	cmd.Flags().BoolVar(&f.single, "single", false, "compare the metrics of single flows and ports too")
+	f.deltaFlag(cmd, "what is no difference: a `SHARE` of A's value")
+	return cmd
+}
+
+// whole returns the command that shows all of what the text has a screen of.
+func (f *compareFlags) whole(args []string) string {
+	parts := []string{"csiglab compare"}
+	for _, side := range args {
+		parts = append(parts, spelling.ShellWord(side))
+	}
+	parts = append(parts, f.given()...)
+	if f.single {
+		parts = append(parts, "--single")
 	}
 	return strings.Join(append(parts, "--html compare.html"), " ")
 }
@@ -116,6 +139,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 	if err != nil {
 		return err
 	}
+	design.Single = f.single
 	taken := f.asJSON || f.asCSV // standard output has one form
 	if f.asJSON && f.asCSV {
 		return command.Usage("--json and --csv exclude each other")
@@ -126,20 +150,20 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		}
 		taken = taken || name == command.StdoutName
 	}
-	pair, err := command.Interruptible(ctx, func() (*compare.Pair, error) { return compare.Open(args[0], args[1], design) })
+	sides, err := command.Interruptible(ctx, func() (*compare.Sides, error) { return compare.Open(args, design) })
 	if err != nil {
 		return comparedError(err)
 	}
-	c, err := command.Interruptible(ctx, pair.Compare)
+	c, err := command.Interruptible(ctx, sides.Result)
 	switch {
 	case err != nil:
 		return comparedError(err)
 	case len(f.metrics) > 0 && !c.Any():
-		return command.Usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), command.DidYouMean(f.metrics[0], pair.Metrics()))
+		return command.Usage("--metric %s: no metric that both have matches%s", strings.Join(f.metrics, " "), command.DidYouMean(f.metrics[0], sides.Metrics()))
 	}
 	if f.markdown != "" {
 		var text bytes.Buffer
-		if err := compare.WriteMarkdown(&text, c); err != nil {
+		if err := c.WriteMarkdown(&text); err != nil {
 			return command.Infrastructure(err)
 		}
 		if err := writeFlag(a, "--markdown", f.markdown, text.Bytes()); err != nil {
@@ -149,7 +173,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 	if f.html != "" {
 		page, err := command.Interruptible(ctx, func() ([]byte, error) {
 			var page bytes.Buffer
-			err := pair.WriteHTML(&page, c)
+			err := sides.WriteHTML(&page, c)
 			return page.Bytes(), err
 		})
 		if err != nil {
@@ -164,7 +188,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		return a.PrintJSON(c)
 	case f.asCSV:
 		var text bytes.Buffer
-		if err := compare.WriteCSV(&text, c); err != nil {
+		if err := c.WriteCSV(&text); err != nil {
 			return command.Infrastructure(err)
 		}
 		return a.Print(text.String())
@@ -173,7 +197,7 @@ func compareFolders(ctx context.Context, a *command.App, args []string, f *compa
 		return nil
 	}
 	var text bytes.Buffer
-	if err := compare.WriteText(&text, c, f.whole(args)); err != nil {
+	if err := c.WriteText(&text, f.whole(args)); err != nil {
 		return command.Infrastructure(err)
 	}
 	return a.Print(text.String())

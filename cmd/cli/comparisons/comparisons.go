@@ -10,6 +10,6 @@ import (
 // Commands returns the commands of this group.
 func Commands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
-		sweepCommand(a), stressCommand(a), compareCommand(a), whatifCommand(a), regressCommand(a), baselineCommand(a), bisectCommand(a), trialCommand(a),
+		sweepCommand(a), stressCommand(a), compareCommand(a), whatifCommand(a), regressCommand(a), baselineCommand(a), historyCommand(a), bisectCommand(a), trialCommand(a),
 	}
 }

@@ -168,7 +168,7 @@ func pageCommand(a *command.App) *cobra.Command {
 
 // writeComparison writes the page of a comparison of two runs' folders.
 func writeComparison(w io.Writer, a, b string) error {
-	pair, err := compare.Open(a, b, compare.NewDesign(measure.Meaning))
+	pair, err := compare.Open([]string{a, b}, compare.NewDesign(measure.Meaning))
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func (s *Side) build(ctx context.Context, spec *Spec, into string, by *Builds) e
 	if err != nil {
 		return revision.Classed(err)
 	}
-	s.Identity, s.Build, s.functions = p.Identity, p.Version, p.Functions
+	s.Identity, s.Build, s.Date, s.functions = p.Identity, p.Version, p.Date, p.Functions
 	if s.Kind != KindSelf && s.Kind != KindFile || len(spec.With) > 0 {
 		s.Program = p.File
 	}

@@ -193,6 +193,11 @@ func ReadStored(name string) (*Stored, error) {
 	if err != nil {
 		return nil, failure.Configuration(fmt.Errorf("%s: %w", name, err))
 	}
+	return ParseStored(name, text)
+}
+
+// ParseStored returns the content of a baseline file. Its error is that of ReadStored.
+func ParseStored(name string, text []byte) (*Stored, error) {
 	r := &storedReader{Reader: jsonread.New(name, bytes.NewReader(text))}
 	s := &Stored{File: name}
 	schema, err := r.stored(s)

@@ -30,11 +30,12 @@ type Repository struct {
 
 // Commit is a revision.
 type Commit struct {
-	Hash    string // in full
-	Short   string
-	Author  string
-	Date    time.Time // of the author
-	Subject string    // without characters that a terminal would interpret
+	Hash      string // in full
+	Short     string
+	Author    string
+	Date      time.Time // of the author
+	Committed time.Time
+	Subject   string // without characters that a terminal would interpret
 }
 
 // openRepository returns the repository that a folder is in.
@@ -145,7 +146,7 @@ func (r *Repository) Between(ctx context.Context, good, bad Commit) ([]Commit, e
 }
 
 func (r *Repository) log(ctx context.Context, args ...string) (list []Commit, err error) {
-	out, err := git(ctx, r.Top, append([]string{"log", "-z", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%H%n%h%n%aI%n%an%n%s"}, args...)...)
+	out, err := git(ctx, r.Top, append([]string{"log", "-z", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--format=%H%n%h%n%aI%n%cI%n%an%n%s"}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +154,17 @@ func (r *Repository) log(ctx context.Context, args ...string) (list []Commit, er
 		if text == "" {
 			continue
 		}
-		f := strings.SplitN(text, "\n", 5)
-		if len(f) != 5 {
+		f := strings.SplitN(text, "\n", 6)
+		if len(f) != 6 {
 			return nil, fmt.Errorf("git log: %q", text)
 		}
-		date, err := time.Parse(time.RFC3339, f[2])
-		if err != nil {
-			return nil, fmt.Errorf("git log: commit %s: %w", f[1], err)
+		var dates [2]time.Time
+		for i := range dates {
+			if dates[i], err = time.Parse(time.RFC3339, f[2+i]); err != nil {
+				return nil, fmt.Errorf("git log: commit %s: %w", f[1], err)
+			}
 		}
-		list = append(list, Commit{f[0], f[1], shown(f[3]), date, shown(f[4])})
+		list = append(list, Commit{f[0], f[1], shown(f[4]), dates[0], dates[1], shown(f[5])})
 	}
 	return list, nil
 }
@@ -194,7 +197,7 @@ func fromGit(ctx context.Context, r Request) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	p := Program{Label: label(r.Ref, commit), Commit: commit.Hash}
+	p := Program{Label: label(r.Ref, commit), Commit: commit.Hash, Date: commit.Committed}
 	folder, remove, err := builder.Temporary()
 	if err != nil {
 		return p, err

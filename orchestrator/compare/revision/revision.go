@@ -105,11 +105,12 @@ type Request struct {
 
 // Program is a csiglab to run.
 type Program struct {
-	File     string // absolute; empty: Request.Known knows the identity
-	Identity string // of the content: programs of one identity are interchangeable
-	Label    string // for people, such as git:main (4be1c2f9a)
-	Version  string // what the program says of itself
-	Commit   string // full hash of the revision; empty if it is none
+	File     string    // absolute; empty: Request.Known knows the identity
+	Identity string    // of the content: programs of one identity are interchangeable
+	Label    string    // for people, such as git:main (4be1c2f9a)
+	Version  string    // what the program says of itself
+	Commit   string    // full hash of the revision; empty if it is none
+	Date     time.Time // when it was committed; zero if it is none
 	// Functions are those of the source, of a program that was built.
 	Functions []builder.Function
 }

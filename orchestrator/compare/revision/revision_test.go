@@ -132,8 +132,8 @@ func TestBuild(t *testing.T) {
 		t.Errorf("versions %q, %q, %q", one.Version, text.Version, two.Version)
 	}
 	short := r.git("rev-parse", "--short", "text")
-	if one.Label != "git:"+r.git("rev-parse", "--short", first) || text.Label != "git:text ("+short+")" || one.Commit != first {
-		t.Errorf("labels %q, %q, commit %s", one.Label, text.Label, one.Commit)
+	if one.Label != "git:"+r.git("rev-parse", "--short", first) || text.Label != "git:text ("+short+")" || one.Commit != first || one.Date.UTC().Format("2006-01-02 15:04") != "2026-05-01 08:00" {
+		t.Errorf("labels %q, %q, commit %s of %s", one.Label, text.Label, one.Commit, one.Date)
 	}
 
 	clean := build("folder:" + r.dir)
@@ -293,7 +293,7 @@ func TestBetween(t *testing.T) {
 	if diff := cmp.Diff(subjects, want); diff != "" {
 		t.Errorf("along the first parents, got - want +:\n%s", diff)
 	}
-	if c := list[0]; c.Author != "A Tester" || c.Date.Format("2006-01-02 15:04 -0700") != "2026-05-01 10:00 +0200" || !strings.HasPrefix(c.Hash, c.Short) {
+	if c := list[0]; c.Author != "A Tester" || c.Date.Format("2006-01-02 15:04 -0700") != "2026-05-01 10:00 +0200" || !c.Committed.Equal(c.Date) || !strings.HasPrefix(c.Hash, c.Short) {
 		t.Errorf("%+v", c)
 	}
 	r.git("switch", "-q", "--orphan", "alone")

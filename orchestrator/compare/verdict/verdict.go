@@ -82,10 +82,12 @@ type Execution struct {
 
 // Side is one of the two that are compared.
 type Side struct {
-	Label string   `json:"label"`         // for people, such as git:main (4be1c2f)
-	Kind  string   `json:"kind"`          // self, git, folder, program, file or stored
-	Build string   `json:"build"`         // the version of the csiglab that ran
-	Set   []string `json:"set,omitempty"` // overrides, as PATH=VALUE
+	Label string `json:"label"` // for people, such as git:main (4be1c2f)
+	Kind  string `json:"kind"`  // self, git, folder, program, file or stored
+	Build string `json:"build"` // the version of the csiglab that ran
+	// Date is when a revision was committed, zero of other sides.
+	Date time.Time `json:"date,omitzero"`
+	Set  []string  `json:"set,omitempty"` // overrides, as PATH=VALUE
 	// Flags of csiglab regress that give this side again.
 	Flags []string `json:"flags,omitempty"`
 }
