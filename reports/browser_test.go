@@ -18,7 +18,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports"
@@ -83,7 +82,6 @@ var looks = []struct {
 // The first screen tells the story without scrolling: verdict, answer, sentences, fabric and
 // main chart, of runs of three flows, of 240 and of a job, at 1400 and at 420 px.
 func TestFirstScreen(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, c := range []struct {
 		name               string
 		options            experiment.Options
@@ -175,7 +173,6 @@ func checkPixels(ctx context.Context, t *testing.T, name string) {
 // "opens in Chromium in under 2 s" (issue 11), from the request to the load event.
 // CSIGLAB_REPORT_FOLDER names another run folder, for measurements.
 func TestBrowserOfManyFlows(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	var f *runfolder.Folder
 	if dir := os.Getenv("CSIGLAB_REPORT_FOLDER"); dir != "" {
 		var err error
@@ -208,7 +205,6 @@ func TestBrowserOfManyFlows(t *testing.T) {
 // The picture of a step stands on the page of 8 and of 1024 ranks, in light and dark and on a
 // phone, and no text is outside of it.
 func TestBrowserOfSteps(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for _, ranks := range []int{8, 1024} {
 		ctx := browsertest.Tab(t) // a watch is of one page
 		page := pageOf(t, readingtest.JobFolder(t, readingtest.Training(t, ranks, ranks*5/8)))
@@ -263,7 +259,6 @@ const inspectCharts = `[...document.querySelectorAll('svg.chart[data-figure]')].
 // With all its parts open the page fits any window, on a screen and on paper; its charts have
 // their lines, in colours that are set.
 func TestBrowser(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	page := pageOf(t, sampled().Folder(t, nil))
 	ctx := browsertest.Tab(t)
 	w := browsertest.Listen(ctx, t, page)
@@ -340,7 +335,6 @@ func slowestTip(t *testing.T, r *reports.Report, point int) string {
 // The script shows the values that the report has, to pointers, keys and fingers, and zooms all
 // charts over the time of the run together; the legend hides a line.
 func TestScript(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	r := read(t, readingtest.ThreeFlow().Folder(t, nil))
 	page := browsertest.Written(t, formsOf(t, r).html)
 	ctx := browsertest.Tab(t)
@@ -437,7 +431,6 @@ func TestScript(t *testing.T) {
 // Charts over the time of a step zoom together, and those over the time of the run stay as they
 // are; a cell of a signature says its port, its time and its value.
 func TestStepHasItsOwnClock(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	page := pageOf(t, ran(t, "training-step", experiment.Options{Tables: experiment.StandardTables(), Seeds: 1, Variants: []string{"spread"}}))
 	ctx := browsertest.Tab(t)
 	w := browsertest.Listen(ctx, t, page)
@@ -460,7 +453,6 @@ func TestStepHasItsOwnClock(t *testing.T) {
 
 // Without script the page is the whole static report, and says nothing of what it cannot do.
 func TestWithoutScript(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	page := pageOf(t, sampled().Folder(t, nil))
 	ctx := browsertest.Tab(t)
 	w := browsertest.Listen(ctx, t, page)

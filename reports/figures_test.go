@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/reports"
@@ -113,7 +112,6 @@ func rowsOf(t *testing.T, f *chart.Figure) [][]string {
 // Each figure of real runs is written in all formats: the charts of flows, the pictures of
 // steps, heatmaps, signatures and fabrics.
 func TestFigures(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	standard := experiment.StandardTables()
 	for name, c := range map[string]struct {
 		f    func() *runfolder.Folder

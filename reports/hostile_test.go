@@ -9,7 +9,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/browsertest"
@@ -83,7 +82,6 @@ func hostileFolder(t *testing.T, i int) *runfolder.Folder {
 // 14): nothing runs, the page keeps its elements and its width, and the names are what a
 // reader sees.
 func TestHostileNames(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	ctx := browsertest.Tab(t)
 	type seen struct {
 		Title, Heading, Elements, Hacked string
@@ -135,7 +133,6 @@ func TestHostileNames(t *testing.T) {
 // In Markdown hostile names are neither elements nor links, and tables keep their columns; in
 // figures and their names they are text.
 func TestHostileForms(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for first := range hostileNames {
 		r := read(t, hostileFolder(t, first))
 		all := formsOf(t, r)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
@@ -12,7 +11,6 @@ import (
 // "tables of thousands of flows become distributions with the worst ten named with why"
 // (issue 11): the report does not grow with the number of flows.
 func TestManyFlows(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	sizes := map[int][2]int{}
 	for _, hosts := range []int{5, 10} {
 		m := &readingtest.Many{Leaves: 8, Spines: 16, Hosts: hosts, Seeds: 2, Samples: true, Open: true}

@@ -10,7 +10,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/browsertest"
 	"github.com/csiglab/csiglab/reports/chart"
@@ -21,7 +20,6 @@ import (
 // The slider colours the links at a time, says the time and the values as text, and
 // answers to keys; without script the map is that of the whole run.
 func TestMap(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	r := read(t, readingtest.ThreeFlow().Folder(t, nil))
 	page := browsertest.Written(t, formsOf(t, r).html)
 	ctx := browsertest.Tab(t)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/run/measure"
 	"github.com/csiglab/csiglab/reports"
@@ -45,29 +44,14 @@ func peakOf(f func()) uint64 {
 	}
 	runtime.GC()
 	runtime.GC() // empties pools too
-	before, peak := heap(), uint64(0)
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			peak = max(peak, heap())
-			select {
-			case <-stop:
-				return
-			case <-time.After(200 * time.Microsecond):
-			}
-		}
-	}()
-	f()
-	close(stop)
-	<-stopped
+	before := heap()
+	peak := readingtest.Peak(heap, 200*time.Microsecond, f)
 	return peak - min(before, peak)
 }
 
 // Memory depends on flows, ports and points, not on the length of the run: five
 // times as many windows need hardly more.
 func TestMemoryOfALongRun(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	const windows = 4000 // more than charts have points
 	short, long := longRun(t, windows), longRun(t, 5*windows)
 	analyseAndRender(t, short) // what is made once: fonts, templates, schemas

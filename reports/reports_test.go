@@ -17,7 +17,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/metrics/runfolder"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
@@ -125,7 +124,6 @@ func sampled() *readingtest.Experiment {
 // Readers who do not see the page find their way in it: headings in order, names of
 // tables and drawings, each id once, links that lead somewhere, and one that skips the head.
 func TestStructure(t *testing.T) {
-	checkout.SkipSlowRace(t)
 	for name, f := range map[string]*runfolder.Folder{
 		"three-flow": sampled().Folder(t, nil),
 		"many":       (&readingtest.Many{Leaves: 8, Spines: 16, Hosts: 5, Samples: true}).Folder(t),

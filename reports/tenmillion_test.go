@@ -1,19 +1,15 @@
 package reports_test
 
 import (
-	"io"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/csiglab/csiglab/metrics/runfolder"
-	"github.com/csiglab/csiglab/orchestrator/run/measure"
-	"github.com/csiglab/csiglab/reports"
 	"github.com/csiglab/csiglab/reports/reading/readingtest"
 )
 
@@ -60,30 +56,11 @@ func cpu(t *testing.T) time.Duration {
 func measureReport(t *testing.T, f *runfolder.Folder) (took, used time.Duration, memory uint64) {
 	debug.FreeOSMemory() // what writing the folder needed
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	var peak atomic.Uint64
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			metrics.Read(sample)
-			peak.Store(max(peak.Load(), sample[0].Value.Uint64()-sample[1].Value.Uint64()))
-			select {
-			case <-stop:
-				return
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
-	}()
+	system := func() uint64 {
+		metrics.Read(sample)
+		return sample[0].Value.Uint64() - sample[1].Value.Uint64()
+	}
 	begin, usedBefore := time.Now(), cpu(t)
-	r, err := reports.Read(f, measure.Meaning)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.WriteHTML(io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	took, used = time.Since(begin), cpu(t)-usedBefore
-	close(stop)
-	<-stopped
-	return took, used, peak.Load()
+	memory = readingtest.Peak(system, 5*time.Millisecond, func() { analyseAndRender(t, f) })
+	return time.Since(begin), cpu(t) - usedBefore, memory
 }

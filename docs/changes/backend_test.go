@@ -15,19 +15,22 @@ import (
 	"github.com/csiglab/csiglab/orchestrator/run/campaign"
 )
 
-// newBackend has the line of testdata/memory in the table of backends, and its import.
-var newBackend = map[string][]edit{
-	"orchestrator/run/campaign/backends.go": {
-		{"\t\"github.com/csiglab/csiglab/orchestrator/backend/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/backend/memory\"\n"},
-		{"\tinproc.Runtime,\n", "\tmemory.Runtime,\n"},
+// newBackend has testdata/memory, its line in the table of backends, and its import.
+var newBackend = addition{
+	edits: map[string][]edit{
+		"orchestrator/run/campaign/backends.go": {
+			{"\t\"github.com/csiglab/csiglab/orchestrator/backend/inproc\"\n", "\t\"github.com/csiglab/csiglab/orchestrator/backend/memory\"\n"},
+			{"\tinproc.Runtime,\n", "\tmemory.Runtime,\n"},
+		},
 	},
+	added: map[string]string{"orchestrator/backend/memory/memory.go": "testdata/memory/memory.go"},
 }
 
-// TestBackend builds csiglab with one more backend, its package and its line, and runs
+// TestBackend has a csiglab with one more backend, its package and its line, and runs
 // an experiment on it: the run is valid and has the trace of the virtual one. The
 // commands, the experiment file and the run folder know the name.
 func TestBackend(t *testing.T) {
-	program := buildWith(t, newBackend, map[string]string{"orchestrator/backend/memory/memory.go": "testdata/memory/memory.go"})
+	program := withAdditions(t)
 	dir := t.TempDir()
 	command := func(args ...string) (stdout, stderr string, err error) {
 		var out, errs bytes.Buffer

@@ -8,12 +8,16 @@ import (
 	"github.com/csiglab/csiglab/cmd/cli/command"
 )
 
+// newCommand has the command of testdata/command, and its word.
+var newCommand = addition{
+	edits: map[string][]edit{"cmd/cli/fabrics/fabrics.go": {{"graphCommand(a), ", "hostsCommand(a), "}}},
+	added: map[string]string{"cmd/cli/fabrics/hosts.go": "testdata/command/hosts.go"},
+}
+
 // TestCommand adds a command by its file and a word in its group's list. The help has it under
 // the heading of the group; its results and its exit codes are as those of the others.
 func TestCommand(t *testing.T) {
-	program := buildWith(t,
-		map[string][]edit{"cmd/cli/fabrics/fabrics.go": {{"graphCommand(a), ", "hostsCommand(a), "}}},
-		map[string]string{"cmd/cli/fabrics/hosts.go": "testdata/command/hosts.go"})
+	program := withAdditions(t)
 	help, err := exec.Command(program, "--help").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,10 @@ func TestNewcomersController(t *testing.T) {
 	if os.Getenv("CSIGLAB_E2E") == "" {
 		t.Skip("builds nearly all packages anew; set CSIGLAB_E2E=1")
 	}
-	overlay := overlayOf(t, map[string][]edit{
-		"nodes/host/congestion/congestion.go": {{"\tnscc,\n", "\thalving,\n"}},
-	}, map[string]string{"nodes/host/congestion/halving.go": "testdata/newcc/halving.go"})
+	overlay := overlayOf(t, addition{
+		edits: map[string][]edit{"nodes/host/congestion/congestion.go": {{"\tnscc,\n", "\thalving,\n"}}},
+		added: map[string]string{"nodes/host/congestion/halving.go": "testdata/newcc/halving.go"},
+	})
 	test := exec.Command("go", "test", "-overlay", overlay, "./nodes/host/...", "./orchestrator/experiment", "./orchestrator/run/measure", "./orchestrator/run/campaign",
 		"-run", "TestSuite|TestTable|TestCatalogue|Documented|TestReference|TestMetricsAreDescribed")
 	test.Dir = filepath.Join("..", "..")

@@ -2,6 +2,7 @@ package changes_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,24 +16,49 @@ import (
 // comment. The file must have the anchor once.
 type edit struct{ anchor, text string }
 
-// buildWith builds csiglab with changed files and new ones, and returns the program.
-// edits has the changes by file; added has the sources of new files, by file. Files
+// addition is a change of csiglab: changes by file, and sources of new files, by file. Files
 // have their paths in the module; sources are relative to this folder.
-func buildWith(t *testing.T, edits map[string][]edit, added map[string]string) (program string) {
-	t.Helper()
-	overlay := overlayOf(t, edits, added)
-	program = filepath.Join(t.TempDir(), "csiglab")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-overlay", overlay, "-o", program, "./cmd/csiglab")
-	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
+type addition struct {
+	edits map[string][]edit
+	added map[string]string
 }
 
-// overlayOf returns the file that makes the go command see changed files and new ones,
-// as of buildWith.
-func overlayOf(t *testing.T, edits map[string][]edit, added map[string]string) (file string) {
+// built is the folder of the program with additions, once a test has asked for it.
+var built string
+
+func TestMain(m *testing.M) {
+	os.Exit(checkout.Main(m, nil, func() { os.RemoveAll(built) }))
+}
+
+// withAdditions returns csiglab with the additions of all tests, which change no file twice. It is
+// one program because nearly all packages are compiled anew for it.
+func withAdditions(t *testing.T) (program string) {
+	t.Helper()
+	if built != "" {
+		return filepath.Join(built, "csiglab")
+	}
+	whole := addition{map[string][]edit{}, map[string]string{}}
+	for _, a := range []addition{newBackend, newCommand, newTable} {
+		maps.Copy(whole.edits, a.edits)
+		maps.Copy(whole.added, a.added)
+	}
+	overlay := overlayOf(t, whole)
+	folder, err := os.MkdirTemp("", "changes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-overlay", overlay, "-o", folder+"/", "./cmd/csiglab")
+	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		os.RemoveAll(folder)
+		t.Fatalf("%v\n%s", err, out)
+	}
+	built = folder
+	return filepath.Join(built, "csiglab")
+}
+
+// overlayOf returns the file that makes the go command see an addition.
+func overlayOf(t *testing.T, a addition) (file string) {
 	t.Helper()
 	checkout.SkipLong(t)
 	absolute := func(name string) string {
@@ -49,10 +75,10 @@ func overlayOf(t *testing.T, edits map[string][]edit, added map[string]string) (
 		return name
 	}
 	replace := map[string]string{}
-	for file, source := range added {
+	for file, source := range a.added {
 		replace[absolute(fromRoot(file))] = absolute(source)
 	}
-	for file, changes := range edits {
+	for file, changes := range a.edits {
 		path := absolute(fromRoot(file))
 		source, err := os.ReadFile(path)
 		if err != nil {

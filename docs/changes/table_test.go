@@ -8,18 +8,21 @@ import (
 	"testing"
 )
 
-// newTable has the change, by file, that emits the records of testdata/rest.
-var newTable = map[string][]edit{
-	"nodes/switch/dataplane/records.go": {
-		{"\t\tp := &s.ports[i]\n", "\t\ts.sink.Emit(&metrics.Rest{Node: int32(s.cfg.Node), Port: int32(i), At: end, Bytes: int64(p.buffer.Bytes())})\n"},
+// newTable has the records of testdata/rest, and what emits them.
+var newTable = addition{
+	edits: map[string][]edit{
+		"nodes/switch/dataplane/records.go": {
+			{"\t\tp := &s.ports[i]\n", "\t\ts.sink.Emit(&metrics.Rest{Node: int32(s.cfg.Node), Port: int32(i), At: end, Bytes: int64(p.buffer.Bytes())})\n"},
+		},
 	},
+	added: map[string]string{"metrics/rest.go": "testdata/rest/rest.go"},
 }
 
 // A table of records costs two files: the type of the records, and the machine that emits them.
 // With these, and no other, a run folder has a table more, with a row for each port of each
 // switch.
 func TestANewTableCostsTwoFiles(t *testing.T) {
-	program, folder := buildWith(t, newTable, map[string]string{"metrics/rest.go": "testdata/rest/rest.go"}), filepath.Join(t.TempDir(), "run")
+	program, folder := withAdditions(t), filepath.Join(t.TempDir(), "run")
 	if out, err := exec.Command(program, "run", "one", "--seeds", "1", "--out", folder).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

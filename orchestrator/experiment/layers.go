@@ -74,14 +74,14 @@ func isVariant(path string) bool {
 
 // fromEnvironment returns the overrides of Options.Env.
 func fromEnvironment(opts Options) (list []Override, errs Errors) {
-	variable := func(path string) string {
-		return "CSIGLAB_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(path))
-	}
+	underscores := strings.NewReplacer(".", "_", "-", "_")
+	variable := func(path string) string { return "CSIGLAB_" + underscores.Replace(strings.ToUpper(path)) }
 	variables := map[string]string{}
 	var names []string
 	for _, path := range Paths(opts.Tables) {
-		variables[variable(path)] = path
-		names = append(names, variable(path))
+		name := variable(path)
+		variables[name] = path
+		names = append(names, name)
 	}
 	for _, pair := range slices.Sorted(slices.Values(opts.Env)) {
 		name, value, _ := strings.Cut(pair, "=")

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/csiglab/csiglab/internal/checkout"
 	"github.com/csiglab/csiglab/orchestrator/experiment"
 	"github.com/csiglab/csiglab/orchestrator/experiment/runtimes"
+	"github.com/csiglab/csiglab/orchestrator/plan"
 )
 
 // golden has the first 16 hexadecimal digits of the trace hash of each variant of the
@@ -76,9 +78,8 @@ func shortened(name string) []string {
 	return nil
 }
 
-// quickGolden are the experiments that the race detector sees too.
-var quickGolden = []string{"one", "bidir", "incast", "three-flow", "all-reduce"}
-
+// TestGoldenTraceHashes runs the embedded experiments. Each run is valid, has the trace hash in
+// golden, and the metrics that its plan declares.
 func TestGoldenTraceHashes(t *testing.T) {
 	checkout.SkipSlowRace(t)
 	listed := slices.Sorted(maps.Keys(golden))
@@ -87,18 +88,19 @@ func TestGoldenTraceHashes(t *testing.T) {
 			t.Errorf("the embedded experiment %s belongs in one of golden and noHash", name)
 		}
 	}
+	families, ran := map[string]bool{}, 0
 	for _, name := range listed {
 		t.Run(name, func(t *testing.T) {
-			if checkout.Long(t) && name == slowGolden {
-				t.Skip("takes seconds")
+			if name == slowGolden {
+				checkout.SkipLong(t)
 			}
-			if !slices.Contains(quickGolden, name) {
-				checkout.SkipSlowRace(t)
-			}
-			set := load(t, name, append(shortened(name), "seeds=[1]")...)
-			result, err := Run(context.Background(), set, Options{Out: filepath.Join(t.TempDir(), "run"), Runtime: runtimes.Inproc, Clock: runtimes.Virtual})
+			set, dir := load(t, name, append(shortened(name), "seeds=[1]")...), filepath.Join(t.TempDir(), "run")
+			result, err := Run(context.Background(), set, Options{Out: dir, Runtime: runtimes.Inproc, Clock: runtimes.Virtual})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if !result.Summary.Valid {
+				t.Errorf("not valid: %q", result.Summary.Reasons)
 			}
 			got := map[string]string{}
 			for variant, v := range result.Summary.Variants {
@@ -110,6 +112,34 @@ func TestGoldenTraceHashes(t *testing.T) {
 			if !maps.Equal(got, golden[name]) {
 				t.Errorf("trace hashes: got %v, want %v", got, golden[name])
 			}
+			metrics := map[string]map[string]float64{} // by variant
+			for row, err := range open(t, dir).Metrics() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if metrics[row.Variant] == nil {
+					metrics[row.Variant] = map[string]float64{}
+				}
+				metrics[row.Variant][row.Name] = row.Value
+				family, _, _ := strings.Cut(row.Name, ".")
+				families[family] = true
+			}
+			for _, v := range set.Variants {
+				p, err := plan.Compile(v.Experiment, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range v.Experiment.Derived {
+					delete(metrics[v.Name], d.Name) // which is of the experiment
+				}
+				checkNames(t, p, metrics[v.Name])
+			}
+			ran++
 		})
+	}
+	for _, family := range []string{"fct_us", "rate_gbps", "cc_share", "csig_delay_us", "samples", "tags", "target_qdelay_us"} {
+		if ran == len(listed) && !families[family] {
+			t.Errorf("no embedded experiment has %s", family)
+		}
 	}
 }

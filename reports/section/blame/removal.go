@@ -27,8 +27,13 @@ func (s *Section) predict(variant string) {
 		return
 	}
 	delete(s.replays, variant)
+	predictions := map[string][]waits.Predicted{} // by change: several rows may name one link
 	saved := func(job string, c waits.Change) *float64 {
-		for _, p := range replay.Predict(c) {
+		key := fmt.Sprint(c)
+		if predictions[key] == nil {
+			predictions[key] = replay.Predict(c)
+		}
+		for _, p := range predictions[key] {
 			if p.Job == job {
 				share := p.Saved()
 				return &share
