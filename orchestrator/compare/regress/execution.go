@@ -35,7 +35,9 @@ func (s *Session) execution(ctx context.Context, d *verdict.Document, into strin
 	if c.Baseline.functions == nil || c.Candidate.functions == nil || len(changed) == 0 {
 		return nil
 	}
-	unknown := func(why string) { d.Notes = append(d.Notes, "it is not known what the runs executed of the code that changed: "+why) }
+	unknown := func(why string) {
+		d.Notes = append(d.Notes, "it is not known what the runs executed of the code that changed: "+why)
+	}
 	if len(s.Plan.Candidate.With) > 0 {
 		unknown("modules were built in")
 		return nil
