@@ -214,13 +214,14 @@ func (e *Experiment) BuildJobs(g *topologies.Graph) (jobs []workloads.Job, notes
 	}
 	for i := range loaded.Jobs {
 		j, ranks := &loaded.Jobs[i], placed[i]
-		source, err := j.Spec.Build(j.input(ranks, g, f))
+		in := j.input(ranks, g, f)
+		source, err := j.Spec.Build(in)
 		if err != nil {
 			return nil, nil, e.inJob(i, err)
 		}
 		jobs = append(jobs, workloads.Job{
 			Name: j.Name, Source: source, Hosts: ranks, Start: j.Start, Schedule: j.slots(),
-			Local: workloads.Local{Rate: j.Local.Rate, Delay: j.localDelay(g), PXN: j.Local.PXN},
+			Local: workloads.Local{Rate: j.Local.Rate, Delay: in.Servers.Inside.Latency, PXN: j.Local.PXN},
 		})
 	}
 	return jobs, notes, nil

@@ -96,13 +96,14 @@ func (c *Call) protocol() Protocol {
 	if c.Split != nil {
 		return Simple // no rank knows the sizes of all others
 	}
-	rate := c.rate()
-	inside, across := c.steps()
+	servers := c.servers()
+	rate, data := c.rate(servers), c.busiest(servers)
+	inside, across := c.steps(servers)
 	time := func(p Protocol) float64 {
 		h := &c.handovers()[p]
 		way, bytes := float64(inside)*float64(on.Inside.Latency+h.inside)+float64(across)*float64(on.Across.Latency+h.across), 0.0
 		if rate > 0 {
-			bytes = float64(rate.Serialisation(h.wire(c.busiest())))
+			bytes = float64(rate.Serialisation(h.wire(data)))
 		}
 		if c.algorithm() == Ring && across > 0 { // a piece crosses so often, while the NIC sends others
 			return float64(h.once) + max(bytes, way+bytes*float64(across)/float64(inside+across))
@@ -118,9 +119,9 @@ func (c *Call) protocol() Protocol {
 	return best
 }
 
-// steps returns how many messages follow each other in the collective, inside servers and across.
-func (c *Call) steps() (inside, across int) {
-	n, servers := len(c.Group), c.servers()
+// steps returns how many messages follow each other in the collective, inside its servers and across.
+func (c *Call) steps(servers int) (inside, across int) {
+	n := len(c.Group)
 	log := func(n int) int { return bits.Len(uint(n - 1)) } // rounded up
 	each := (n + servers - 1) / servers
 	rounds := 1
@@ -167,21 +168,21 @@ func (c *Call) servers() int {
 }
 
 // busiest returns about how much data the busiest server, or the busiest rank of one server, sends.
-func (c *Call) busiest() units.Size {
+func (c *Call) busiest(servers int) units.Size {
 	data := units.Size(BusFactor(c.Kind, len(c.Group)) * float64(c.Bytes))
-	switch n := c.servers(); {
+	switch {
 	case c.algorithm() == Tree:
 		return 2 * c.Bytes
-	case c.algorithm() == Ring || c.algorithm() == Hierarchical || n == 1:
+	case c.algorithm() == Ring || c.algorithm() == Hierarchical || servers == 1:
 		return data
 	default: // each rank sends so much
-		return data * units.Size(len(c.Group)/n)
+		return data * units.Size(len(c.Group)/servers)
 	}
 }
 
 // rate returns at which rate that leaves, 0 if it takes no time.
-func (c *Call) rate() units.Rate {
-	if c.servers() == 1 && len(c.Group) > 1 {
+func (c *Call) rate(servers int) units.Rate {
+	if servers == 1 && len(c.Group) > 1 {
 		return c.Servers.Inside.Rate
 	}
 	nics := map[int]bool{}

@@ -75,7 +75,7 @@ func (s *SideFlags) arguments(spec *Spec) (list []string) {
 	for _, text := range s.Set {
 		list = append(list, "--"+s.Name+"-set", text)
 	}
-	if s.Name == "candidate" {
+	if s.Name == sideNames[1] {
 		for _, module := range spec.With {
 			list = append(list, "--with", module)
 		}
